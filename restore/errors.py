@@ -85,6 +85,15 @@ def option(name: str, value: object = None) -> str:
     return name if value is None else f"{name}={value!r}"
 
 
+def remedy(command: str, python: str) -> str:
+    """What to do about a fault, on the command line or in Python.
+
+    >>> remedy("`restore models` lists them", "restore.list_models() lists them")
+    'restore.list_models() lists them'
+    """
+    return command if _in_command else python
+
+
 def shown(name: str | os.PathLike[str]) -> str:
     r"""Write a file name on one printable line.
 

@@ -73,15 +73,15 @@ def holds(path: str | os.PathLike[str], content: bytes) -> bool:
 
 
 def check_regular(path: Path, most: int) -> None:
-    """Refuse what is no file, as opening something else may block, such as a pipe; and files of more than `most` bytes.
+    """Refuse links, pipes and all else that is no file, and files of more than `most` bytes.
 
     Raises:
         ValueError: if it is refused.
         OSError: if there is nothing.
     """
-    state = path.stat()
+    state = path.lstat()
     if not stat.S_ISREG(state.st_mode) or state.st_size > most:
-        raise ValueError(f"it is no file, or larger than {most} bytes")
+        raise ValueError(f"it is no file, a link, or larger than {most} bytes")
 
 
 def remove_abandoned(folder: str | os.PathLike[str]) -> None:

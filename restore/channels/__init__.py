@@ -6,10 +6,9 @@ from restore.channels.contract import Channel, Damaged, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.holes import Holes
 from restore.channels.occlusion import Occlusion, Patch
-from restore.channels.registry import parse_task
+from restore.channels.registry import channel_of, parse_task
 from restore.channels.salt_and_pepper import SaltAndPepper
 from restore.channels.task import Chain, EachPixel
-from restore.channels.told import channel_of
 
 __all__ = [
     "AsymmetricFlip",

@@ -9,7 +9,7 @@ import numpy as np
 
 from restore.channels.bit_flip import CERTAIN, BitFlip
 from restore.channels.contract import Task, Told
-from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
 from restore.errors import UsageError
 
@@ -81,10 +81,6 @@ class AsymmetricFlip:
         flipped, kept = torch.where(x > 0, white, black).log(), torch.log1p(-torch.where(x > 0, white, black))
         return torch.where(y == x, kept, flipped)
 
-    def log_black(self, y: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            return np.log(np.where(y > 0, self.black, 1 - self.black)).clip(-CERTAIN)
-
     def told(self) -> Told:
         return Told(p=(self.white, self.black))
 
@@ -114,9 +110,9 @@ def _of(flips: BitFlip) -> AsymmetricFlip:
     return AsymmetricFlip(float(flips.probability), float(flips.probability))
 
 
-def _flips(asked: Asked, white: float, black: float) -> Task:
-    if asked.grey:
-        raise UsageError(f"{asked.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
+def _flips(request: Request, white: float, black: float) -> Task:
+    if request.grey:
+        raise UsageError(f"{request.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
     channel = AsymmetricFlip(white, black)
     return EachPixel(f"flip:{white!r},{black!r}", channel, channel)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
-from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
 from restore.errors import UsageError
 
@@ -75,11 +73,6 @@ class BitFlip:
         p = like(self.probability, x)
         return torch.where(y == x, torch.log1p(-p), torch.log(p))
 
-    def log_black(self, y: np.ndarray) -> np.ndarray:
-        p = np.asarray(self.probability, np.float64)
-        with np.errstate(divide="ignore"):
-            return np.log(np.where(y > 0, p, 1 - p)).clip(-CERTAIN)
-
     def told(self) -> Told:
         return Told(p=self.probability)
 
@@ -90,9 +83,9 @@ class BitFlip:
         return Fields((2 * y - 1) * self.log_odds(y))
 
 
-def _flips(asked: Asked, p: float) -> Task:
-    if asked.grey:
-        raise UsageError(f"{asked.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
+def _flips(request: Request, p: float) -> Task:
+    if request.grey:
+        raise UsageError(f"{request.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
     # Written so that NaN fails too.
     if not 0 <= p <= 1:
         raise UsageError(f"flip:{p}: a flip probability must lie in [0, 1]")

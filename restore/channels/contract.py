@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     import torch
     from torch import Tensor
 
@@ -44,9 +43,6 @@ class Channel(Protocol):
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
         """log p(y_i | x_i) for every pixel; shape (batch, D)."""
 
-    def log_black(self, y: np.ndarray) -> np.ndarray:
-        """log p(y_i | x_i = 0) for every pixel; finite like the evidence where pixels are seen exactly."""
-
     def told(self) -> Told:
         """The channel as a caller describes it; `channel_of` makes the same channel of it."""
 
@@ -72,26 +68,13 @@ class Task(Protocol):
         """The same damage, without telling the restorer where it is."""
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """Damage a whole data set on the generator's device; the same seed gives the same damage.
-
-        Args:
-            clean: shape (N, H·W), in [0, 1].
-            image_shape: (H, W).
-            generator: the only source of randomness.
-        """
+        """Damage images (N, H·W), in [0, 1], on the generator's device; the same seed gives the same damage."""
 
     def damage_picture(
         self, pixels: np.ndarray, generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Damage one picture with the same distribution as `damage`, without torch.
-
-        Values beyond black and white are clipped, since files cannot hold them.
-
-        Args:
-            pixels: (H, W), floats in [0, 1].
-            generator: the only source of randomness.
+        """Damage one picture (H, W), floats in [0, 1], with the same distribution as `damage` and without torch.
 
         Returns:
-            The damaged picture, of the same shape and type; and the painted pixels, boolean (H, W), or None if the task
-            paints none.
+            The picture, clipped to [0, 1]; and the painted pixels, boolean (H, W), or None if the task paints none.
         """

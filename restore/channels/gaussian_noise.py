@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
-from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, like, normal, require
 from restore.errors import UsageError
 
@@ -81,11 +79,6 @@ class GaussianNoise:
         density = -((y - x) / sigma).square() / 2 - sigma.log() - math.log(2 * math.pi) / 2
         return torch.where(sigma > 0, density, torch.where(y == x, 0.0, -math.inf).to(x.dtype))
 
-    def log_black(self, y: np.ndarray, log_share: np.ndarray | float = 0.0) -> np.ndarray:
-        """`log_share` is the log of the share of pixels that come through the noise; it is added."""
-        width = np.maximum(np.asarray(self.sigma, np.float64), SHARPEST)
-        return log_share - (y / width) ** 2 / 2 - np.log(width * np.sqrt(2 * np.pi))
-
     def told(self) -> Told:
         return Told(sigma=self.sigma)
 
@@ -101,7 +94,7 @@ class GaussianNoise:
         return sigma
 
 
-def _noise(asked: Asked, sigma: float) -> Task:
+def _noise(request: Request, sigma: float) -> Task:
     if not 0 <= sigma < math.inf:
         raise UsageError(f"noise:{sigma}: the standard deviation of noise must be a finite number from 0 up")
     return EachPixel(f"noise:{sigma!r}", GaussianNoise(sigma), GaussianNoise(sigma))

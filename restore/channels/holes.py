@@ -70,5 +70,5 @@ class Holes(Painting):
 FORM = Form(
     "holes:SIZE:SHARE (of at most 1/4 of the image)",
     r"holes:(\d{1,9}):([^:]*)",
-    lambda asked, size, share: Holes(int(size), share, mask=asked.mask, grey=asked.grey),
+    lambda request, size, share: Holes(int(size), share, mask=request.mask, grey=request.grey),
 )

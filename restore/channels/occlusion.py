@@ -13,7 +13,7 @@ from restore.channels.contract import Channel, Damaged, Told
 from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.task import Form
 from restore.channels.values import module_of, places, starts
-from restore.errors import UsageError
+from restore.errors import UsageError, option
 
 if TYPE_CHECKING:
     import torch
@@ -68,9 +68,6 @@ class Occlusion:
         # A painted pixel shows `fill` with certainty, so it adds log 1; the value of y there is ignored.
         return torch.where(self._hidden(), torch.zeros_like(x), self.noise.log_likelihood(y, x))
 
-    def log_black(self, y: np.ndarray) -> np.ndarray:
-        return np.where(self.hidden, 0.0, self.noise.log_black(y))
-
     def told(self) -> Told:
         told = self.noise.told()
         # Pixels seen exactly are not touched.
@@ -104,10 +101,8 @@ class Painting(ABC):
     Attributes:
         fill: the value painted, in [0, 1].
         mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only how
-            probable it is that a pixel is hidden. A pixel shows its true value if it is not and nothing of it if it is,
-            so the restorer assumes bit flips with half that probability.
-        grey: whether images are grey. Exact grey pixels have another channel than ink, and none can say that pixels are
-            hidden somewhere unknown.
+            probable it is that a pixel is hidden, and assumes bit flips with half that probability.
+        grey: whether images are grey. Exact grey pixels have another channel than ink, and no unknown mask.
     """
 
     fill: float = 0.0
@@ -116,13 +111,13 @@ class Painting(ABC):
 
     def __post_init__(self) -> None:
         if self.grey and self.mask == "unknown":
-            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it out for grey ones")
+            given = option("mask", "unknown")
+            raise UsageError(f"{self}: {given} is for priors of binary images; leave it out for grey ones")
 
     def unmasked(self) -> Self:
         return replace(self, mask="unknown")
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """Raises UsageError if what is painted does not fit into the image."""
         drawn = self.drawn(len(clean), image_shape, generator)
         hidden = drawn.flatten(1)
         painted = Occlusion(hidden, self.fill).corrupt(clean.to(generator.device), generator)
@@ -134,13 +129,12 @@ class Painting(ABC):
         return Damaged(observed, BitFlip(module_of(clean).from_numpy(inside / 2).to(clean)))
 
     def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Raises UsageError if what is painted does not fit into the image."""
         hidden = self.drawn(1, pixels.shape, generator)[0]
         return np.where(hidden, np.full_like(pixels, self.fill), pixels), hidden
 
     @abstractmethod
     def drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
-        """Draw the hidden pixels of images, boolean (count, H, W)."""
+        """Draw the hidden pixels of images, boolean (count, H, W); raises UsageError if they do not fit."""
 
     @abstractmethod
     def coverage(self, image_shape: tuple[int, ...]) -> np.ndarray:
@@ -173,7 +167,6 @@ class Patch(Painting):
         return f"patch:{self.size}:{self.fill:g}"
 
     def drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
-        """Raises UsageError if the patch does not fit into the image."""
         height, width = image_shape
         if self.size > min(height, width):
             raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")
@@ -200,5 +193,5 @@ def _coverage(length: int, size: int) -> np.ndarray:
 FORM = Form(
     "patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)",
     r"patch:(\d{1,9})(?::([^:]*))?",
-    lambda asked, size, fill=0.0: Patch(int(size), fill=fill, mask=asked.mask, grey=asked.grey),
+    lambda request, size, fill=0.0: Patch(int(size), fill=fill, mask=request.mask, grey=request.grey),
 )

@@ -1,13 +1,18 @@
-"""The registry of channels, by the texts of their tasks: "flip:0.1", "noise:0.2+patch:8"."""
+"""Channels by the words of a caller: tasks by their texts, as in "noise:0.2+patch:8", and channels by their levels."""
 
 from __future__ import annotations
 
 import re
 
 from restore.channels import asymmetric_flip, bit_flip, gaussian_noise, holes, occlusion, salt_and_pepper
-from restore.channels.contract import Task
-from restore.channels.task import Asked, Chain, Form
-from restore.errors import UsageError
+from restore.channels.asymmetric_flip import AsymmetricFlip
+from restore.channels.bit_flip import BitFlip
+from restore.channels.contract import Channel, Task, Told
+from restore.channels.gaussian_noise import GaussianNoise
+from restore.channels.occlusion import Occlusion
+from restore.channels.salt_and_pepper import SaltAndPepper
+from restore.channels.task import Chain, Form, Request
+from restore.errors import UsageError, option
 
 FORMS: tuple[Form, ...] = (
     bit_flip.FORM,
@@ -40,21 +45,21 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     0.1
     """
     if mask not in (None, "known", "unknown"):
-        raise UsageError(f"--mask must be known or unknown, not {mask!r}")
-    asked = Asked(text, "unknown" if mask == "unknown" else "known", grey)
-    tasks = tuple(_parse_one(part, asked) for part in text.split("+"))
+        raise UsageError(f"{option('mask')} must be known or unknown, not {mask!r}")
+    request = Request(text, "unknown" if mask == "unknown" else "known", grey)
+    tasks = tuple(_parse_one(part, request) for part in text.split("+"))
     task = tasks[0] if len(tasks) == 1 else Chain(tasks)
     if mask is not None and task.mask is None:
-        raise UsageError(f"{text}: may hit any pixel, so there is no mask; leave --mask out")
+        raise UsageError(f"{text}: may hit any pixel, so there is no mask; leave {option('mask')} out")
     return task
 
 
-def _parse_one(part: str, asked: Asked) -> Task:
+def _parse_one(part: str, request: Request) -> Task:
     for form in FORMS:
         found = re.fullmatch(form.pattern, part)
         if found is not None:
-            return form.task(asked, *(_number(each, asked.text) for each in found.groups() if each is not None))
-    raise UsageError(f"{asked.text!r} is not a task; give {_SHOWN}")
+            return form.task(request, *(_number(each, request.text) for each in found.groups() if each is not None))
+    raise UsageError(f"{request.text!r} is not a task; give {_SHOWN}")
 
 
 def _number(text: str, whole: str) -> float:
@@ -62,3 +67,29 @@ def _number(text: str, whole: str) -> float:
         return float(text)
     except ValueError as fault:
         raise UsageError(f"{whole!r} is not a task, because {text!r} is not a number; give {_SHOWN}") from fault
+
+
+def channel_of(told: Told, *, grey: bool) -> Channel:
+    """The channel of binary or grey images with this damage.
+
+    Grey ones go through Gaussian noise, then salt and pepper, and then pixels are hidden.
+
+    Raises:
+        UsageError: if a level is out of range, or binary images have flips and Gaussian noise.
+
+    >>> channel_of(Told(p=0.1), grey=False)
+    BitFlip(probability=0.1)
+    """
+    p = 0.0 if told.p is None else told.p
+    if isinstance(p, tuple):
+        noise: Channel = AsymmetricFlip(*p)
+    elif grey:
+        # Also without impulses: a black pixel seen exactly is then known to be 0, and not only close to it.
+        noise = SaltAndPepper(p, GaussianNoise(0.0 if told.sigma is None else told.sigma))
+    elif told.sigma is None:
+        noise = BitFlip(p)
+    elif told.p is None:
+        noise = GaussianNoise(told.sigma)
+    else:
+        raise UsageError("black and white images have flips (p) or Gaussian noise (sigma), not both; give one")
+    return noise if told.hidden is None else Occlusion(told.hidden, noise=noise)

@@ -11,7 +11,7 @@ from restore.channels.bit_flip import CERTAIN, BitFlip
 from restore.channels.contract import Channel, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.levels import Scale
-from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, numbers, require, uniform
 from restore.errors import UsageError
 
@@ -88,14 +88,6 @@ class SaltAndPepper:
         both = torch.where(self.noise.exact(x) & (y == x), torch.log1p(-p / 2), torch.log(p / 2))
         return torch.where(self._impulse(y), both, through).to(x.dtype)
 
-    def log_black(self, y: np.ndarray) -> np.ndarray:
-        p = np.asarray(self.probability, np.float64)
-        exact = np.asarray(self.noise.sigma, np.float64) == 0
-        with np.errstate(divide="ignore"):
-            through = self.noise.log_black(y, np.log1p(-p))
-            shown = np.log(np.where((y == 0) & exact, 1 - p / 2, p / 2))
-        return np.where(((y == 0) | (y == 1)) & (p > 0), shown, through)
-
     def told(self) -> Told:
         return self.noise.told()._replace(p=self.probability)
 
@@ -121,11 +113,11 @@ class SaltAndPepper:
         return ((y == 0) | (y == 1)) & (in_double(self.probability, y) > 0)
 
 
-def _salt(asked: Asked, p: float) -> Task:
+def _salt(request: Request, p: float) -> Task:
     if not 0 <= p <= 1:
         raise UsageError(f"salt:{p}: the probability of salt or pepper must lie in [0, 1]")
     # On ink, half of the impulses are flips.
-    told: Channel = SaltAndPepper(p) if asked.grey else BitFlip(p / 2)
+    told: Channel = SaltAndPepper(p) if request.grey else BitFlip(p / 2)
     return EachPixel(f"salt:{p!r}", SaltAndPepper(p), told)
 
 

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a user asks of a task besides its numbers.
+class Request:
+    """What the caller of `parse_task` gives besides the numbers of a task.
 
     Attributes:
-        text: everything the user wrote.
-        mask: whether the restorer should know the mask, for tasks that have one.
-        grey: whether images are grey; if not, they are binary.
+        text: the whole text.
+        mask, grey: see `parse_task`.
     """
 
     text: str
@@ -37,8 +36,8 @@ class Form:
 
     Attributes:
         shown: how to write one, for users.
-        pattern: a regular expression for all of them; its groups are the task's numbers.
-        task: makes the task from these numbers.
+        pattern: a regular expression, whose groups are the task's numbers.
+        task: makes the task from a `Request` and these numbers.
     """
 
     shown: str
@@ -48,13 +47,7 @@ class Form:
 
 @dataclass(frozen=True)
 class EachPixel:
-    """Damage every pixel by itself.
-
-    Attributes:
-        text: the task's text.
-        channel: how images are damaged.
-        told: what the restorer should assume.
-    """
+    """A task on every pixel: damage by `channel`, while the restorer assumes `told`. It is written as `text`."""
 
     text: str
     channel: Channel

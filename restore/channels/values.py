@@ -27,16 +27,7 @@ SURE = 16.0
 
 
 def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
-    """Refuse parameters that are not numbers in [0, largest]; skipped while a graph is traced.
-
-    Args:
-        values: the parameter.
-        rule: the requirement, in words.
-        largest: the largest allowed value.
-
-    Raises:
-        UsageError: with the rule and the first value that breaks it.
-    """
+    """Refuse parameters outside [0, largest] with the rule in words; skipped while a graph is traced."""
     if tracing():
         return
     found: Any = np.asarray(values) if isinstance(values, int | float) else values
@@ -111,6 +102,7 @@ def starts(below: int, count: int, generator: Any) -> Any:
 
 
 def places(length: int, generator: Any) -> Any:
+    """Whole numbers from 0 to `length` - 1, in order."""
     if isinstance(generator, np.random.Generator):
         return np.arange(length)
     import torch

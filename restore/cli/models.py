@@ -51,7 +51,6 @@ def info(
     import dataclasses
 
     from restore import zoo
-    from restore.errors import ModelError, shown
 
     folder = zoo.find(model)
     if not folder.is_dir():
@@ -59,14 +58,8 @@ def info(
 
         tell(json_module.dumps(OnnxEngine.load(folder).facts.to_metadata()))
         return
-    about, card = zoo.describe(folder), folder / zoo.CARD
+    about = zoo.describe(folder)
     if json:
         tell(json_module.dumps(dataclasses.asdict(about) | {"folder": str(folder)}))
-    elif not card.exists():
-        tell(f"{about.name}: no card; --json shows the header of its weights")
     else:
-        try:
-            text = card.read_text("utf-8", errors="backslashreplace").rstrip()
-        except OSError as fault:
-            raise ModelError(f"{shown(card)}: cannot be read ({fault.strerror}); check its permissions") from fault
-        tell(text)
+        tell(zoo.card_of(folder).rstrip() or f"{about.name}: no card; --json shows the header of its weights")

@@ -216,7 +216,7 @@ def evaluate_card(model: str, source: Source, seed: int, device: str) -> str:
     from restore.files import write_atomically
     from restore.inference.open import require_torch
     from restore.learning.run.card import with_scores
-    from restore.zoo import CARD, describe, find
+    from restore.zoo import CARD, card_of, describe, find
 
     require_torch(model)
     folder = find(model)
@@ -236,5 +236,5 @@ def evaluate_card(model: str, source: Source, seed: int, device: str) -> str:
         truth = source.pixels(source.loaded(stock).images[:n], about)
         scores = as_section(measure(Opening(device).torch(model), truth, seed), command)
     path = folder / CARD
-    write_atomically(path, with_scores(path.read_text() if path.exists() else "", scores, str(path)).encode())
+    write_atomically(path, with_scores(card_of(folder), scores, str(path)).encode())
     return f"{about.name}\n{scores}"

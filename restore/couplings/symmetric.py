@@ -26,7 +26,9 @@ class Symmetric(Dense):
     """
 
     def __post_init__(self) -> None:
-        if not tracing() and self.weights.shape[0] == self.weights.shape[1] and not symmetric(self.weights):
+        if tracing() or self.weights.shape[0] != self.weights.shape[1]:
+            return
+        if not bool((self.weights == self.weights.T).all()) or bool(self.weights.diagonal().any()):
             raise ValueError("the coupling must be symmetric and have a diagonal of zeros")
 
     def down(self, above: Tensor) -> Tensor:
@@ -38,8 +40,3 @@ class Symmetric(Dense):
 
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
         return super().interaction(below, above) / 2
-
-
-def symmetric(couplings: Tensor) -> bool:
-    """Whether a square matrix is exactly symmetric and has a diagonal of zeros."""
-    return bool((couplings == couplings.T).all()) and not bool(couplings.diagonal().any())

@@ -42,24 +42,19 @@ FOLDED = 64
 
 
 class Graph(torch.nn.Module):
-    """Base of the graphs, which differ in their inputs.
+    """Base of the graphs, which differ in their inputs: a prior's header, and the tensors of its weights file."""
 
-    Args:
-        about: the prior's description.
-        stored: the tensors of its weights file.
-    """
-
-    def __init__(self, about: Description, stored: Mapping[str, Tensor]) -> None:
+    def __init__(self, header: Description, stored: Mapping[str, Tensor]) -> None:
         super().__init__()
-        self.about = about
+        self.header = header
         for name, value in stored.items():
             self.register_buffer(name.replace(".", DOT), value)
 
     def trained(self, images: Tensor) -> TrainedPrior:
         """The prior for images (N, H, W): of the size of these, if it suits any."""
         stored = {name.replace(DOT, "."): value for name, value in self.named_buffers()}
-        prior = assembled(self.about, stored)
-        return prior.of_size((images.shape[1], images.shape[2])) if self.about.kind.any_size else prior
+        prior = assembled(self.header, stored)
+        return prior.of_size((images.shape[1], images.shape[2])) if self.header.kind.any_size else prior
 
 
 def _answer(
@@ -75,13 +70,13 @@ def _answer(
     return _outputs(solution, valid, prior.description)
 
 
-class Told(Graph):
+class Flips(Graph):
     """Restores a binary image whose damage is given."""
 
     def forward(
         self, image: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        prior, ink = self.trained(image), _ink(image, self.about)
+        prior, ink = self.trained(image), _ink(image, self.header)
         channel = BitFlip(p) + Occlusion(mask)
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
         found = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
@@ -101,8 +96,8 @@ class Grey(Graph):
         seen, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
         noise = SaltAndPepper((p + 0 * image).flatten(1), GaussianNoise((sigma + 0 * image).flatten(1)))
         channel = Occlusion(covered, noise=noise)
-        told = torch.isfinite(image) & (p >= 0) & (p <= 1) & (sigma >= 0) & torch.isfinite(sigma)
-        found = _answer(prior, channel.evidence(seen), told.all(-1).all(-1), max_iter, tol, damping)
+        valid = torch.isfinite(image) & (p >= 0) & (p <= 1) & (sigma >= 0) & torch.isfinite(sigma)
+        found = _answer(prior, channel.evidence(seen), valid.all(-1).all(-1), max_iter, tol, damping)
         return (*found, grey_polarity_gain(seen, channel, prior.pointwise))
 
 
@@ -112,11 +107,11 @@ class Alike(Graph):
     def forward(
         self, image: Tensor, sigma: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        prior, every = self.trained(image), image.new_zeros(self.about.image_shape)
+        prior, every = self.trained(image), image.new_zeros(self.header.image_shape)
         channel = Occlusion((mask + every).flatten(1) > 0, noise=GaussianNoise((sigma + every).flatten(1)))
-        told = torch.isfinite(image).all(-1).all(-1) & ((sigma >= 0) & torch.isfinite(sigma)).all()
+        valid = torch.isfinite(image).all(-1).all(-1) & ((sigma >= 0) & torch.isfinite(sigma)).all()
         seen = image.flatten(1)
-        found = _answer(prior, channel.evidence(seen), told, max_iter, tol, damping)
+        found = _answer(prior, channel.evidence(seen), valid, max_iter, tol, damping)
         return (*found, grey_polarity_gain(seen, channel, prior.pointwise))
 
 
@@ -124,7 +119,7 @@ class Learnt(Graph):
     """Restores an image with a prior that has learnt the damage."""
 
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
-        prior, ink = self.trained(image), _ink(image, self.about)
+        prior, ink = self.trained(image), _ink(image, self.header)
         found = _answer(prior, Fields(ink.flatten(1)), torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
         return (*found, polarity_gain(ink.flatten(1), None, prior.pixel_means))
 
@@ -137,21 +132,21 @@ class Raw(Graph):
         return _answer(self.trained(field), Fields(field.flatten(1)), valid, max_iter, tol, damping)
 
 
-def _ink(image: Tensor, about: Description) -> Tensor:
-    return (image > about.threshold / 255).to(image.dtype)
+def _ink(image: Tensor, header: Description) -> Tensor:
+    return (image > header.threshold / 255).to(image.dtype)
 
 
-def _outputs(solution: Solution, valid: Tensor, about: Description) -> tuple[Tensor, ...]:
+def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Tensor, ...]:
     """All outputs but `inversion`; failed images get values that say so, without NaN."""
     sound = valid & (solution.status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition)
     known = sound[:, None]
     means = [torch.where(known, mean, 0.5) for mean in solution.means]
     variances = [torch.where(known, variance, 0.25) for variance in solution.variances]
-    image, spread = (first.unflatten(1, about.image_shape) for first in (means[0], variances[0]))
+    image, spread = (first.unflatten(1, header.image_shape) for first in (means[0], variances[0]))
     hidden = [value for pair in zip(means[1:], variances[1:], strict=True) for value in pair]
     return (
         # A separate output, even where it equals the mean.
-        image + 0 if about.grey else (image > 0.5).to(image.dtype),
+        image + 0 if header.grey else (image > 0.5).to(image.dtype),
         image,
         spread,
         *hidden,
@@ -162,16 +157,11 @@ def _outputs(solution: Solution, valid: Tensor, about: Description) -> tuple[Ten
     )
 
 
-GRAPHS = {"flips and mask": Told, "noise and mask": Grey, "one noise and mask": Alike, "learnt": Learnt, "field": Raw}
+GRAPHS = {"flips and mask": Flips, "noise and mask": Grey, "one noise and mask": Alike, "learnt": Learnt, "field": Raw}
 
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
-    """Make the graph of a prior, with its tensors under their names in the weights file (dots as `DOT`).
-
-    Args:
-        facts: the metadata of the file.
-        stored: the tensors of the prior's weights file.
-    """
+    """Make the graph of a prior from its weights file, with tensors under their names there (dots as `DOT`)."""
     graph = GRAPHS[facts.channel](facts.about, stored).eval()
     # A number of images, and sizes where these are free, that differ from all other sizes.
     free = facts.about.kind.any_size

@@ -60,7 +60,8 @@ def beside_weights(folder: Path) -> bytes:
 
 
 def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
-    about, stored = read(folder)
+    prior, stored = read(folder)
+    about = prior.description
     observation = about.kind.observation(about)
     if field and observation != "flips and mask":
         raise UsageError(f"{shown(about.name)} takes no field of log-odds; export it with its channel")

@@ -56,6 +56,9 @@ class Conditional(Family):
 
         return ConditionalRBM(RBM(layers, couplings), values["inputs.0"], values["inputs.1"])
 
+    def check_machine(self, machine: ConditionalRBM) -> None:
+        super().check_machine(machine.machine)
+
     def under(self, machine: ConditionalRBM, evidence: Fields) -> RBM:
         """The machine of the observed image, which stands where others have evidence."""
         return machine.given(evidence.linear)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from restore.errors import UsageError
-from restore.registry import SOLVERS, UNITS, Learner
+from restore.registry import UNITS, Learner
 
 if TYPE_CHECKING:
     import torch
@@ -33,8 +33,6 @@ BITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits)
 
 # Keys of a `Spec` that some families alone have.
 SPECIAL = ("deeper", "components", "kernel")
-
-UNSTABLE = "the machine is unstable, its Gaussian units have no distribution"
 
 
 class Family:
@@ -77,8 +75,6 @@ class Family:
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         """Refuse a machine that this family does not have; see `Spec.check`."""
-        from restore.families.table import FAMILIES
-
         for name, known in (("visible", self.pixels), ("hidden_type", self.hiddens)):
             value = getattr(spec, name)
             if value not in known:
@@ -87,8 +83,7 @@ class Family:
             value, least = getattr(spec, name), self.special.get(name)
             numbers = [value] if isinstance(value, int) else value
             if least is None and any(numbers):
-                owners = " or ".join(f'"{owner}"' for owner, family in FAMILIES.items() if name in family.special)
-                raise UsageError(f"{name} is for family = {owners}; leave it out")
+                raise UsageError(f"a {self.words} has no {name}; leave it out")
             if least is not None and min(numbers, default=0) < least:
                 raise UsageError(f"{name} of a {self.words} must be at least {least}, not {value}")
         if spec.hidden == "auto":
@@ -97,10 +92,6 @@ class Family:
         elif (spec.hidden >= 1) != self.hidden_units or spec.hidden < 0:
             wanted = "at least 1" if self.hidden_units else "0, as there are no hidden units"
             raise UsageError(f"hidden of a {self.words} must be {wanted}, not {spec.hidden}")
-
-    def solvers(self, spec: Spec) -> tuple[str, ...]:
-        """The solvers that fit a machine."""
-        return tuple(name for name in SOLVERS if not spec.misfit(name))
 
     def observation(self, spec: Spec) -> Observation:
         """What an exported graph takes as the observation, a key of `OBSERVED`."""
@@ -128,6 +119,7 @@ class Family:
 
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> Any:
         """The machine of the tensors of a weights file, in single precision."""
+        from restore.couplings import Dense
         from restore.units.layers import layer_of
 
         kinds = self.unit_kinds(spec, image_shape)
@@ -135,14 +127,8 @@ class Family:
             layer_of(kind, {name: values[f"units.{index}.{name}"] for name in UNITS[kind].parameters})
             for index, kind in enumerate(kinds)
         )
-        couplings = tuple(self.coupling(values[f"weights.{index}"]) for index in range(len(layers) - 1))
+        couplings = tuple(Dense(values[f"weights.{index}"]) for index in range(len(layers) - 1))
         return self.joined(layers, couplings, values)
-
-    def coupling(self, weights: Tensor) -> Coupling:
-        """The coupling of two neighbouring layers."""
-        from restore.couplings import Dense
-
-        return Dense(weights)
 
     def joined(self, layers: tuple[Units, ...], couplings: tuple[Coupling, ...], values: Mapping[str, Tensor]) -> Any:
         """The machine of layers and couplings; `values` are all tensors of the weights file."""
@@ -150,14 +136,12 @@ class Family:
 
         return RBM(layers, couplings)
 
-    def fault(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> str:
-        """What is wrong with the tensors of a weights file, in words; empty if nothing is."""
-        from restore.priors.stability import stable
+    def check_machine(self, machine: Any) -> None:
+        """Refuse, with ValueError, a machine that has no distribution."""
+        from restore.priors.stability import UNSTABLE, stable
 
-        # Binary machines are always stable.
-        if spec.plain:
-            return ""
-        return "" if bool(stable(self.machine(spec, image_shape, values))) else UNSTABLE
+        if not bool(stable(machine)):
+            raise ValueError(UNSTABLE)
 
     def under(self, machine: Any, evidence: Fields) -> Any:
         """The machine under evidence (batch, D)."""

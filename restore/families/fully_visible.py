@@ -44,11 +44,6 @@ class Pairs(Family):
 
         return FullyVisible.binary(values["weights.0"], values["units.0.bias"])
 
-    def fault(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> str:
-        from restore.couplings.symmetric import symmetric
-
-        return "" if symmetric(values["weights.0"]) else "weights.0 is not symmetric, or its diagonal not zero"
-
     def hidden_in(self, spec: Spec, machine: FullyVisible) -> int:
         return 0
 

@@ -45,8 +45,9 @@ class Mixture(Family):
 
         return GaussianMixture.of(values)
 
-    def fault(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> str:
-        return "" if bool((values["units.noise"] > 0).all()) else "a component has a variance that is not positive"
+    def check_machine(self, machine: GaussianMixture) -> None:
+        if not bool((machine.noise > 0).all()):
+            raise ValueError("a component has a variance that is not positive")
 
     def hidden_in(self, spec: Spec, machine: GaussianMixture) -> int:
         return super().hidden_in(spec, machine) // spec.components

@@ -76,7 +76,7 @@ class Spec:
     @property
     def solvers(self) -> tuple[str, ...]:
         """The solvers that fit the machine."""
-        return self.kind.solvers(self)
+        return tuple(name for name in SOLVERS if not self.misfit(name))
 
     def misfit(self, solver: str) -> str:
         """Why a solver does not fit the machine, in words; empty if it does."""
@@ -87,11 +87,7 @@ class Spec:
         return "" if self.plain or known.any_units else f"{solver} is for binary units in two layers; take tap"
 
     def task_of(self, text: str, mask: str | None = None) -> Task:
-        """The damage that a text such as "flip:0.1" names, for images of this kind; see `restore.channels.parse_task`.
-
-        Raises:
-            UsageError: if there is no such damage.
-        """
+        """The damage that a text such as "flip:0.1" names, for images of this kind; see `parse_task`."""
         return parse_task(text, mask, grey=self.grey)
 
     def in_words(self, error: float) -> str:
@@ -99,14 +95,7 @@ class Spec:
         return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
 
     def check(self, image_shape: tuple[int, int] | None = None) -> None:
-        """Refuse a machine that there is not.
-
-        Args:
-            image_shape: height and width of its images, where they are known.
-
-        Raises:
-            UsageError: naming the key.
-        """
+        """Refuse, with UsageError, a machine that there is not, for images (H, W) if these are known."""
         if self.family not in FAMILIES:
             raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
         self.kind.check(self, image_shape)

@@ -34,7 +34,6 @@ from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers import TAP
 from restore.zoo import TrainedPrior
-from restore.zoo.description import LEFT_OUT
 from restore.zoo.inference import Inference
 
 # The name of a run's recipe in its folder.
@@ -93,9 +92,8 @@ def carry_out(
             session.note("scoring it beside simple filters")
             told, worth = write_report(session.folder, lesson, trained, device, clock)
             lines += told
-            if not worth:
-                left_out = replace(trained.prior, description=replace(about, auto=LEFT_OUT))
-                trained = replace(trained, prior=left_out)
+            if worth:
+                trained = replace(trained, prior=replace(trained.prior, description=replace(about, auto=1)))
                 place.keep(lesson, trained, clock.used)
         session.note("making its graph")
         # Last, as it can be cut short and made later.

@@ -7,6 +7,7 @@ both layers are Gaussian, the machine is one normal distribution.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,9 +17,8 @@ from torch import Tensor
 from restore.couplings import Dense
 from restore.errors import UsageError
 from restore.priors.fully_visible import FullyVisible
-from restore.priors.joint_normal import joint_normal
 from restore.priors.rbm import RBM
-from restore.priors.stability import UNSTABLE, stable
+from restore.priors.stability import UNSTABLE, couplings_among, joined, stable
 from restore.units import Bernoulli, Gaussian, Spin, Units
 from restore.units.contract import for_several
 
@@ -52,11 +52,7 @@ class ExactMoments:
 
 
 def binary_states(count: int, like: Tensor) -> Tensor:
-    """All 2**count states of `count` binary units, shape (2**count, count), with the type and device of `like`.
-
-    Raises:
-        UsageError: for more than MAX_ENUMERATED units.
-    """
+    """All states of `count` binary units, (2**count, count), as `like`; raises UsageError above MAX_ENUMERATED."""
     if count > MAX_ENUMERATED:
         raise UsageError(
             f"enumeration needs at most {MAX_ENUMERATED} units in the smaller layer, not {count}; use a solver instead"
@@ -66,7 +62,7 @@ def binary_states(count: int, like: Tensor) -> Tensor:
 
 
 def _all_values(units: Units, like: Tensor) -> Tensor:
-    """All states of a layer of two-valued units, (2**n, n); raises errors as `binary_states`."""
+    """All states of a layer of two-valued units, (2**n, n)."""
     low, high = units.support
     return low + (high - low) * binary_states(units.size, like)
 
@@ -110,6 +106,27 @@ def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
 def _averages(probability: Tensor, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Average statistics (..., states, n) over the states, with probabilities (..., states, 1)."""
     return {name: (probability * value).sum(-2) for name, value in statistics.items()}
+
+
+def joint_normal(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
+    """log Z (...,), mean (..., D + H) and covariance (..., D + H, D + H) of the visible and then the hidden units.
+
+    With V the quadratic parameters and U the biases of both layers, the precision is P = [[V_v, -W], [-Wᵀ, V_h]], and
+    the mean is P⁻¹U.
+
+    Raises:
+        UsageError: if P is not positive definite.
+    """
+    bias, quadratic = (joined(machine, (0, 1), name) for name in ("bias", "quadratic"))
+    precision = torch.diag_embed(quadratic) - couplings_among(machine, (0, 1))
+    factor, failed = torch.linalg.cholesky_ex(precision)
+    if bool(failed.any()):
+        raise UsageError(UNSTABLE)
+    covariance = torch.cholesky_inverse(factor)
+    mean = (covariance @ bias.unsqueeze(-1)).squeeze(-1)
+    log_root = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    log_partition = ((bias * mean).sum(-1) + bias.shape[-1] * math.log(2 * math.pi)) / 2 - log_root
+    return log_partition, mean, covariance
 
 
 def _normal(machine: RBM) -> ExactMoments:

@@ -40,7 +40,7 @@ PLACE = 8
 MANY = 2**31
 
 # Under evidence weaker than this at every pixel, modes whose log-likelihoods differ by less count as equally likely, in
-# nats. So the choice of starts no longer depends on the image where its evidence vanishes, at a flip probability of 1/2.
+# nats. So the choice of starts no longer depends on an image whose evidence vanishes, at a flip probability of 1/2.
 TIE = 0.2
 
 # A start counts for the verdict on an image if it carries at least this share of the weight.

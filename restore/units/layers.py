@@ -17,12 +17,6 @@ def layer_of(kind: str, parameters: Mapping[str, Tensor]) -> Units:
 
 
 def blank(kind: str, size: int, like: Tensor) -> Units:
-    """A layer of a kind that prefers no value.
-
-    Args:
-        kind: a key of `UNITS`.
-        size: number of units.
-        like: has the type and device of the parameters.
-    """
+    """A layer of a kind (a key of `UNITS`) that prefers no value, with the type and device of `like`."""
     # A separate tensor for each parameter, because learners change them in place.
     return layer_of(kind, {name: like.new_full((size,), value) for name, value in UNITS[kind].parameters.items()})

@@ -45,11 +45,8 @@ HALVINGS = 12
 class _Piece(NamedTuple):
     """A part of the support on which the weight falls from `end` as exp(-slope t - V t²/2), t being the distance.
 
-    Attributes:
-        end: where the weight of the piece is largest.
-        offset: log of the weight there, relative to the largest of all.
-        slope: not negative.
-        length: up to where the weight is negligible; zero for a piece outside the support.
+    `offset` is the log of the weight at the end, relative to the largest of all; `length` reaches to where the weight
+    is negligible, and is zero for a piece outside the support.
     """
 
     end: Tensor
@@ -59,12 +56,7 @@ class _Piece(NamedTuple):
 
 
 class _Split(NamedTuple):
-    """The weight of every unit as two pieces, one falling towards higher values and one towards lower ones.
-
-    Attributes:
-        curvature: V.
-        largest: log of the largest weight.
-    """
+    """The weight of every unit as two pieces, falling towards higher and towards lower values; log of the largest."""
 
     up: _Piece
     down: _Piece
@@ -73,12 +65,7 @@ class _Split(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Quadrature on [0, 1].
-
-    Attributes:
-        powers: minus powers 1 and 2 of the nodes, (nodes, 2).
-        moments: weights times powers 0, 1 and 2 of the nodes, (3, nodes).
-    """
+    """Quadrature on [0, 1]: -t and -t² at the nodes, (nodes, 2); weights times 1, t and t², (3, nodes)."""
 
     powers: Tensor
     moments: Tensor
@@ -134,10 +121,7 @@ def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split
 
 
 def _fall(slope: Tensor, bend: Tensor, room: Tensor) -> tuple[Tensor, Tensor]:
-    """The slope, and the t at which slope t + V t²/2 reaches the fall, or all the room if it does not.
-
-    `bend` is 2 V times the fall.
-    """
+    """The slope, and the t at which slope t + V t²/2 is the fall or the room ends; `bend` is 2 V times the fall."""
     fall = PRECISIONS[slope.dtype].fall
     root = torch.addcmul(bend, slope, slope).clamp_min(0).sqrt()
     # This sum does not cancel.

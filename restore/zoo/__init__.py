@@ -1,10 +1,6 @@
 """Priors on disk: find, describe, load and save them."""
 
-from restore.zoo.automatic import (
-    candidates,
-    leave_out,
-    preferred,
-)
+from restore.zoo.automatic import candidates, leave_out, preferred
 from restore.zoo.search import find, folders, published_folder, user_folder
 from restore.zoo.store import (
     CARD,
@@ -12,6 +8,7 @@ from restore.zoo.store import (
     WEIGHTS,
     TrainedPrior,
     assembled,
+    card_of,
     describe,
     light_ground,
     load,
@@ -26,6 +23,7 @@ __all__ = [
     "TrainedPrior",
     "assembled",
     "candidates",
+    "card_of",
     "describe",
     "find",
     "folders",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from restore.errors import ModelError
 from restore.sizes import Fit, said
 from restore.zoo import search
-from restore.zoo.description import LEFT_OUT, Description
+from restore.zoo.description import Description
 from restore.zoo.store import describe
 
 
@@ -20,20 +19,19 @@ def preferred(grey: bool = False) -> str:
     >>> preferred(), preferred(grey=True)
     ('tap-mnist', 'tap-mnist-real')
     """
-    return next((folder.name for folder, about in _known(grey) if about.auto), "")
+    return next((folder.name for folder, _ in _known(grey) if _published(folder)), "")
 
 
 def field() -> str | None:
-    """The published prior that only knows how alike neighbours are: a prior that is named has to know more."""
-    return next((folder.name for folder, about in _known(grey=False) if about.auto and about.tiling.neighbours), None)
+    """The prior that only knows how alike neighbours are: a prior that is named has to know more."""
+    return next((folder.name for folder, header in _known(grey=False) if header.tiling.neighbours), None)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
-    """The priors to choose among for pictures of a size: the preferred published ones, and the user's own.
+    """The priors to choose among for pictures of a size: those whose headers have a place in `auto`.
 
-    Published priors of that very size are enough beside the field of neighbours; else all that restore any size, and
-    those of whole objects that fill the picture side by side. Conditional priors are left out: each undoes one kind of
-    damage, and only the user knows which.
+    Priors of that very size are candidates. Published ones among them are enough, beside the field of neighbours; else
+    priors of any size are candidates too, and priors of whole objects that fill the picture side by side.
 
     Args:
         image_shape: height and width.
@@ -46,33 +44,39 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     >>> candidates((28, 28))
     ('tap-mnist', 'fw-caltech', 'ising')
     """
-    published = search.published_folder()
-    usable = [(folder, about) for folder, about in _known(grey) if about.auto > 0 or folder.parent != published]
-    native = [folder for folder, about in usable if about.image_shape == image_shape and not about.anywhere]
+    known = _known(grey)
+    native = [folder for folder, header in known if header.image_shape == image_shape and not header.anywhere]
     if not native and fit == "resize":
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
-    enough = fit == "resize" or any(folder.parent == published for folder in native)
-    others = [
-        folder
-        for folder, about in usable
-        if folder not in native and (about.tiling.neighbours if enough else _suits(about, image_shape))
-    ]
-    chosen = {folder.name for folder in (*native, *others)} or {folder.name for folder, _ in usable}
-    if not chosen:
+    if not known:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
-    return tuple(folder.name for folder, _ in usable if folder.name in chosen)
+    enough = fit == "resize" or any(map(_published, native))
+    suited = [
+        folder.name
+        for folder, header in known
+        if folder in native or (header.tiling.neighbours if enough else _suits(header, image_shape))
+    ]
+    return tuple(suited or (folder.name for folder, _ in known))
 
 
 def _known(grey: bool) -> list[tuple[Path, Description]]:
-    """The priors for any damage to such pictures: those that `auto` considers in their order, then all others."""
-    free = [(folder, about) for folder in search.folders() if (about := _free(folder)) and about.grey == grey]
-    return sorted(free, key=lambda known: (known[1].auto or math.inf, known[0].name))
+    """The priors with a place in `auto` for such pictures: the published ones first, in their order."""
+    known = [
+        (folder, header)
+        for folder in search.folders()
+        if (header := _readable(folder)) and header.auto and not header.task and header.grey == grey
+    ]
+    return sorted(known, key=lambda each: (not _published(each[0]), each[1].auto, each[0].name))
 
 
-def _suits(about: Description, image_shape: tuple[int, ...]) -> bool:
+def _published(folder: Path) -> bool:
+    return folder.parent == search.published_folder()
+
+
+def _suits(header: Description, image_shape: tuple[int, ...]) -> bool:
     """True for a prior that restores any size, and for one of whole objects that are not cut."""
-    sides = zip(image_shape, about.image_shape, strict=True)
-    return about.anywhere or all(length % side == 0 for length, side in sides)
+    sides = zip(image_shape, header.image_shape, strict=True)
+    return header.anywhere or all(length % side == 0 for length, side in sides)
 
 
 @cache
@@ -81,11 +85,10 @@ def leave_out(fault: str) -> None:
     warnings.warn(f"{fault} (left out)", stacklevel=3)
 
 
-def _free(folder: Path) -> Description | None:
-    """What a prior says of itself, if it is for any damage and any use; None if not, or if it cannot be read."""
+def _readable(folder: Path) -> Description | None:
+    """The header of a prior; None, after a warning, if it cannot be read."""
     try:
-        about = describe(folder)
+        return describe(folder)
     except ModelError as fault:
         leave_out(str(fault))
         return None
-    return None if about.task or about.auto == LEFT_OUT else about

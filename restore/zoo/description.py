@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from restore.channels import parse_task
-from restore.errors import ModelError, UsageError, option, reason, shown
+from restore.errors import ModelError, UsageError, option, reason, remedy, shown
 from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # The newest format of weights files.
 FORMAT = 2
-# The place of a prior that `auto` never considers.
-LEFT_OUT = -1
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,12 @@ class Description(Spec):
         method: the learner that trained it.
         recipe: SHA-256 of the recipe.
         inference: its solver.
-        task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which must be told
-            the damage.
+        task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others.
         licence: the licence of its weights.
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
-        auto: place among the published priors that `auto` considers, from 1; 0 for none. It considers a user's
-            unless their place is `LEFT_OUT`.
+        auto: place among the priors that `auto` considers, from 1; 0 for none.
     """
 
     name: str
@@ -79,7 +75,7 @@ class Description(Spec):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What must be known to restore an image, itself included: the inputs of its exported graph."""
+        """The inputs of the exported graph that say what was observed."""
         return OBSERVED[self.kind.observation(self)]
 
     @property
@@ -104,7 +100,7 @@ class Description(Spec):
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """The solvers that fit this prior; one that has learnt a damage keeps the solver it was trained with."""
+        """The solvers that fit; a prior that has learnt a damage keeps its own."""
         return (self.inference.solver,) if self.task else super().solvers
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
@@ -112,26 +108,21 @@ class Description(Spec):
         return (grey if self.grey else grey > self.threshold / 255).astype("float32")
 
     def with_solver(self, name: str) -> Description:
-        """The same prior with another solver; other settings stay, except that belief propagation has no starts.
-
-        Raises:
-            UsageError: if there is no such solver or it does not fit the prior; names the choices.
-        """
+        """The same prior with another solver, without starts if it takes none; raises UsageError if it does not fit."""
         if name == self.inference.solver:
             return self
         if name not in self.solvers:
-            left_out = f"it was trained with that; leave {option('solver')} out"
-            remedy = left_out if self.task else "give one of these"
+            instead = f"leave {option('solver')} out" if self.task else "give one of these"
             raise UsageError(
-                f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {remedy}"
+                f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {instead}"
             )
-        alone: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
-        return replace(self, inference=replace(self.inference, solver=name, **alone))
+        others: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
+        return replace(self, inference=replace(self.inference, solver=name, **others))
 
     def of_size(self, shape: tuple[int, int]) -> Description:
-        """The same prior for images of another size, of which it has no modes."""
-        alone = replace(self.inference, modes=0, starts=min(1, self.inference.starts))
-        return replace(self, image_shape=shape, inference=alone)
+        """The same prior for images of another size, without its modes."""
+        inference = replace(self.inference, modes=0, starts=min(1, self.inference.starts))
+        return replace(self, image_shape=shape, inference=inference)
 
     def quickly(self) -> Description:
         """The same prior with settings good enough to compare predictions with those of other priors."""
@@ -144,61 +135,42 @@ class Description(Spec):
             UsageError: if damage is given to a conditional prior, or none to another one; if Gaussian noise is given to
                 a prior of binary images.
         """
-        told = p or sigma or mask
+        given = p or sigma or mask
         if sigma and not self.grey:
             raise UsageError(
-                f"{shown(self.name)} knows black and white images; {option('sigma')} is for priors of grey ones, "
-                "which `restore models` marks: choose one of them, or give p"
+                f"{shown(self.name)} knows black and white images; {option('sigma')} is for priors of grey ones: "
+                f"choose one of them, or give {option('p')}"
             )
-        if self.task and told:
+        if self.task and given:
             raise UsageError(
                 f"{shown(self.name)} has learnt to undo {shown(self.task)} from the damaged image alone: "
                 "leave the level and the mask out; for other damage choose another model"
             )
-        if self.grey and not told:
+        if self.grey and not given:
             raise UsageError(
                 "sigma is missing; give the standard deviation of the noise, where black is 0 and white is 1, such as "
                 f"{option('sigma', 0.1)}"
             )
-        if not self.task and not told:
+        if not self.task and not given:
             raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
 
     def check_unconditional(self, what: str) -> None:
-        """Refuse what only an unconditional prior has, such as a likelihood of images.
-
-        Raises:
-            ModelError: if this prior is conditional.
-        """
+        """Refuse, with ModelError, what a conditional prior does not have, such as a likelihood of images."""
         if self.task:
             raise ModelError(
-                f"{shown(self.name)} is conditional: it restores damaged images, and has no {what} of images alone; "
-                "choose a prior that is not conditional"
+                f"{shown(self.name)} is conditional and has no {what} of images; choose a prior that is not conditional"
             )
 
     def check_plain(self, what: str) -> None:
-        """Refuse what is only implemented for binary machines in one or two layers.
-
-        Raises:
-            ModelError: if the prior is not such a machine.
-        """
+        """Refuse, with ModelError, what is computed for binary machines in one or two layers only."""
         if not self.plain:
-            raise ModelError(
-                f"{shown(self.name)} has grey pixels, or hidden units that are not binary or in several layers: no "
-                f"{what} of such a prior is computed here; choose a binary one"
-            )
+            raise ModelError(f"{shown(self.name)} is not binary or has several layers: no {what}; choose a binary one")
 
     def check_features(self) -> None:
-        """Refuse to compute features without one layer of hidden units.
-
-        Raises:
-            ModelError: if there is no such layer, or the prior is conditional.
-        """
+        """Refuse, with ModelError, a prior without a single layer of hidden units, whose means are features."""
         self.check_unconditional("features")
         if not self.kind.features:
-            raise ModelError(
-                f"{shown(self.name)} has no single layer of hidden units, and so no features; choose a prior that has "
-                "one"
-            )
+            raise ModelError(f"{shown(self.name)} has no single layer of hidden units; choose a prior that has one")
 
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
@@ -218,7 +190,8 @@ class Description(Spec):
             ModelError: if it is not a prior of ours, incomplete, or of a newer format; `where` names the file.
         """
         if not header or "format_version" not in header:
-            raise ModelError(f"{where}: holds no prior of this package; train one with `restore train`")
+            train = remedy("`restore train`", "restore.train")
+            raise ModelError(f"{where}: holds no prior of this package; train one with {train}")
         try:
             version = int(header["format_version"])
             if version > FORMAT:
@@ -230,40 +203,38 @@ class Description(Spec):
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
             facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
-            facts.pop("log_partition", None)
-            shape = facts.pop("image_shape")
-            inference, deeper, tiling = facts.pop("inference"), facts.pop("deeper", []), facts.pop("tiling", {})
-            about = cls(
+            shape, deeper = facts.pop("image_shape"), facts.pop("deeper", [])
+            inference, tiling = facts.pop("inference"), facts.pop("tiling", {})
+            found = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
                 inference=Inference(**limits.of_declared_types(Inference, inference)),
                 deeper=tuple(int(size) for size in deeper),
                 tiling=Tiling(**limits.of_declared_types(Tiling, tiling)),
                 **limits.of_declared_types(cls, facts),
             )
-            about.check(about.image_shape)
-            if (
-                list(about.image_shape) != shape
-                or min(shape) < 1
-                or about.auto < LEFT_OUT
-                or not 0 <= about.threshold < 255
-            ):
-                raise ValueError(f"images of shape {shape}, threshold {about.threshold}")
-            largest = max(size for sizes in (about.sizes, *about.shapes.values()) for size in sizes)
-            if list(about.deeper) != deeper or len(about.sizes) > limits.LAYERS or largest > limits.UNITS:
-                raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
-            starts = min(about.inference.starts, about.inference.modes + 1)
-            if 4 * starts**2 * about.pixels > limits.DISTANCES:
-                raise ValueError(f"{starts} starts of {about.pixels} pixels take too much memory")
-            wrong = about.misfit(about.inference.solver)
-            if wrong:
-                raise ValueError(wrong)
-            if about.grey and about.inference.modes:
-                raise ValueError("modes of a prior of grey images")
-            if about.task:
-                parse_task(about.task)
-            if bool(about.task) != about.kind.learnt or (about.task and about.inference.starts):
-                words = f"the task {about.task!r} and {about.inference.starts} starts"
-                raise ValueError(f"a {about.kind.words} with {words}")
-            return about
+            if list(found.image_shape) != shape or list(found.deeper) != deeper:
+                raise ValueError(f"images of shape {shape}, further layers of {deeper} units")
+            found._check()
+            return found
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
             raise ModelError(f"{where}: its description is damaged ({reason(fault)}); get the file again") from fault
+
+    def _check(self) -> None:
+        """Refuse, with ValueError, a header that contradicts itself or is beyond the limits."""
+        self.check(self.image_shape)
+        if min(self.image_shape) < 1 or self.auto < 0 or not 0 <= self.threshold < 255:
+            raise ValueError(f"images of shape {self.image_shape}, threshold {self.threshold}, place {self.auto}")
+        largest = max(size for sizes in (self.sizes, *self.shapes.values()) for size in sizes)
+        if len(self.sizes) > limits.LAYERS or largest > limits.UNITS:
+            raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
+        starts = min(self.inference.starts, self.inference.modes + 1)
+        if 4 * starts**2 * self.pixels > limits.DISTANCES:
+            raise ValueError(f"{starts} starts of {self.pixels} pixels take too much memory")
+        if wrong := self.misfit(self.inference.solver):
+            raise ValueError(wrong)
+        if self.grey and self.inference.modes:
+            raise ValueError("modes of a prior of grey images")
+        if self.task:
+            parse_task(self.task)
+        if bool(self.task) != self.kind.learnt or (self.task and self.inference.starts):
+            raise ValueError(f"a {self.kind.words} with the task {self.task!r} and {self.inference.starts} starts")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from restore.errors import UsageError
@@ -12,6 +11,9 @@ from restore.zoo import limits
 # Predictions of pixels are compared after so many iterations, or at this tolerance. On 24 digits the levels found are
 # as good as with a prior's own settings, for a third of the time.
 QUICK_ITERATIONS, QUICK_TOL = 20, 0.1
+
+# With more damping a solver stands still; without trust no evidence counts.
+MOST_DAMPING, LEAST_TRUST = 1 - 1e-6, 1e-6
 
 
 def calmer(damping: float, tol: float) -> tuple[float, float]:
@@ -33,8 +35,7 @@ class Inference:
         starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. With 0 the solver
             starts by itself, as belief propagation must.
         trust: mean strength of the evidence, in log-odds per pixel, from which log Z fully decides between solutions.
-            Under weaker evidence their weight is exp(log Z) to a proportional power: then mostly the prior's own log Z
-            tells solutions apart, and its error is as large as the differences.
+            Under weaker evidence their weight is exp(log Z) to a proportional power.
         clear: images are solved from the pointwise estimate alone if their evidence leaves at most this open, in bits
             per pixel, in 0 ... 1, wherever it says least; see `restore.solvers.starts.open_bits`.
     """
@@ -51,22 +52,20 @@ class Inference:
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS:
             raise UsageError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        if not 1 <= self.max_iter <= limits.ITERATIONS:
-            raise UsageError(f"max_iter must lie in 1 ... {limits.ITERATIONS}, not {self.max_iter}")
-        if not 0 <= self.starts <= limits.STARTS or (self.starts == 0 and self.modes):
-            raise UsageError(
-                f"starts must lie in 0 ... {limits.STARTS}, and be 0 only without modes, not {self.starts}"
-            )
+        limits.check_ranges(
+            self,
+            max_iter=(1, limits.ITERATIONS),
+            tol=(0, limits.FINITE),
+            damping=(0, MOST_DAMPING),
+            modes=(0, limits.MODES),
+            starts=(0, limits.STARTS),
+            trust=(LEAST_TRUST, limits.FINITE),
+            clear=(0, 1),
+        )
+        if self.starts == 0 and self.modes:
+            raise UsageError("starts is 0, and so must modes be")
         if self.starts and not SOLVERS[self.solver].starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
-        if not 0 < self.trust < math.inf:
-            raise UsageError(f"trust must be positive and finite, not {self.trust}")
-        if not 0 <= self.clear <= 1:
-            raise UsageError(f"clear must lie in 0 ... 1 bits per pixel, not {self.clear}")
-        if not 0 <= self.modes <= limits.MODES:
-            raise UsageError(f"modes must lie in 0 ... {limits.MODES}, not {self.modes}")
-        if not 0 <= self.tol < math.inf or not 0 <= self.damping < 1:
-            raise UsageError(f"tol must be finite and >= 0, and damping in [0, 1), not {self.tol} and {self.damping}")
 
     def quickly(self) -> Inference:
         """Settings good enough to compare predictions of pixels with those of other priors."""

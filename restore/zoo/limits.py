@@ -11,8 +11,13 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from restore.errors import UsageError
+
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
+
+# Bytes of a card. Published cards have 2,000.
+CARD = 2**20
 
 # Characters of a text in the header of a weights file. Published headers have 1,200 bytes.
 TEXT = 4096
@@ -41,8 +46,25 @@ OVERLAP, ROUNDS = 16, 16
 AT_ONCE = 4096
 
 
+# Any finite number, where none is too large.
+FINITE = 1e300
+
+
+def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
+    """Refuse settings, named by keywords, that lie outside their range, both ends included.
+
+    Raises:
+        UsageError: naming the setting and its range.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        # Written so that NaN fails too.
+        if not low <= value <= high:
+            raise UsageError(f"{name} must lie in {low} ... {high}, not {value}")
+
+
 def of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the facts if each has the type that its field declares; else raise TypeError."""
+    """The facts, if each has the type that its field declares; else raises TypeError."""
     hints = typing.get_type_hints(kind)
     for name, value in facts.items():
         hint = hints.get(name)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from restore.errors import ModelError, shown
+from restore.errors import ModelError, remedy, shown
 from restore.zoo.store import GRAPH, WEIGHTS
 
 
@@ -68,5 +68,9 @@ def find(name_or_path: str) -> Path:
         if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
             return path
     near = difflib.get_close_matches(name_or_path, [folder.name for folder in folders()], 3, 0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"
+    hint = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else remedy("`restore models` lists them", "restore.list_models() lists them")
+    )
     raise ModelError(f"{shown(name_or_path)}: there is no such model; {hint}")

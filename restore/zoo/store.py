@@ -40,8 +40,7 @@ class TrainedPrior:
     Attributes:
         description: its header.
         machine: the RBM, deep machine, conditional RBM, fully visible machine, or mixture of Gaussians.
-        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1); of all pixels for a convolutional
-            machine, to which places are alike.
+        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
         grey_pixels: the pixels as independent units, for grey pixels; None for binary ones, which have pixel_means.
     """
@@ -63,39 +62,49 @@ class TrainedPrior:
 
     def of_size(self, shape: tuple[int, int]) -> TrainedPrior:
         """The same prior for images (H, W) of another size, of which it has no modes, if it takes any size."""
-        about = self.description
-        fitting = about.kind.of_size(self.machine, shape)
+        machine = self.description.kind.of_size(self.machine, shape)
         means = self.pixel_means[:1].expand(shape[0] * shape[1])
-        return TrainedPrior(about.of_size(shape), fitting, means, self.modes[:0])
+        return TrainedPrior(self.description.of_size(shape), machine, means, self.modes[:0])
 
 
 def describe(folder: Path) -> Description:
     """Read a prior's description from the header alone.
 
     Raises:
-        ModelError: if the file is damaged or not a prior of ours, or holds other tensors than its header promises; or
-            if the prior is only a graph.
+        ModelError: if it is only a graph, no prior of ours, damaged, or holds other tensors than its header promises.
 
     >>> from restore.zoo import find
-    >>> about = describe(find("tap-mnist"))
-    >>> about.image_shape, about.grey, about.inference.solver
+    >>> header = describe(find("tap-mnist"))
+    >>> header.image_shape, header.grey, header.inference.solver
     ((28, 28), False, 'tap')
     """
     with _opened(folder) as (description, _):
         return description
 
 
-@contextlib.contextmanager
-def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Description, Any]]:
-    """Open the weights file of a prior; its header promises what its tensors are.
-
-    Args:
-        folder: of the prior.
-        framework: the library whose tensors safetensors makes.
+def card_of(folder: Path) -> str:
+    """The card of a prior; empty if it has none.
 
     Raises:
-        ModelError: as `describe`; also where reading a tensor fails.
+        ModelError: if it is a link or no file, or cannot be read.
+
+    >>> from restore.zoo import find
+    >>> card_of(find("tap-mnist")).splitlines()[0]
+    '# tap-mnist'
     """
+    path = folder / CARD
+    try:
+        check_regular(path, limits.CARD)
+        return path.read_text("utf-8", errors="backslashreplace")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as fault:
+        raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); replace or remove it") from fault
+
+
+@contextlib.contextmanager
+def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Description, Any]]:
+    """Open the weights file of a prior, with tensors of "numpy" or "pt"; raises ModelError as `describe` does."""
     from safetensors import SafetensorError, safe_open
 
     if folder.is_file():
@@ -106,18 +115,16 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
         with safe_open(path, framework=framework) as opened:
             description = Description.from_header(opened.metadata(), shown(path))
             slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
-            found = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            shapes = _shapes(description)
-            if found != shapes:
-                wrong = ", ".join(map(shown, sorted({name for name, _ in found.items() ^ shapes.items()})))
-                raise ModelError(
-                    f"{shown(path)}: tensors missing, extra or of wrong shape: {wrong[:REASON]}; get the file again"
-                )
-            odd = [
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            wrong = {name for name, _ in shapes.items() ^ _shapes(description).items()}
+            wrong |= {
                 name for name, part in slices.items() if part.get_dtype() not in (BYTES if name == "modes" else FLOATS)
-            ]
-            if odd:
-                raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd)}; get the file again")
+            }
+            if wrong:
+                names = ", ".join(map(shown, sorted(wrong)))[:REASON]
+                raise ModelError(
+                    f"{shown(path)}: tensors missing, extra, or of wrong shape or type: {names}; get the file again"
+                )
             yield description, opened
     except (OSError, SafetensorError, ValueError, RecursionError) as fault:
         raise ModelError(
@@ -133,15 +140,15 @@ def load(folder: Path) -> TrainedPrior:
     >>> [layer.size for layer in prior.machine.layers]
     [784, 100]
     """
-    return assembled(*read(folder))
+    return read(folder)[0]
 
 
-def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
-    """Read and check the description of a prior and the tensors of its weights file, as stored.
+def read(folder: Path) -> tuple[TrainedPrior, dict[str, Tensor]]:
+    """Read and check a prior, and the tensors of its weights file as stored.
 
     Raises:
-        ModelError: if the file is damaged, holds NaN or other tensors than its header promises, or a machine that is
-            unstable (`restore.priors.stability`).
+        ModelError: if the file is damaged, holds NaN or other tensors than its header promises, or a machine that has
+            no distribution.
     """
     import torch
 
@@ -155,10 +162,12 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     means = stored["pixel_means"].float()
     if not bool(((means > 0) & (means < 1)).all()):
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
-    values = {name: value.float() for name, value in stored.items()}
-    if wrong := description.kind.fault(description, description.image_shape, values):
-        raise ModelError(f"{shown(path)}: {wrong}; get the file again, or train again at a lower rate")
-    return description, stored
+    try:
+        prior = assembled(description, stored)
+        description.kind.check_machine(prior.machine)
+    except ValueError as fault:
+        raise ModelError(f"{shown(path)}: {fault}; get the file again, or train again at a lower rate") from fault
+    return prior, stored
 
 
 def _shapes(description: Description) -> dict[str, tuple[int, ...]]:

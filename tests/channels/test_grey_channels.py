@@ -319,12 +319,12 @@ def test_corruption_uses_the_generator_given() -> None:
 
 @pytest.mark.parametrize("sigma", [-0.1, math.nan, math.inf, torch.tensor([0.1, math.nan]), torch.tensor(-1)])
 def test_no_sigma(sigma: float | Tensor) -> None:
-    with pytest.raises(UsageError, match=r"^sigma is .*, not (-?\d|nan|inf)") as caught:
+    with pytest.raises(UsageError) as caught:
         GaussianNoise(sigma)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, math.nan, math.inf])
 def test_no_probability(p: float) -> None:
-    with pytest.raises(UsageError, match=r"\[0, 1\], not (-?\d|nan|inf)"):
+    with pytest.raises(UsageError):
         SaltAndPepper(p)

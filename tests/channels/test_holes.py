@@ -45,5 +45,5 @@ def test_without_the_mask_flips_of_half_their_share_are_assumed() -> None:
     channel = task.damage(torch.ones(2, 72), (8, 9), seeded()).channel
     assert isinstance(channel, BitFlip)
     assert torch.as_tensor(channel.probability).flatten().tolist() == pytest.approx([0.05] * 72)
-    with pytest.raises(UsageError, match="binary images"):
+    with pytest.raises(UsageError):
         Holes(3, 0.1, mask="unknown", grey=True)

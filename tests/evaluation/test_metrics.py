@@ -96,7 +96,7 @@ def test_psnr_and_ssim_of_a_perfect_image() -> None:
 
 
 def test_ssim_needs_room_for_a_window() -> None:
-    with pytest.raises(UsageError, match="3x3"):
+    with pytest.raises(UsageError):
         ssim(torch.zeros(1, 10), torch.zeros(1, 10), (2, 5))
 
 

@@ -119,7 +119,7 @@ def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
     def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         return observed * torch.nan
 
-    with pytest.raises(ModelError, match="NaN"):
+    with pytest.raises(ModelError):
         evaluate_whole(lost, images(), parse_task("flip:0.1"), seeded())
 
 

@@ -13,6 +13,7 @@ import torch
 from exports import (
     HIDDEN,
     LEARNT,
+    MADE,
     RATES,
     SHAPE,
     TOLD,
@@ -28,6 +29,7 @@ from exports import (
 from machines import two_patterns
 
 from restore import zoo
+from restore.export.graph import Flips
 from restore.inference.torch_engine import machine_under, polarity_gain
 from restore.marginals import Status
 from restore.priors import exact
@@ -120,18 +122,38 @@ def test_half_precision_moves_marginals_little(exported: Callable[[str], Exporte
     assert (found["restored"].reshape(7, -1) == (expected > 0.5).numpy()).all()
 
 
-@pytest.mark.thorough
-def test_whether_an_image_looks_inverted(exported: Callable[[str], Exported]) -> None:
-    batch, mask = images(4), images(4, seed=1) > 0
+def untraced(prior: zoo.TrainedPrior, image: np.ndarray, mask: np.ndarray) -> list[np.ndarray]:
+    """What the module that becomes a graph finds before it is traced, which takes no time."""
+    stored = prior.machine.parameters | {"pixel_means": prior.pixel_means, "modes": prior.modes}
+    told = map(torch.from_numpy, (np.float32(image), np.full((1, 1, 1), np.float32(0.1)), mask))
+    settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
+    return [value.numpy() for value in Flips(prior.description, stored)(*told, *settings)]
+
+
+MASKS = [images(4, seed=1) > 0, images(1, seed=1) > 0, np.zeros((1, 1, 1), bool), np.ones((1, *SHAPE), bool)]
+
+
+@pytest.mark.parametrize("hidden", MASKS, ids=["per-image", "one", "none", "all"])
+def test_hidden_pixels_do_not_say_whether_an_image_looks_inverted(hidden: np.ndarray) -> None:
+    prior, batch = MADE["mean_field"][0](), images(4)
     batch[0] = 1
-    ink = torch.from_numpy(batch).flatten(1)
-    case = exported("tap")
-    for hidden in (mask, mask[:1], np.zeros((1, 1, 1), bool)):
+    ink, whole = (torch.from_numpy(np.broadcast_to(each, batch.shape).copy()).flatten(1) for each in (batch, hidden))
+    *_, found = untraced(prior, batch, hidden)
+    np.testing.assert_allclose(found, polarity_gain(ink, whole, prior.pixel_means), rtol=1e-5)
+    # A change of what is hidden changes nothing, and of what is seen something.
+    *_, other = untraced(prior, np.where(hidden, 1 - batch, batch), hidden)
+    np.testing.assert_array_equal(found, other)
+    assert hidden.all() == bool((found == 0).all())
+
+
+@pytest.mark.thorough
+def test_a_graph_says_whether_an_image_looks_inverted(exported: Callable[[str], Exported]) -> None:
+    batch = images(4)
+    for hidden in MASKS:
         whole = torch.from_numpy(np.broadcast_to(hidden, batch.shape).copy()).flatten(1)
-        gain = polarity_gain(ink, whole, case.trained.pixel_means)
-        np.testing.assert_allclose(case.run(batch, mask=hidden)["inversion"], gain, rtol=1e-5)
-    np.testing.assert_allclose(case.run(batch, mask=np.ones(SHAPE, bool)[None])["inversion"], 0)
-    gain = polarity_gain(ink, None, torch.tensor(0.3))
+        gain = polarity_gain(torch.from_numpy(batch).flatten(1), whole, exported("tap").trained.pixel_means)
+        np.testing.assert_allclose(exported("tap").run(batch, mask=hidden)["inversion"], gain, rtol=1e-5)
+    gain = polarity_gain(torch.from_numpy(batch).flatten(1), None, torch.tensor(0.3))
     np.testing.assert_allclose(exported("sum").run(batch)["inversion"], gain, rtol=1e-5)
 
 
@@ -178,13 +200,15 @@ def test_certain_evidence_beside_weak_one(exported: Callable[[str], Exported]) -
     agree(case.run(batch, rates), case.solved(batch, rates))
 
 
-@pytest.mark.thorough
-def test_white_is_above_the_threshold(exported: Callable[[str], Exported]) -> None:
-    case = exported("tap")
+@pytest.mark.parametrize("name", kinds(["tap", "mixed"]))
+def test_white_is_above_the_threshold(name: str, exported: Callable[[str], Exported]) -> None:
+    case = exported(name)
     levels = np.tile(np.arange(124, 131), (1, 5, 1))
-    batch = np.float32(levels / 255)
-    found = case.run(batch, 0.0)
-    assert (found["restored"] == (levels > 127)).all()
+    white = levels > case.about.threshold
+    assert 0 < white.sum() < white.size and (levels == case.about.threshold).any()
+    equal(case.run(np.float32(levels / 255), 0.0), case.run(np.float32(white), 0.0))
+    if name == "tap":
+        assert (case.run(np.float32(levels / 255), 0.0)["restored"] == white).all()
 
 
 @pytest.mark.parametrize("name", kinds(["tap", "mean_field", "sum", "mixed"]))

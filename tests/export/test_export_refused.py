@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from restore.errors import ModelError
 from restore.export import packing
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
-from restore.zoo import GRAPH
+from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import FORMAT
 
 # ------------------------------------------------------------------------------------- files that are refused
@@ -111,36 +110,36 @@ def fails_late(model: onnx.ModelProto) -> None:
 
 
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
-NEWER = "a newer kind of graph than this version runs; update the package"
+# Each with the inputs or outputs that are not as promised.
 CHANGED: dict[str, tuple[Change, str]] = {
-    "foreign": (foreign, "is no file of `restore export`"),
-    "foreign-with-our-metadata": (foreign_with_our_metadata, "wrong type or shape: converged"),
-    "renamed-input": (renamed("p", "probability"), "wrong type or shape: p, probability"),
-    "renamed-output": (renamed("converged", "done"), "wrong type or shape: converged, done"),
-    "missing-output": (without_output("residual"), "wrong type or shape: residual"),
-    "other-rank": (other_input(FLOAT, "images", 35), "wrong type or shape: image"),
-    "other-shape": (other_input(FLOAT, "images", 7, 5), "wrong type or shape: image"),
-    "fixed-batch": (other_input(FLOAT, 1, *SHAPE), "wrong type or shape: image"),
-    "other-type": (other_input(DOUBLE, "images", *SHAPE), "wrong type or shape: image"),
-    "other-output-type": (other_output, "wrong type or shape: iterations"),
-    "shape-in-metadata": (prop("image_shape", "[7, 5]"), "wrong type or shape: image, means"),
-    "hidden-in-metadata": (prop("hidden", "99"), "wrong type or shape: means.1, variances.1"),
-    "channel-in-metadata": (prop("channel", "field"), "wrong type or shape: field, image"),
-    "newer-graph": (prop("graph_version", "2"), NEWER),
-    "newer-format": (prop("format_version", str(FORMAT + 1)), "update the package"),
-    "version-not-a-number": (prop("graph_version", "one"), "metadata are damaged"),
-    "no-graph-version": (prop("graph_version", None), "is no file of `restore export`"),
-    "no-format-version": (prop("format_version", None), "holds no prior of this package"),
-    "unknown-key": (prop("colour", "true"), "its description is damaged"),
-    "inference-no-json": (prop("inference", '{"solver": "tap"'), "its description is damaged"),
-    "inference-nested": (prop("inference", "[" * 50_000), "its description is damaged"),
-    "inference-out-of-range": (prop("inference", '{"max_iter": 0}'), "its description is damaged"),
-    "shape-no-list": (prop("image_shape", "35"), "its description is damaged"),
-    "unknown-channel": (prop("channel", "telepathy"), "metadata are damaged"),
-    "unknown-polarity": (prop("polarity", "grey on grey"), "metadata are damaged"),
-    "no-images-at-once": (prop("images_at_once", "0"), "metadata are damaged"),
+    "foreign": (foreign, ""),
+    "foreign-with-our-metadata": (foreign_with_our_metadata, "converged"),
+    "renamed-input": (renamed("p", "probability"), "p, probability"),
+    "renamed-output": (renamed("converged", "done"), "converged, done"),
+    "missing-output": (without_output("residual"), "residual"),
+    "other-rank": (other_input(FLOAT, "images", 35), "image"),
+    "other-shape": (other_input(FLOAT, "images", 7, 5), "image"),
+    "fixed-batch": (other_input(FLOAT, 1, *SHAPE), "image"),
+    "other-type": (other_input(DOUBLE, "images", *SHAPE), "image"),
+    "other-output-type": (other_output, "iterations"),
+    "shape-in-metadata": (prop("image_shape", "[7, 5]"), "image, means"),
+    "hidden-in-metadata": (prop("hidden", "99"), "means.1, variances.1"),
+    "channel-in-metadata": (prop("channel", "field"), "field, image"),
+    "newer-graph": (prop("graph_version", "2"), ""),
+    "newer-format": (prop("format_version", str(FORMAT + 1)), ""),
+    "version-not-a-number": (prop("graph_version", "one"), ""),
+    "no-graph-version": (prop("graph_version", None), ""),
+    "no-format-version": (prop("format_version", None), ""),
+    "unknown-key": (prop("colour", "true"), ""),
+    "inference-no-json": (prop("inference", '{"solver": "tap"'), ""),
+    "inference-nested": (prop("inference", "[" * 50_000), ""),
+    "inference-out-of-range": (prop("inference", '{"max_iter": 0}'), ""),
+    "shape-no-list": (prop("image_shape", "35"), ""),
+    "unknown-channel": (prop("channel", "telepathy"), ""),
+    "unknown-polarity": (prop("polarity", "grey on grey"), ""),
+    "no-images-at-once": (prop("images_at_once", "0"), ""),
     **{
-        f"no-{key}": (prop(key, None), "damaged")
+        f"no-{key}": (prop(key, None), "")
         for key in ("channel", "polarity", "weights_sha256", "images_at_once", "name", "image_shape", "hidden")
     },
 }
@@ -154,48 +153,49 @@ def changed(case: Exported, *changes: Change) -> bytes:
     return resealed(model)
 
 
-def refused(place: Path, says: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ModelError, match=re.escape(says) if says else None) as caught:
+def refused(place: Path, capfd: pytest.CaptureFixture[str], subject: str = "") -> None:
+    with pytest.raises(ModelError) as caught:
         OnnxEngine.load(place)
-    assert "\n" not in str(caught.value) and place.name in str(caught.value)
+    said = str(caught.value)
+    assert "\n" not in said and place.name in said and subject in said
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("change", "says"), CHANGED.values(), ids=[f"44-{name}" for name in CHANGED])
+@pytest.mark.parametrize(("change", "subject"), CHANGED.values(), ids=CHANGED)
 def test_graphs_that_are_not_what_they_say(
-    change: Change, says: str, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    change: Change, subject: str, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "odd.onnx"
     path.write_bytes(changed(exported("mean_field"), change))
-    refused(path, says, capfd)
+    refused(path, capfd, subject)
 
 
 @pytest.mark.thorough
-def test_44_what_a_newer_kind_of_graph_says_besides_does_not_matter(
+def test_what_a_newer_kind_of_graph_says_besides_does_not_matter(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "odd.onnx"
     newer = (prop("graph_version", "2"), prop("channel", "blur"), prop("kernel", "9"), prop("hidden", "[1, 2]"))
     path.write_bytes(changed(exported("mean_field"), *newer))
-    refused(path, NEWER, capfd)
+    refused(path, capfd)
 
 
 @pytest.mark.thorough
-def test_44_a_graph_that_fails_while_it_runs(
+def test_a_graph_that_fails_while_it_runs(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "odd.onnx"
     path.write_bytes(changed(exported("mean_field"), fails_late))
     engine = OnnxEngine.load(path)
-    with pytest.raises(ModelError, match="cannot be run") as caught:
+    with pytest.raises(ModelError) as caught:
         engine.marginals(images(2), Damage(0.1))
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("ruin", RUINS.values(), ids=[f"44-{name}" for name in RUINS])
+@pytest.mark.parametrize("ruin", RUINS.values(), ids=RUINS)
 def test_files_that_are_no_graphs(
     ruin: Callable[[bytes], bytes],
     exported: Callable[[str], Exported],
@@ -204,30 +204,30 @@ def test_files_that_are_no_graphs(
 ) -> None:
     path = tmp_path / "odd.onnx"
     path.write_bytes(ruin(exported("mean_field").path.read_bytes()))
-    refused(path, "", capfd)
+    refused(path, capfd)
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("name", kinds(["tap", "mixed"]))
-def test_44_a_flipped_bit_anywhere_in_a_graph(
+def test_a_flipped_bit_anywhere_in_a_graph(
     name: str, place: float, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     content = bytearray(exported(name).path.read_bytes())
     content[int(place * len(content))] ^= 4
     path = tmp_path / "odd.onnx"
     path.write_bytes(content)
-    refused(path, "", capfd)
+    refused(path, capfd)
 
 
 @pytest.mark.thorough
-def test_44_a_graph_that_another_program_wrote_again(
+def test_a_graph_that_another_program_wrote_again(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path, case = tmp_path / "again.onnx", exported("tap")
     model = copy.deepcopy(case.model)
     onnx.helper.set_model_props(model, {entry.key: entry.value for entry in model.metadata_props} | {"added": "later"})
     path.write_bytes(model.SerializeToString())
-    refused(path, "", capfd)
+    refused(path, capfd)
     # Without a change it is the same file.
     path.write_bytes(case.model.SerializeToString())
     assert OnnxEngine.load(path).facts == case.facts
@@ -242,7 +242,7 @@ def test_tensors_that_lie_elsewhere_or_were_changed(
 ) -> None:
     OnnxEngine.load(beside)
     ruin(beside)
-    refused(beside, "", capfd)
+    refused(beside, capfd)
     # Named by its file it is the same graph.
     with pytest.raises(ModelError) as caught:
         OnnxEngine.load(beside / GRAPH)
@@ -258,12 +258,12 @@ def test_a_graph_alone_in_a_folder_is_held_to_the_weights_there_only_if_it_is_th
     shutil.copy(alone.path, beside / "other.onnx")
     assert OnnxEngine.load(beside / "other.onnx").description.name == "sum"
     shutil.copy(alone.path, beside / GRAPH)
-    refused(beside, "was made for another weights.safetensors", capfd)
+    refused(beside, capfd, WEIGHTS)
 
 
 @pytest.mark.thorough
 def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: Callable[[str], Exported]) -> None:
     engine = OnnxEngine.load(exported("field").path)
     assert engine.facts.channel == "field"
-    with pytest.raises(ModelError, match="--no-channel"):
+    with pytest.raises(ModelError):
         engine.marginals(images(1, (3, 4)), Damage(0.1))

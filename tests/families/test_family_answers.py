@@ -54,13 +54,13 @@ def test_a_machine_has_the_tensors_and_the_layers_that_its_family_says(name: str
     assert {key: tuple(value.shape) for key, value in machine.parameters.items()} == kind.shapes(spec, SHAPE)
     assert all(torch.allclose(machine.parameters[key], value) for key, value in tensors.items())
     assert kind.hidden_in(spec, machine) == spec.hidden
-    assert kind.fault(spec, SHAPE, tensors) == ""
+    kind.check_machine(machine)
     pictures = kind.pictures(machine, SHAPE)
     assert pictures.dim() == 3 and (len(pictures) > 0) == kind.hidden_units
     sizes, evidence = kind.sizes(spec, SHAPE), Fields(torch.zeros(2, 12), torch.ones(1, 12))
     assert sizes[0] == 12
     under = kind.under(machine, evidence if spec.grey else Fields(torch.zeros(2, 12)))
-    for solver in kind.solvers(spec):
+    for solver in spec.solvers:
         starts = SOLVERS[solver].starts
         settings = Inference(solver, max_iter=3, modes=0, starts=int(starts))
         assert [mean.shape for mean in solver_of(settings).solve(under).means] == [(2, size) for size in sizes]
@@ -81,7 +81,7 @@ def test_the_keys_of_other_families_are_refused(name: str) -> None:
         wrong = replace(spec, **{key: (3,) if key == "deeper" else 3})
         if key in spec.kind.special:
             wrong = replace(spec, **{key: () if key == "deeper" else 0})
-        with pytest.raises(UsageError, match=key):
+        with pytest.raises(UsageError):
             wrong.check()
 
 
@@ -93,7 +93,7 @@ def test_hidden_units_are_counted_grown_or_missing(name: str) -> None:
         if fits:
             other.check()
         else:
-            with pytest.raises(UsageError, match="hidden"):
+            with pytest.raises(UsageError):
                 other.check()
 
 
@@ -102,31 +102,31 @@ def test_hidden_units_are_counted_grown_or_missing(name: str) -> None:
     [{"family": "magic"}, {"visible": "gaussian"}, {"hidden_type": "potts"}, {"family": "crbm", "visible": "spin"}],
 )
 def test_machines_that_there_are_not_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=next(reversed(wrong))):
+    with pytest.raises(UsageError):
         Spec(**{"hidden": 5} | wrong).check()
 
 
 def test_a_feature_fits_into_the_images() -> None:
     spec = replace(spec_of("convolutional"), kernel=4)
     spec.check()
-    with pytest.raises(UsageError, match="kernel"):
+    with pytest.raises(UsageError):
         spec.check(SHAPE)
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value"), [("mixture", "units.noise", -1.0), ("fvbm", "weights.0", 0.5)], ids=["noise", "symmetry"]
+    ("spec", "key", "value"),
+    [
+        (spec_of("mixture"), "units.noise", -1.0),
+        (spec_of("fvbm"), "weights.0", 0.5),
+        (Spec(hidden=5, visible="truncated-gaussian", hidden_type="gaussian"), "units.1.quadratic", -0.9),
+    ],
+    ids=["noise", "symmetry", "curvature"],
 )
-def test_tensors_without_a_distribution_are_found(name: str, key: str, value: float) -> None:
-    spec, tensors = spec_of(name), tensors_of(spec_of(name))
-    tensors[key].flatten()[0] = value
-    assert spec.kind.fault(spec, SHAPE, tensors)
-
-
-def test_a_strong_coupling_of_gaussian_units_is_found() -> None:
-    spec = Spec(hidden=5, visible="truncated-gaussian", hidden_type="gaussian")
+def test_tensors_without_a_distribution_are_refused(spec: Spec, key: str, value: float) -> None:
     tensors = tensors_of(spec)
-    tensors["units.1.quadratic"] -= 1
-    assert spec.kind.fault(spec, SHAPE, tensors)
+    tensors[key].flatten()[0] = value
+    with pytest.raises(ValueError):
+        spec.kind.check_machine(spec.kind.machine(spec, SHAPE, tensors))
 
 
 def test_only_a_machine_of_any_size_is_resized() -> None:
@@ -145,7 +145,7 @@ def test_only_a_machine_of_any_size_is_resized() -> None:
 def test_a_recipe_and_a_header_have_the_same_machine() -> None:
     asked = PriorShape(hidden=5, family="deep", deeper=(2,), weight_scale=0.3)
     assert asked.alone == Spec(hidden=5, family="deep", deeper=(2,))
-    with pytest.raises(UsageError, match="deeper"):
+    with pytest.raises(UsageError):
         PriorShape(hidden=5, deeper=(2,))
 
 

@@ -23,7 +23,7 @@ from restore.learning.rules.principal import PrincipalComponents
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import RBM
-from restore.priors.joint_normal import joint_normal
+from restore.priors.exact import joint_normal
 from restore.solvers import solver_of
 from restore.units import Gaussian
 from restore.zoo.inference import Inference

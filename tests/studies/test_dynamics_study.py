@@ -17,10 +17,10 @@ from dynamics_measure import Moment, PerUnit
 from harness import TRAINING, Asked, parsed
 from machines import four_modes, random_machine, seeded, two_patterns, with_weights
 from probing.findings import Findings
+from probing.solutions import tap_solutions
+from tap_likelihood import log_weights
 
 from restore.errors import InputError
-from restore.evaluation.likelihoods.solutions import tap_solutions
-from restore.evaluation.likelihoods.tap import log_weights
 from restore.learning.recipe.recipe import read_recipe
 from restore.priors.exact import log_likelihood
 

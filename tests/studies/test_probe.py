@@ -16,13 +16,11 @@ from probing.embedding import isomap
 from probing.findings import Findings
 from probing.receptive import receptive_fields, spread
 from probing.report import report
+from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.evaluation.likelihoods import distinct as counting
-from restore.evaluation.likelihoods.distinct import distinct
-from restore.evaluation.likelihoods.solutions import PROBING, Solutions, tap_solutions
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.priors.exact import exact_moments
@@ -163,8 +161,8 @@ def test_what_diverges_is_told() -> None:
 def test_one_batch_is_many(rough: tuple[RBM, Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
     machine, starts = rough
     whole, done = tap_solutions(machine, starts), []
-    monkeypatch.setattr("restore.evaluation.likelihoods.solutions.BLOCK", 7)
-    monkeypatch.setattr(counting, "BLOCK", 7)
+    monkeypatch.setattr("probing.solutions.BLOCK", 7)
+    monkeypatch.setattr("probing.solutions.COMPARED", 7)
     parts = tap_solutions(machine, starts, meter=lambda count, note="": done.append(count))
     np.testing.assert_allclose(summary(whole), summary(parts), atol=1e-4)
     assert done == [7, 14, 21, 28, 35, 42, 49, 56, 60]
@@ -203,7 +201,7 @@ def test_distinct_is_what_comparing_all_pairs_gives(data: st.DataObject) -> None
     jitter = torch.rand(len(clusters), 2, generator=seeded(data.draw(st.integers(0, 99))))
     points = torch.tensor(clusters, dtype=torch.float64) + 0.01 * jitter
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "BLOCK", data.draw(st.integers(1, 5)))
+        patch.setattr("probing.solutions.COMPARED", data.draw(st.integers(1, 5)))
         index, led_to = distinct(points, 0.05)
     assert index.tolist() == sorted({clusters.index(cluster) for cluster in clusters})
     assert [clusters[index[to]] for to in led_to] == clusters

@@ -22,7 +22,7 @@ from priors import random_conditional, random_deep_prior, random_prior
 
 from restore import zoo
 from restore.channels import BitFlip, Occlusion
-from restore.export import packing
+from restore.export.packing import beside_weights, standalone
 from restore.fields import Fields
 from restore.inference.onnx import contract
 from restore.inference.torch_engine import solve
@@ -158,7 +158,10 @@ class Exported:
 
 
 def exporter(root: Path) -> Callable[[str], Exported]:
-    """What exports a prior by its name in `MADE` into a folder, the first time that any process asks for it there."""
+    """What exports a prior by its name in `MADE` into a folder, the first time that any process asks for it there.
+
+    A test that replaces functions of `restore.export.packing` does not change what others share: they are bound here.
+    """
     done: dict[str, Exported] = {}
 
     def call(name: str) -> Exported:
@@ -171,7 +174,7 @@ def exporter(root: Path) -> Callable[[str], Exported]:
                 if not path.exists():
                     prior = make()
                     zoo.save(folder, replace(prior, description=replace(prior.description, name=name)), f"# {name}\n")
-                    content = packing.beside_weights(folder) if beside else packing.standalone(folder, **options)
+                    content = beside_weights(folder) if beside else standalone(folder, **options)
                     path.write_bytes(content)
             done[name] = Exported(folder, path)
         return done[name]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,9 +19,11 @@ from torch import Tensor
 from restore.errors import ModelError
 from restore.priors import RBM, ConditionalRBM
 from restore.priors.bits import pack
-from restore.zoo import WEIGHTS, TrainedPrior, load
+from restore.zoo import WEIGHTS, TrainedPrior, load, published_folder
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
+
+PUBLISHED = published_folder()
 
 
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
@@ -73,18 +77,23 @@ GENERAL: dict[str, Callable[[], TrainedPrior]] = {
 # --- damage ---
 
 
-def refused(folder: Path, says: str = "") -> None:
-    """Neither describing nor loading does anything but raise an error of one line that names the file."""
-    with pytest.raises(ModelError) as caught:
-        load(folder)
-    text = str(caught.value)
-    assert text.startswith(f"{folder / WEIGHTS}: ")
-    assert says in text
-    assert "\n" not in text
-    assert caught.value.exit_code == 4
-
-
+Header = dict[str, Any]
 Tensors = dict[str, Tensor]
+
+
+def refused(call: Callable[[], object]) -> str:
+    """The message of a prior that is refused: one printable line that one can read, with exit code 4."""
+    with pytest.raises(ModelError) as caught:
+        call()
+    text = str(caught.value)
+    assert caught.value.exit_code == 4 and text.isprintable() and len(text) < 1000
+    return text
+
+
+def refused_prior(folder: Path, subject: str = "") -> None:
+    """Loading raises one line that begins with the file and names the subject: a tensor, a key or a limit."""
+    text = refused(lambda: load(folder))
+    assert text.startswith(f"{folder / WEIGHTS}: ") and subject in text
 
 
 def rewritten(folder: Path, tensors: Callable[[Tensors], Tensors] = lambda t: t, **header: str | None) -> None:
@@ -94,6 +103,22 @@ def rewritten(folder: Path, tensors: Callable[[Tensors], Tensors] = lambda t: t,
         old = stored.metadata()
     new = {key: value for key, value in (old | header).items() if value is not None}
     save_file({name: value.clone() for name, value in tensors(load_file(path)).items()}, path, new)
+
+
+def reheaded(folder: Path, change: Callable[[Header], str | Header | None]) -> None:
+    """Write a weights file with another header, its tensors as they are."""
+    content = (folder / WEIGHTS).read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    changed = change(header)
+    text = (changed if isinstance(changed, str) else json.dumps(changed or header)).encode()
+    (folder / WEIGHTS).write_bytes(len(text).to_bytes(8, "little") + text + content[start:])
+
+
+def inference(**settings: str) -> dict[str, str]:
+    """The solver's settings as in a header, some of them other JSON."""
+    whole = {"solver": '"tap"', "max_iter": "1000", "modes": "6", "starts": "3", **settings}
+    return {"inference": "{" + ", ".join(f'"{key}": {value}' for key, value in whole.items()) + "}"}
 
 
 def without(name: str) -> Callable[[Tensors], Tensors]:

@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 import pytest
 from bad_graphs import resealed
-from odd_priors import PUBLISHED, inference, refused, rewritten
 from PIL import Image
+from stored import PUBLISHED, inference, refused, reheaded
 
 import restore
 from restore import zoo
@@ -48,46 +48,47 @@ def metadata(key: str, value: str) -> Callable[[onnx.ModelProto], None]:
     return change
 
 
-GRAPHS: dict[str, tuple[Callable[[onnx.ModelProto], None], str]] = {
-    "images-at-once": (metadata("images_at_once", str(2**31)), "metadata are damaged"),
-    "images-without-end": (metadata("images_at_once", "9" * 5000), "metadata are damaged"),
-    "starts": (metadata("inference", inference(starts="2147483647")["inference"]), "starts must lie in"),
-    "pixels": (metadata("image_shape", "[1000000000, 1000000000]"), "layers of"),
+def operation(op_type: str) -> Callable[[onnx.ModelProto], None]:
+    def change(model: onnx.ModelProto) -> None:
+        next(node for node in model.graph.node if node.op_type == "Mul").op_type = op_type
+
+    return change
+
+
+GRAPHS: dict[str, Callable[[onnx.ModelProto], None]] = {
+    "images-at-once": metadata("images_at_once", str(2**31)),
+    "images-without-end": metadata("images_at_once", "9" * 5000),
+    "starts": metadata("inference", inference(starts="2147483647")["inference"]),
+    "pixels": metadata("image_shape", "[1000000000, 1000000000]"),
+    "unknown-operation": operation("PyOp"),
+    "operation-that-reads": operation("ReadFile"),
 }
 
 
-@pytest.mark.parametrize(("change", "says"), GRAPHS.values(), ids=[f"67-{name}" for name in GRAPHS])
+@pytest.mark.parametrize("change", GRAPHS.values(), ids=GRAPHS)
 def test_graphs_that_hold_what_none_of_ours_does(
-    change: Callable[[onnx.ModelProto], None], says: str, graph: onnx.ModelProto, place: Path
+    change: Callable[[onnx.ModelProto], None], graph: onnx.ModelProto, place: Path
 ) -> None:
     model = copy.deepcopy(graph)
     OnnxEngine.load(place)
     change(model)
     (place / GRAPH).write_bytes(resealed(model))
-    assert says in refused(lambda: OnnxEngine.load(place))
+    assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
 
 
 @pytest.mark.parametrize("old", [b"channel", b"light on dark"])
-def test_67_metadata_that_are_no_utf8(old: bytes, graph: onnx.ModelProto, place: Path) -> None:
+def test_metadata_that_are_no_utf8(old: bytes, graph: onnx.ModelProto, place: Path) -> None:
     body = resealed(copy.deepcopy(graph))[: -seal.SIZE].replace(old, b"\xff" * len(old))
     (place / GRAPH).write_bytes(seal.sealed(body))
-    assert "is no graph that can be run" in refused(lambda: OnnxEngine.load(place))
+    assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
 
 
 @pytest.mark.parametrize(
     "content",
     [b"", b"\x3a", b"\x3a\x05ab", b"\xff" * 20, b"\x3f", b"\x38\x01", b"\x3a\x02\x0a\x00", b"\x3a\x04\x0a\x02\x22\x05"],
 )
-def test_44_what_is_no_graph(content: bytes, place: Path) -> None:
+def test_what_is_no_graph(content: bytes, place: Path) -> None:
     (place / GRAPH).write_bytes(seal.sealed(content))
-    assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
-
-
-@pytest.mark.parametrize("op_type", ["PyOp", "ReadFile"])
-def test_67_operations_that_onnxruntime_does_not_know(op_type: str, graph: onnx.ModelProto, place: Path) -> None:
-    model = copy.deepcopy(graph)
-    next(node for node in model.graph.node if node.op_type == "Mul").op_type = op_type
-    (place / GRAPH).write_bytes(resealed(model))
     assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
 
 
@@ -112,7 +113,7 @@ def replaced_output(name: str, operation: str, *operands: str) -> Callable[[onnx
     ],
     ids=["NaN", "shape"],
 )
-def test_67_answers_that_are_not_what_a_graph_promises(
+def test_answers_that_are_not_what_a_graph_promises(
     name: str, change: Callable[[onnx.ModelProto], None], graph: onnx.ModelProto, place: Path
 ) -> None:
     model = copy.deepcopy(graph)
@@ -121,12 +122,11 @@ def test_67_answers_that_are_not_what_a_graph_promises(
         model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
     (place / GRAPH).write_bytes(resealed(model))
     engine = OnnxEngine.load(place)
-    said = refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
-    assert f"{name} is not what the graph promises" in said
+    assert name in refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
 
 
 @pytest.mark.thorough
-def test_67_loading_a_graph_computes_nothing(graph: onnx.ModelProto, place: Path) -> None:
+def test_loading_a_graph_computes_nothing(graph: onnx.ModelProto, place: Path) -> None:
     """A constant of 400 MB, which takes a dozen bytes to ask for, is not made before anybody runs the graph."""
     model = copy.deepcopy(graph)
     one = onnx.helper.make_node("Constant", [], ["one"], value_float=1.0)
@@ -156,7 +156,7 @@ def memory_of_loading(place: Path) -> int:
 
 
 def no_header(place: Path) -> None:
-    rewritten(place, lambda old: old["__metadata__"].update(inference(starts="2147483647")))
+    reheaded(place, lambda old: old["__metadata__"].update(inference(starts="2147483647")))
 
 
 def no_graph(place: Path) -> None:
@@ -177,7 +177,7 @@ def no_answer(place: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("ruin", [no_header, no_graph, other_weights, no_answer])
-def test_67_one_bad_prior_never_stops_auto_for_the_others(
+def test_one_bad_prior_never_stops_auto_for_the_others(
     ruin: Callable[[Path], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -188,12 +188,13 @@ def test_67_one_bad_prior_never_stops_auto_for_the_others(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(zoo.search, "published_folder", lambda: tmp_path / "none")
     for name in ("bad", "good"):
-        shutil.copytree(PUBLISHED / "tap-mnist-25", own / name)
+        shutil.copytree(PUBLISHED / "tap-mnist", own / name)
     ruin(own / "bad")
     zoo.leave_out.cache_clear()
     image = np.asarray(Image.open(PUBLISHED.parent / "assets" / "digit-noisy.png").convert("L"))
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning) as told:
         found = restore.denoise(image, p=0.1)
+    assert sum("left out" in str(warning.message) for warning in told) == 1
     alone = restore.load("good")
     assert (found == alone.denoise(image, p=0.1)).all()
     # On the command line of several images there is one line on it.

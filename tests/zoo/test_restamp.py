@@ -33,7 +33,7 @@ def test_a_damaged_graph_is_left_alone(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(PUBLISHED, tmp_path / "prior"))
     content = (folder / zoo.GRAPH).read_bytes().replace(b"tap-mnist-25", b"tap-mnist-26")
     (folder / zoo.GRAPH).write_bytes(content)
-    with pytest.raises(ModelError, match=zoo.GRAPH):
+    with pytest.raises(ModelError):
         restamp(folder, "1234567890abcdef" * 4)
     assert (folder / zoo.GRAPH).read_bytes() == content
     assert (folder / zoo.WEIGHTS).read_bytes() == (PUBLISHED / zoo.WEIGHTS).read_bytes()

@@ -21,6 +21,7 @@ from harness import Asked, checksum, kept_of, main, publish, read, spread, write
 from labels import load_labels
 from probing.findings import Findings
 from probing.receptive import receptive_fields
+from probing.solutions import Solutions, tap_solutions
 from torch import Tensor
 
 from restore import zoo
@@ -28,7 +29,6 @@ from restore.console import say
 from restore.data import Split
 from restore.devices import pick_device
 from restore.errors import InputError
-from restore.evaluation.likelihoods.solutions import Solutions, tap_solutions
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from probing.solutions import Solutions
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from restore.evaluation.likelihoods.solutions import Solutions
 from restore.files import write_atomically
 
 

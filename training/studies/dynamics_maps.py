@@ -12,8 +12,7 @@ from harness import panels, panels_for
 from probing.embedding import Points, isomap
 from probing.pictures import draw_receptive
 from probing.receptive import ReceptiveFields
-
-from restore.evaluation.likelihoods.solutions import Solutions
+from probing.solutions import Solutions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

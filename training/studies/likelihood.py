@@ -14,11 +14,11 @@ from typing import Annotated
 import torch
 import typer
 from likelihoods import SCHEDULE, STARTS, measure
+from tap_likelihood import precise_solver, tap_likelihood
 
 from restore.console import say, tell
 from restore.data import as_pixels, load
 from restore.errors import RestoreError
-from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
 from restore.inference.torch_engine import Engine
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from harness import Asked, finish, kept_of, main, panels, publish, spread, write
+from tap_likelihood import precise_solver, tap_likelihood
 from torch import Tensor
 
 from restore.console import say
@@ -19,7 +20,6 @@ from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
-from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe

@@ -16,13 +16,13 @@ import torch
 import typer
 from probing import report
 from probing.findings import Findings
+from probing.solutions import tap_solutions
 from torch import Tensor
 
 from restore import zoo
 from restore.console import say, tell
 from restore.data import as_pixels, load
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
-from restore.evaluation.likelihoods.solutions import tap_solutions
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning.train import kept_epochs

@@ -11,8 +11,10 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -94,8 +96,10 @@ def _built(compiler: str, options: list[str], folder: Path) -> Path:
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
     digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
     target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
-    if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not _ours_alone(folder, stat.S_ISDIR):
+        raise PermissionError(f"{folder}: others may change what is in it")
+    if not _ours_alone(target, stat.S_ISREG):
         with tempfile.TemporaryDirectory(dir=folder) as place:
             made = Path(place) / target.name
             command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-lm"]
@@ -103,8 +107,20 @@ def _built(compiler: str, options: list[str], folder: Path) -> Path:
             # Flushed to disk before it has its name: loading half a library would crash every process.
             with made.open("r+b") as stream:
                 os.fsync(stream.fileno())
+            made.chmod(0o700)
             made.replace(target)
     return target
+
+
+def _ours_alone(path: Path, kind: Callable[[int], bool]) -> bool:
+    """True if a path is of this kind, no link, and nobody but this user can change it."""
+    try:
+        state = path.lstat()
+    except FileNotFoundError:
+        return False
+    # Windows has no owners.
+    owned = not hasattr(os, "getuid") or (state.st_uid == os.getuid() and not state.st_mode & 0o022)
+    return kind(state.st_mode) and owned
 
 
 def _processor() -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from probing.solutions import Solutions
 from probing.verdict import alone, share, verdict, warnings
-from restore.evaluation.likelihoods.solutions import Solutions
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from probing.embedding import Points
 from probing.findings import Findings
 from probing.receptive import ReceptiveFields
-from restore.evaluation.likelihoods.solutions import Solutions
+from probing.solutions import Solutions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

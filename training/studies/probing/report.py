@@ -14,7 +14,7 @@ from probing import pictures
 from probing.embedding import FEWEST, isomap
 from probing.findings import Findings
 from probing.receptive import receptive_fields
-from restore.evaluation.likelihoods.solutions import PROBING, Solutions
+from probing.solutions import PROBING, Solutions
 from restore.priors import BoltzmannMachine
 from restore.solvers.settling import AGAIN
 

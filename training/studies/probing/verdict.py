@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restore.evaluation.likelihoods.solutions import MOSTLY, Solutions
+from probing.solutions import MOSTLY, Solutions
 
 # Above this share of solutions among the starts, fewer than two starts on average share a solution: this is what
 # memorising looks like. The paper finds less than .1.

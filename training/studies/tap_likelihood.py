@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
+from probing.solutions import MOSTLY, PROBING, Solutions, tap_solutions
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
-from restore.evaluation.likelihoods.solutions import MOSTLY, PROBING, Solutions, tap_solutions
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 import torch
 from layered_maps import both
-from machines import FLAT, brute_force, numerical_gradients, random_machine, seeded, with_weights
+from machines import (
+    FLAT,
+    brute_force,
+    numerical_gradients,
+    random_fully_visible,
+    random_machine,
+    seeded,
+    with_weights,
+)
 from torch import Tensor
 
 from restore.errors import UsageError
@@ -19,8 +27,7 @@ from restore.fields import Fields
 from restore.learning.gradients.statistics import fixed_point
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
-from restore.priors.exact import exact_moments
-from restore.priors.joint_normal import joint_normal
+from restore.priors.exact import exact_moments, joint_normal
 from restore.solvers import TAP, Gibbs, LayeredMap, MeanField, Solution
 from restore.units import Bernoulli, Gaussian, Spin, TruncatedGaussian
 
@@ -38,8 +45,10 @@ MACHINES = {
     "bernoulli-gaussian": random_machine(("bernoulli", 4), ("gaussian", 2), scale=0.6, seed=4),
     "truncated-gaussian": random_machine(("truncated", 2), ("gaussian", 2), scale=0.6, seed=1),
     "truncated-bernoulli-spin": random_machine(("truncated", 2), ("bernoulli", 3), ("spin", 2), scale=0.6, seed=2),
+    "fully-visible": random_fully_visible(5, scale=0.6, seed=1),
 }
 every_machine = pytest.mark.parametrize("name", MACHINES)
+every_layered = pytest.mark.parametrize("name", [name for name in MACHINES if name != "fully-visible"])
 
 
 def solved(solver: LayeredMap, machine: BoltzmannMachine, batch: int = 1) -> Solution:
@@ -61,7 +70,7 @@ def joined(layers: Any) -> np.ndarray:
 
 
 @both
-@every_machine
+@every_layered
 def test_machines_without_couplings_are_solved_exactly(kind: type[LayeredMap], name: str) -> None:
     machine = with_weights(MACHINES[name], 0.0)
     solution, truth = settled(kind(**PRECISE), machine), brute_force(machine)
@@ -106,7 +115,7 @@ def test_tap_beats_mean_field(name: str) -> None:
     assert spread[0] < spread[1]
 
 
-@every_machine
+@every_layered
 def test_statistics_of_a_fixed_point_are_the_gradient_of_its_log_partition(name: str) -> None:
     machine, solver = MACHINES[name], TAP(**PRECISE | {"damping": 0.0})
     solution = settled(solver, machine)
@@ -162,7 +171,7 @@ def second(solution: Solution) -> list[Tensor]:
 @pytest.mark.parametrize("kind", ["spin", "truncated"])
 def test_units_joined_with_each_other_are_sampled_only_as_bits(kind: str) -> None:
     machine = FullyVisible((random_machine((kind, 3), ("spin", 1)).layers[0],), (torch.zeros(3, 3).double(),))
-    with pytest.raises(UsageError, match="from_spins"):
+    with pytest.raises(UsageError):
         machine.gibbs_sweep(torch.zeros(2, 3).double(), seeded(1))
 
 
@@ -295,7 +304,7 @@ def test_without_biases_the_variances_decide() -> None:
 
 
 @both
-@every_machine
+@every_layered
 def test_renaming_units_renames_the_solution(kind: type[LayeredMap], name: str) -> None:
     machine = MACHINES[name]
     orders = [torch.randperm(layer.size, generator=seeded(index)) for index, layer in enumerate(machine.layers)]

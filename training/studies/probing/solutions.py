@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.evaluation.likelihoods.distinct import distinct
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.progress import Meter
@@ -35,6 +34,9 @@ MOSTLY = 0.9
 
 # How many starts are solved side by side.
 BLOCK = 500
+
+# How many solutions are compared at a time with those found so far.
+COMPARED = 1000
 
 
 @dataclass(frozen=True)
@@ -160,3 +162,27 @@ def _in_blocks(machine: BoltzmannMachine, starts: Tensor, solver: LayeredMap, me
         yield Settling(solver).solve(machine, block)
         done += len(block)
         meter(done)
+
+
+def distinct(points: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+    """The points (N, D) that repeat no earlier one, (S,), and the place of the nearest of these for every point, (N,).
+
+    Two points are the same if no coordinate differs by more than the tolerance. Points have to be either much closer
+    than that or much farther apart, as approximate fixed points are. Time and memory grow with N·S, not with N².
+    """
+    points = points.float()
+    index = torch.zeros(0, dtype=torch.int64, device=points.device)
+    for first in range(0, len(points), COMPARED):
+        block = points[first : first + COMPARED]
+        known = (_distances(block, points[index]) <= tolerance).any(1)
+        rest = (~known).nonzero().squeeze(1)
+        among = _distances(block[rest], block[rest]) <= tolerance
+        repeats = torch.tril(among, diagonal=-1).any(1)
+        index = torch.cat([index, first + rest[~repeats]])
+    nearest = [_distances(block, points[index]).argmin(1) for block in points.split(COMPARED)] if len(points) else []
+    return index, torch.cat(nearest) if nearest else index
+
+
+def _distances(left: Tensor, right: Tensor) -> Tensor:
+    """The largest difference of a coordinate for every pair; shape (left, right)."""
+    return torch.cdist(left, right, p=torch.inf)

@@ -1,0 +1,151 @@
+"""Unit types and solvers by their names in recipes, weights files and options, each in one table; entries of learners.
+
+An entry says what must be known about a thing before it is loaded, so that nothing here loads torch. A new unit type is
+a file in `restore/units/` that fulfils `units/contract.py`, and a line in `UNITS`; a new solver is one in
+`restore/solvers/` that fulfils `solvers/contract.py`, and a line in `SOLVERS`; a new learner is one in
+`restore/learning/rules/` that fulfils `contract.py` there, and a line in the table of each family that it trains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pkgutil import resolve_name
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One named thing.
+
+    Attributes:
+        place: the module and the name in it, as in "restore.units.spin:Spin".
+    """
+
+    place: str
+
+    def load(self) -> Any:
+        return resolve_name(self.place)
+
+
+@dataclass(frozen=True)
+class UnitKind(Entry):
+    """A unit type; `place` names what makes a layer from parameters.
+
+    Attributes:
+        parameters: its natural parameters, each with its value in a unit that prefers no value.
+        bits: whether the values are 0 and 1.
+        grey: whether the values are grey levels from 0 to 1, so that pixels can be such units.
+    """
+
+    parameters: Mapping[str, float]
+    bits: bool = False
+    grey: bool = False
+
+
+# An unbounded unit has a distribution only with some curvature.
+_BOUNDED, _UNBOUNDED = {"bias": 0.0, "quadratic": 0.0}, {"bias": 0.0, "quadratic": 1.0}
+_SPIKE = {"presence": 0.0}
+
+UNITS: Mapping[str, UnitKind] = MappingProxyType(
+    {
+        "bernoulli": UnitKind("restore.units.bernoulli:Bernoulli", {"bias": 0.0}, bits=True),
+        "spin": UnitKind("restore.units.spin:Spin", {"bias": 0.0}),
+        "gaussian": UnitKind("restore.units.gaussian:Gaussian", _UNBOUNDED),
+        "gauss-bernoulli": UnitKind("restore.units.spiked:spiked_gaussian", _SPIKE | _UNBOUNDED),
+        "truncated-gaussian": UnitKind("restore.units.truncated_gaussian:TruncatedGaussian", _BOUNDED, grey=True),
+        "truncated-gauss-bernoulli": UnitKind(
+            "restore.units.spiked:spiked_truncated_gaussian", _SPIKE | _BOUNDED, grey=True
+        ),
+    }
+)
+
+# The types that pixels can have: black or white, or grey levels.
+PIXELS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits or kind.grey)
+
+
+@dataclass(frozen=True)
+class SolverKind(Entry):
+    """A solver; `place` names its class, which takes max_iter, tol and damping.
+
+    Attributes:
+        settings: its other arguments.
+        structures: how the units of machines that it solves are coupled, as in `restore.families.Family`.
+        any_units: whether it solves machines of any units in any number of layers; if not, only bits in two layers.
+        smooth: whether learners can differentiate through its iterations.
+        starts: whether it can be given starts; if not, it starts by itself and needs no damping.
+        graph_batch: how many images at a time suit an exported graph best; 0 if no graph can hold the solver.
+        kernel: whether torch has a special kernel for it, which overtakes the graph for many images.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    structures: tuple[str, ...] = ("layered",)
+    any_units: bool = True
+    smooth: bool = False
+    starts: bool = True
+    # Measured with the published priors. Messages of one image fill a processor's caches; of means, only several images
+    # keep it busy.
+    graph_batch: int = 2
+    kernel: bool = False
+
+
+def _belief_propagation(kind: str) -> SolverKind:
+    return SolverKind(
+        "restore.solvers.messages.belief_propagation:BeliefPropagation",
+        {"kind": kind},
+        any_units=False,
+        starts=False,
+        kernel=True,
+    )
+
+
+# Means alone serve pixels that are coupled with each other, too.
+_PAIRS = ("layered", "pairwise")
+
+SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
+    {
+        "tap": SolverKind("restore.solvers.tap:TAP", structures=_PAIRS, smooth=True, graph_batch=16),
+        "mean_field": SolverKind(
+            "restore.solvers.mean_field:MeanField", structures=_PAIRS, smooth=True, graph_batch=16
+        ),
+        "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
+        "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
+        "sum_product": _belief_propagation("sum"),
+        "max_product": _belief_propagation("max"),
+        "mixed_product": _belief_propagation("mixed"),
+        "exact": SolverKind("restore.solvers.exact:Exact", structures=("mixture",), starts=False, graph_batch=512),
+    }
+)
+
+
+def smooth_solvers() -> str:
+    """The solvers that learners can differentiate through, in words."""
+    return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What `restore train --method` offers by a name.
+
+    Attributes:
+        settings: the learner's settings that differ from its own defaults.
+        levels: the pixels that it learns from, "binary" or "grey".
+        rate, scale: of steps, and of the first weights, where the family's plan leaves them to the method.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    levels: tuple[str, ...] = ("binary",)
+    rate: float = 0.0
+    scale: float = 0.0
+
+
+@dataclass(frozen=True)
+class Learner(Entry):
+    """A learner; `place` names its class.
+
+    Attributes:
+        offers: what `--method` calls it, each with its settings; empty for recipes alone.
+    """
+
+    offers: Mapping[str, Offer] = field(default_factory=dict)

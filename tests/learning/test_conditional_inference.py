@@ -1,0 +1,127 @@
+"""Inference in the training of conditional RBMs against models written out, and what a course refuses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from conditionals import (
+    assert_close,
+    exact_clamped,
+    mean_field,
+    random_prior,
+    recipe_of,
+    some_pairs,
+    statistics,
+    step_of,
+    to_the_end,
+    worst,
+)
+from machines import bars_and_stripes
+
+from restore.channels import parse_task
+from restore.errors import TrainingError, UsageError
+from restore.learning.course import DamagedImages, course_of
+from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
+from restore.learning.rules.conditional.likelihood import (
+    BeliefPropagationLikelihood,
+    LogisticRegression,
+    MeanFieldLikelihood,
+)
+from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.rules.contract import Pairs
+from restore.solvers import BeliefPropagation
+from restore.zoo.inference import Inference
+
+# --- inference in training ---
+
+MATCHED = [
+    (BeliefPropagationLikelihood, "sum_product"),
+    (MeanFieldLikelihood, "mean_field"),
+    (ConditionalDivergence, "mean_field"),
+    (PerceptronLoss, "mean_field"),
+    (MarginalMaxMargin, "mixed_product"),
+    (LatentMaxMargin, "max_product"),
+]
+
+
+@pytest.mark.parametrize(("learner", "solver"), MATCHED, ids=[learner.__name__ for learner, _ in MATCHED])
+def test_iterations_grow_with_the_epochs(learner: Any, solver: str) -> None:
+    for epoch in (0, 1, 49):
+        about = learner().inference(epoch)
+        assert about == Inference(solver=solver, max_iter=7 + epoch, tol=1e-3, damping=0.0, modes=0, starts=0)  # type: ignore[arg-type]
+    assert learner(iterations=3, growth=2).inference(4).max_iter == 11
+    assert learner(growth=0).inference(1000).max_iter == 7
+
+
+def test_logistic_regression_needs_one_iteration() -> None:
+    about = LogisticRegression().inference(30)
+    assert (about.solver, about.max_iter) == ("mean_field", 1)
+
+
+@pytest.mark.parametrize("learner", [learner for learner, _ in MATCHED])
+@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"growth": -1}], ids=lambda wrong: str(*wrong))
+def test_impossible_inference_is_refused(learner: Any, wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        learner(**wrong)
+
+
+@pytest.mark.parametrize("learner", [ConditionalDivergence, PerceptronLoss])
+def test_a_chain_has_steps(learner: Any) -> None:
+    with pytest.raises(UsageError):
+        learner(steps=0)
+
+
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_mean_field_of_an_epoch_has_its_number_of_iterations(epoch: int) -> None:
+    prior, pairs = random_prior(scale=2.0), some_pairs()
+    step = step_of(to_the_end(MeanFieldLikelihood, 0.0), prior, pairs, epoch)
+    data = exact_clamped(prior, pairs.clean.numpy(), pairs.observed)
+    found = [
+        statistics(*mean_field(prior, pairs.observed, 7 + epoch + more), pairs.observed.numpy()) for more in (0, 1)
+    ]
+    wanted, other = ({name: data[name] - model[name] for name in data} for model in found)
+    assert_close(step.gradient, wanted, 1e-12)
+    assert max(worst(step.gradient, other).values()) > 1e-6
+    assert float(step.monitors["iterations"]) == 7 + epoch
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_belief_propagation_of_an_epoch_has_its_number_of_iterations(epoch: int, dtype: torch.dtype) -> None:
+    prior, pairs = random_prior(scale=2.0), some_pairs()
+    cast = Pairs(pairs.observed.to(dtype), pairs.clean.to(dtype))
+    step = step_of(to_the_end(BeliefPropagationLikelihood, 0.0, iterations=2), prior.to(dtype), cast, epoch)
+    data = exact_clamped(prior, pairs.clean.numpy(), pairs.observed)
+    errors = []
+    for more in (0, 1):
+        # Image by image, as nothing is shared between them.
+        solver, model = BeliefPropagation("sum", 2 + epoch + more, 0.0), []
+        for x in pairs.observed.split(1):
+            found = solver.solve(prior.given(x), pairs=True)
+            visible, hidden = (mean.numpy() for mean in found.means)
+            assert found.pairs is not None
+            model.append(statistics(visible, hidden, x.numpy()) | {"weights.0": found.pairs})
+        wanted = {name: data[name] - torch.stack([each[name] for each in model]).mean(0) for name in data}
+        errors.append(max(worst(step.gradient, wanted).values()))
+    close = 1e-12 if dtype == torch.float64 else 1e-5
+    assert errors[0] < close < 10 * close < errors[1], errors
+    assert float(step.monitors["iterations"]) == 2 + epoch
+    assert float(step.monitors["converged"]) == 0
+
+
+# --- what a course refuses ---
+
+
+@pytest.mark.parametrize("value", [0.5, 2.0, -1.0, math.nan, math.inf])
+def test_images_with_other_values_than_0_and_1_are_refused(value: float) -> None:
+    good, bad = bars_and_stripes(3), bars_and_stripes(3)
+    bad[5, 2] = value
+    for images, validation in ((bad, good), (good, bad), (bad, good[:0])):
+        with pytest.raises(TrainingError):
+            DamagedImages(images, validation, (3, 3), parse_task("flip:0.1"))
+    with pytest.raises(TrainingError):
+        course_of(recipe_of(), bad, (3, 3))
+    DamagedImages(good, good[:0], (3, 3), parse_task("flip:0.1"))
