@@ -13,10 +13,8 @@ import numpy as np
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.damage import Damage, Observed
-from restore.inference.engine import PictureEngine
 from restore.inference.restored import Found
 from restore.inference.score import FIRST, FOLDS, Candidate, Prediction, Sample, level_of
-from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, turned
 from restore.zoo import leave_out
 
 # Further turns are taken until so many pixels are predicted.
@@ -28,33 +26,6 @@ NEAR = {"p": (0.04, 0.2), "sigma": (0.1, 0.4)}
 # A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that
 # is less: leads vary by about as much.
 LOST = 40.0
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """A trained prior in one polarity."""
-
-    engine: PictureEngine
-    invert: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.engine.description.name
-
-    @property
-    def engine_name(self) -> str:
-        return self.engine.name
-
-    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
-        if not self.invert:
-            return solve(self.engine, seen, damage)
-        return turned(solve(self.engine, 1 - seen, damage.inverted()))
-
-    def quickly(self) -> Prior:
-        return replace(self, engine=self.engine.quickly())
-
-    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        return posterior(self.engine, picture, invert=self.invert, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)

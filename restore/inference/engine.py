@@ -47,11 +47,11 @@ class PictureEngine(Protocol):
             UsageError: if the engine holds one size only.
         """
 
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged pictures.
 
         Args:
-            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] except with Gaussian noise.
+            seen: pictures at the prior's size, (N, H, W), N >= 1: 0 and 1, or grey levels for a prior of grey ones.
             damage: of this batch, without unknown levels.
 
         Returns:
@@ -65,7 +65,7 @@ class PictureEngine(Protocol):
         """E[h | v], the expected hidden units given whole pictures, (N, units), float32 in [0, 1].
 
         Args:
-            grey: as in `marginals`.
+            grey: grey levels in [0, 1] of pictures at the prior's size, (N, H, W).
 
         Raises:
             ModelError: if the prior has no hidden units, or is conditional: its hidden units see a damaged picture too.

@@ -55,10 +55,8 @@ class Candidate(Protocol):
     """What may restore a picture."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
-    def engine_name(self) -> str: ...
+    def names(self) -> tuple[str, str]:
+        """What it is called, and what computes."""
 
     @property
     def invert(self) -> bool: ...

@@ -126,8 +126,9 @@ class Engine:
             raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
         return SeveralStarts(self.solver)
 
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        observed, channel = self.pixels(grey), damage.channel(self.description.grey)
+    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        observed = torch.from_numpy(np.ascontiguousarray(seen, np.float32)).flatten(1)
+        channel = damage.channel(self.description.grey)
         if self.trained.grey_pixels is not None:
             gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
             return _in_numpy(self.restore(observed, channel)), gain.numpy()
@@ -137,18 +138,15 @@ class Engine:
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
 
-    def pixels(self, grey: np.ndarray) -> Tensor:
-        """Grey values (N, H, W) as the prior knows them, grey or black and white; (N, D)."""
-        return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
-
     def pixel_means(self) -> np.ndarray:
         """As in `restore.inference.engine.PictureEngine`."""
         return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         machine = self.machine_with_features()
+        seen = torch.from_numpy(self.description.as_known(grey)).flatten(1)
         with torch.inference_mode():
-            return machine.transform(self.pixels(grey).to(machine.couplings[0].weights)).cpu().numpy()
+            return machine.transform(seen.to(machine.couplings[0].weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Find the posterior marginals of damaged images.

@@ -107,7 +107,9 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
             description = Description.from_header(opened.metadata(), shown(path))
             slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
             found = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            shapes = _shapes(description)
+            pixels, units = description.pixels, _pointwise(description).values()
+            shapes = description.shapes | dict.fromkeys(("pixel_means", *units), (pixels,))
+            shapes["modes"] = (description.inference.modes, (pixels + 7) // 8)
             if found != shapes:
                 wrong = ", ".join(map(shown, sorted({name for name, _ in found.items() ^ shapes.items()})))
                 raise ModelError(
@@ -159,13 +161,6 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     if wrong := description.kind.fault(description, description.image_shape, values):
         raise ModelError(f"{shown(path)}: {wrong}; get the file again, or train again at a lower rate")
     return description, stored
-
-
-def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
-    """The shapes of the tensors of a weights file, by name."""
-    pixels = description.pixels
-    shapes = description.shapes | {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
-    return shapes | dict.fromkeys(_pointwise(description).values(), (pixels,))
 
 
 def _pointwise(description: Description) -> dict[str, str]:

@@ -13,9 +13,10 @@ from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.inference import choose as chooser
 from restore.inference import score as room
-from restore.inference.choose import Prior, choose
+from restore.inference.choose import choose
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.score import Sample
+from restore.inference.tiles.blend import Prior
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -284,7 +285,7 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
     late = np.where(seen > 0.5, 0.99, 0.01)
     for top, left in first:
         late[top : top + room.SIDE, left : left + room.SIDE] = 1 - late[top : top + room.SIDE, left : left + room.SIDE]
-    plain, lost = Knowing(np.full(seen.shape, 0.5), name="plain"), Knowing(late, name="late")
+    plain, lost = Knowing(np.full(seen.shape, 0.5)), Knowing(late)
     (choice,) = choose([Observed(seen, Damage("auto"))], [lost, plain], grey=False)
     assert choice.candidate is plain
     assert {corner for corners, _ in lost.calls for corner in corners} == set(first)

@@ -15,8 +15,8 @@ import onnxruntime
 from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
-from restore.inference.damage import Damage, number
-from restore.inference.onnx.contract import OBSERVED, Facts, Kind
+from restore.inference.damage import Damage
+from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind
 from restore.inference.onnx.seal import read_intact
 from restore.marginals import Marginals, Status, voided
 from restore.registry import UNITS
@@ -129,18 +129,17 @@ class OnnxEngine:
     def light_ground(self) -> bool:
         return self.facts.light_ground
 
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         if self.facts.channel == "field":
             raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
-        seen = self.description.as_known(grey)
         # A value shared by all pixels or images has size 1 there.
         told = {
-            "image": seen,
+            "image": seen.astype(np.float32),
             "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
-            "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
+            "sigma": np.array(0.0 if damage.sigma is None else damage.sigma, np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.facts.shared, self._at_once(len(seen))
+        alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
         # Of images that are alike but for their pixels the graph takes the damage of one.
@@ -205,8 +204,8 @@ class OnnxEngine:
         """
         settings = self.description.inference
         found = self._run_once(observed, settings)
-        left = ~found["converged"] & (self.patient and self.description.tries_again)
-        if left.any():
+        left = ~found["converged"]
+        if left.any() and self.patient and self.description.tries_again:
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
             damping, tol = calmer(settings.damping, settings.tol)
             again = self._run_once(rows, replace(settings, damping=damping, tol=tol))
