@@ -22,7 +22,6 @@ THIRD, APART, SIDE = 0.01, 0.125, 1024
 # a blank page is split into.
 TOLD_APART = 2.0
 
-
 # More pixels than this say nothing new of the levels of a picture.
 ENOUGH = 2**20
 

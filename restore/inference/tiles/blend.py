@@ -237,15 +237,11 @@ def _by_neighbours(about: Description, seen: np.ndarray, damage: Damage) -> Post
 def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:
     """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
 
-    The naive mean field (MacKay, 2003, section 33.2), from what the evidence says alone.
-
-    Args:
-        evidence: log-odds of white of every pixel, (N, H, W).
-        coupling: how strongly neighbours agree.
+    The naive mean field (MacKay, 2003, section 33.2), from log-odds of white, (N, H, W).
 
     Returns:
-        The means, from -1 for black to 1 for white, float32; the number of steps; and how much they changed in the
-        last one, on average over the pixels of each picture, (N,).
+        The means, from -1 for black to 1 for white, float32; the number of steps; and the mean change of each picture
+        in the last one, (N,).
 
     >>> speck = np.full((1, 5, 5), -2.0)
     >>> speck[0, 2, 2] = 2
