@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from restore.errors import ModelError, UsageError, option, shown
 from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
-from restore.zoo import GRAPH, candidates, describe, find, leave_out
+from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
 from restore.zoo.automatic import field
 
 if TYPE_CHECKING:
@@ -118,12 +118,21 @@ class Engines:
         return None if isinstance(found, ModelError) else found
 
     def open(self, name: str) -> PictureEngine | ModelError:
-        """A prior by its name, or why it cannot be opened."""
+        """A prior by its name, or why it cannot be opened.
+
+        A graph is a program: of a prior that nobody named, only a published one is run.
+        """
         if name not in self._opened:
             options = self._options
             try:
+                engine = options.engine
+                if not self.named and find(name).parent != search.published_folder():
+                    engine = "torch"
+                    if find_spec("torch") is None:
+                        named = f"name it with {option('model')}, or pip install 'restore-prior[torch]'"
+                        raise ModelError(f"{shown(name)}: without torch its graph runs only if it is named; {named}")
                 self._opened[name] = open_engine(
-                    name, options.engine, options.device, options.max_memory, self._pixels, options.solver
+                    name, engine, options.device, options.max_memory, self._pixels, options.solver
                 )
             except ModelError as fault:
                 self._opened[name] = fault

@@ -13,7 +13,7 @@ from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import seeded, two_patterns
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
-from restore.channels import BitFlip, Channel, Occlusion
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference import torch_engine as engine_module
@@ -90,6 +90,15 @@ def test_what_lies_under_the_mask_does_not_matter() -> None:
     other = torch.where(MASK, 1 - images, images)
     first, second = (engine_of().restore(y, BitFlip(0.1) + Occlusion(MASK)) for y in (images, other))
     assert torch.equal(first.means[0], second.means[0])
+
+
+def test_bits_under_gaussian_noise_have_the_log_odds_of_their_two_levels() -> None:
+    noisy = some_images(9) + 0.6 * torch.randn(9, PIXELS, generator=seeded(1))
+    got = engine_of(scale=0.1).restore(noisy, GaussianNoise(0.6))
+    # log p(y | 1) - log p(y | 0) = (y² - (y - 1)²) / (2 sigma²).
+    odds = (noisy.double() ** 2 - (noisy.double() - 1) ** 2) / (2 * 0.6**2)
+    exact = exact_moments(trained(scale=0.1).machine.to(torch.float64).tilt(Fields(odds)))
+    torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=2e-3)
 
 
 # --- batches ---

@@ -193,3 +193,22 @@ def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, mon
         engines.for_picture(PICTURE)
     with pytest.raises(ModelError, match="nor-this"):
         Engines(Options(model="nor-this")).for_picture(PICTURE)
+
+
+def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published(
+    exported: str, monkeypatch: pytest.MonkeyPatch, without: Callable[..., None]
+) -> None:
+    """It is a program, and a loop in it may never end."""
+
+    def engine(name: str, **options: Any) -> str:
+        monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: (name,))
+        (found,) = Engines(Options(**options)).for_picture(PICTURE)
+        return found.name
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert engine("tap-mnist-25") == "onnx" == engine(exported, model=exported)
+    assert engine(exported) == "torch" == engine(exported, engine="onnx")
+    without("torch")
+    with pytest.raises(ModelError):
+        engine(exported)
+    assert engine(exported, model=exported) == "onnx"
