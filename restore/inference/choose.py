@@ -108,8 +108,7 @@ def _best(
 def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> dict[int, Prediction]:
     """What each candidate predicts; one that is far behind for every picture is asked no more.
 
-    Raises:
-        ModelError: if none can be run; one of several that cannot is left out with a warning.
+    One of several that cannot be run is left out with a warning.
     """
     first = np.flatnonzero(sample.rank < FIRST)
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]

@@ -57,9 +57,9 @@ class _Task:
         original: as it came.
         reading: as priors see it.
         engines: the priors to choose among.
-        about: what the first of them says of itself.
-        field: what a single prior has to predict about as well as; None if there are several, or its level is given.
+        about: the first one's description.
         named: True if prior and level were both given.
+        field: the prior that a single one, whose level is unknown, is compared with; else None.
     """
 
     index: int
@@ -72,25 +72,22 @@ class _Task:
 
 
 def restore(
-    pictures: Sequence[Observed],
-    options: Options,
-    engines: Engines | None = None,
-    watch: Watch = lambda share: None,
+    pictures: Sequence[Observed], options: Options, engines: Engines | None = None, watch: Watch = lambda share: None
 ) -> list[Restored]:
-    """Restore pictures; those of a prior's own size together.
+    """Restore pictures; small ones of one shape together.
 
     Args:
         pictures: the damaged pictures.
         options: how.
         engines: opens priors; None to open those that `options` names.
-        watch: is told which share is done of a picture that is restored in blocks.
+        watch: receives the share that is done of a picture restored in blocks.
 
     Returns:
-        The answers, in the same order. A picture that is refused comes back as it came, and its status says why.
+        The answers, in order. A picture that is refused comes back as it came, and its status says why.
 
     Raises:
         UsageError: if the damage does not fit the prior.
-        ModelError: if a prior cannot be opened, or a picture not be resized.
+        ModelError: if a prior cannot be opened, or a picture cannot be resized.
     """
     opened = engines or Engines(options)
     answers: dict[int, Restored] = {}

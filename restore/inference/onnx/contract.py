@@ -86,11 +86,7 @@ class Facts:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], where: str) -> Facts:
-        """Read the model properties of a file.
-
-        Raises:
-            ModelError: if it is not one of our exports, or a newer one; `where` names it in the message.
-        """
+        """Read the model properties of a file; raises ModelError if it is none of our exports, or a newer one."""
         if "graph_version" not in metadata:
             raise ModelError(f"{where}: is no file of `restore export`; choose another model")
         try:
