@@ -129,13 +129,6 @@ def test_a_blank_page_is_no_scan(grey: np.ndarray) -> None:
             reading(grey)
 
 
-@pytest.mark.parametrize("shape", [(1, 40), (40, 1), (5, 7), (300, 3)], ids=str)
-def test_small_and_narrow_pictures_have_an_answer(shape: tuple[int, int]) -> None:
-    grey = np.where(np.arange(shape[0] * shape[1]).reshape(shape) % 5 == 0, 0.1, 0.9)
-    found = tones_of(grey)
-    assert found is not None and np.isfinite(found.channel.log_odds(grey)).all()
-
-
 def test_evidence_is_kept_by_the_flip_probabilities() -> None:
     grey = scanned(0.1)
     found, tones = reading(grey), tones_of(grey)
