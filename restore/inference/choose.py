@@ -30,15 +30,15 @@ LOST = 40.0
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is to restore a picture.
+    """The candidate that restores a picture, and the level.
 
     Attributes:
         candidate: the prior and the polarity.
-        damage: of the picture, no level of which is unknown.
+        damage: of the picture, with every level known.
         found: the level that was found; None if it was given.
-        bits: the score, in bits per pixel.
-        ahead: how far it is ahead of independent pixels, in bits per pixel; None if nothing was asked.
-        pixels: how many pixels were predicted.
+        bits: the score, in bits per pixel; None if nothing was chosen.
+        ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
+        pixels: the number of pixels predicted.
     """
 
     candidate: Candidate

@@ -52,7 +52,7 @@ WIDTH = 1 / 255
 
 
 class Candidate(Protocol):
-    """What may restore a picture."""
+    """A prior, or another model of pictures, that may restore one."""
 
     @property
     def names(self) -> tuple[str, str]:

@@ -79,9 +79,8 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
     Fine lines, dots and grids of a picture are beside each other, or in steps.
 
     Args:
-        changed: boolean (H, W).
-        white: the restored picture, boolean (H, W): its two colours may have changed at different rates.
-        visible: the pixels that count, boolean (H, W).
+        changed, white, visible: boolean (H, W): the pixels that changed; the restored picture, whose two colours may
+            have changed at different rates; and the pixels that count.
 
     >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
