@@ -9,9 +9,10 @@ import argparse
 
 import numpy as np
 
-from restore.inference.choose import Prior, choose
+from restore.inference.choose import choose
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.open import open_engine
+from restore.inference.tiles.blend import Prior
 from training.data.drawings import drawing
 from training.data.pages import page
 from training.data.text import families_to_learn_from

@@ -28,10 +28,25 @@ def progress(description: str, total: float | None, *, quiet: bool = False) -> I
     """
     if quiet:
         yield lambda done, note="": None
-    elif sys.stderr.isatty():
+        return
+    if sys.stderr.isatty():
         yield from _bar(description, total)
-    else:
-        yield from _lines(description, total)
+        return
+    last, kept_back = time.monotonic(), ""
+
+    def show(done: float, note: str = "") -> None:
+        nonlocal last, kept_back
+        count = f"{done:.0%}" if isinstance(total, float) else str(done) if total is None else f"{done}/{total}"
+        kept_back = f"{description} {count} {note}".rstrip()
+        if done == total or time.monotonic() - last >= PLAIN_SECONDS:
+            last = time.monotonic()
+            say(kept_back)
+            kept_back = ""
+
+    yield show
+    # Work may end before its total, or have none.
+    if kept_back:
+        say(kept_back)
 
 
 def _bar(description: str, total: float | None) -> Iterator[Meter]:
@@ -53,21 +68,3 @@ def _bar(description: str, total: float | None) -> Iterator[Meter]:
             bar.update(bar.task_ids[0], completed=done, note=escape(escaped(note)))
 
         yield show
-
-
-def _lines(description: str, total: float | None) -> Iterator[Meter]:
-    last, kept_back = time.monotonic(), ""
-
-    def show(done: float, note: str = "") -> None:
-        nonlocal last, kept_back
-        count = f"{done:.0%}" if isinstance(total, float) else str(done) if total is None else f"{done}/{total}"
-        kept_back = f"{description} {count} {note}".rstrip()
-        if done == total or time.monotonic() - last >= PLAIN_SECONDS:
-            last = time.monotonic()
-            say(kept_back)
-            kept_back = ""
-
-    yield show
-    # Work may end before its total, or have none.
-    if kept_back:
-        say(kept_back)

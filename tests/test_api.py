@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -232,26 +234,17 @@ def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | 
 
 
 def test_a_diverged_picture_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    from restore.inference import choose
-    from restore.marginals import Status
+    from restore.inference.tiles.blend import Posterior, Prior
 
-    whole = choose.solve
+    whole = Prior.solve
 
-    class Found:
-        """An answer whose last picture has diverged."""
+    def breaking(prior: Prior, *given: Any) -> Posterior:
+        found = whole(prior, *given)
+        means = found.means.copy()
+        means[-1] = np.nan
+        return replace(found, means=means)
 
-        def __init__(self, found: object) -> None:
-            self._found = found
-            self.means = found.means.copy()  # type: ignore[attr-defined]
-            self.means[-1] = np.nan
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self._found, name)
-
-        def status(self, place: int) -> object:
-            return Status.DIVERGED if place == len(self.means) - 1 else Status.CONVERGED
-
-    monkeypatch.setattr(choose, "solve", lambda *given: Found(whole(*given)))
+    monkeypatch.setattr(Prior, "solve", breaking)
     noisy = STROKE.copy()
     noisy[20, 4] = True
     with pytest.warns(restore.RestoreWarning, match="1 of 2"):

@@ -112,11 +112,11 @@ def damage_of(about: Description) -> Mapping[str, Damage]:
 
 
 def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
-    """Images (N, H, W) damaged in every way that a prior is tried on: each way, they, and what engines are told."""
+    """Images (N, H, W) damaged in every way that a prior is tried on: each way, they as the prior knows them, and the damage."""
     tried = {about.task: Damage()} if about.task else damage_of(about)
     for text, told in tried.items():
         observed, hidden = _damaged(clean, text, np.random.default_rng(seed))
-        yield text, observed, told if about.task else replace(told, hidden=hidden)
+        yield text, about.as_known(observed), told if about.task else replace(told, hidden=hidden)
 
 
 def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:

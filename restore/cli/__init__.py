@@ -8,7 +8,7 @@ def main() -> None:
     # First of all: loading anything takes time in which a signal may come.
     from restore.cli.process import signals
 
-    signals.leave_at_once()
+    signals.handle(signals.leave)
     import sys
 
     from restore.cli.process import streams

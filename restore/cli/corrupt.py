@@ -78,4 +78,5 @@ def corrupt(
             continue
         if json:
             print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
-    failures.verdict(len(pairs))
+    if failures.count:
+        raise failures.of(len(pairs))

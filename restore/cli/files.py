@@ -135,7 +135,8 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
                 meter(done)
     if not results.quiet:
         tell([job for job in jobs if not job.fault], damage)
-    failures.verdict(len(jobs))
+    if failures.count:
+        raise failures.of(len(jobs))
 
 
 def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple[list[Job], int]:

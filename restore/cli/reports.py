@@ -45,10 +45,9 @@ class Failures:
         self.count += 1
         say(f"restore: {fault}")
 
-    def verdict(self, total: int) -> None:
-        """Raise PartialFailure if any of the images failed."""
-        if self.count:
-            raise PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
+    def of(self, total: int) -> PartialFailure:
+        """The error that ends the command."""
+        return PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
 
 
 def print_json(record: dict[str, Any]) -> None:

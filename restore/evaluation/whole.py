@@ -16,9 +16,7 @@ from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Measured, Report, reported
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
-from restore.inference.open import Engines
-from restore.inference.options import Options
-from restore.inference.restore import restore
+from restore.inference.tiles.blend import Prior
 from restore.marginals import Status
 
 # Sides of the median filter; the report has the one that leaves least wrong.
@@ -36,17 +34,17 @@ class WholeRestorer(Protocol):
 
 
 def by_prior(engine: PictureEngine) -> WholeRestorer:
-    """A prior as a restorer of whole images."""
-    options, learnt = Options(force=True), engine.description.task
-    engines = Engines(options, only=engine)
+    """A prior as a restorer of whole images of the polarity that it knows."""
 
     def restored(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         pixels = observed.double().reshape(image_shape).numpy()
-        damage = Damage() if learnt else Damage.told(channel, image_shape)
-        (found,) = restore([Observed(pixels, damage)], options, engines, watch)
-        means = found.means if found.replaced is None else np.where(found.replaced, found.means, pixels)
-        lost = found.status is Status.DIVERGED
-        return torch.from_numpy(np.where(lost, np.nan, means)).to(observed).reshape(1, -1)
+        damage = Damage() if engine.description.task else Damage.told(channel, image_shape)
+        found = Prior(engine).posterior(Observed(pixels, damage), watch)
+        lost = found.status(0) is Status.DIVERGED
+        means = np.where(lost, np.nan, found.means[0])
+        if damage.hidden is not None and not damage.touched:
+            means = np.where(damage.hidden, means, pixels)
+        return torch.from_numpy(means).to(observed).reshape(1, -1)
 
     return restored
 

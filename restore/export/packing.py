@@ -16,7 +16,7 @@ from onnx import external_data_helper, helper
 
 from restore.errors import UsageError, shown
 from restore.export.graph import DOT, IR_VERSION, trace
-from restore.inference.onnx.contract import Facts
+from restore.inference.onnx.contract import SHARED, Facts
 from restore.inference.onnx.seal import sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
@@ -90,7 +90,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
         _strip(graph)
     if about.kind.any_size:
         _name_sizes(model.graph)
-    _free(model, ("p", "sigma", "mask"), ("1" if facts.shared else "images", "height", "width"))
+    _free(model, ("p", "sigma", "mask"), ("1" if facts.channel == SHARED else "images", "height", "width"))
     del model.metadata_props[:]
     helper.set_model_props(model, facts.to_metadata())
     return model

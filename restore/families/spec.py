@@ -84,7 +84,7 @@ class Spec:
         if structure not in known.structures:
             others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
             return f"{solver} does not solve a {structure} machine; take {others}"
-        return "" if self.plain or known.any_units else f"{solver} is for binary units in two layers; take tap"
+        return "" if known.any_units or self.plain else f"{solver} is for binary units in two layers; take tap"
 
     def task_of(self, text: str, mask: str | None = None) -> Task:
         """The damage that a text such as "flip:0.1" names, for images of this kind; see `parse_task`."""

@@ -13,10 +13,8 @@ import numpy as np
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.damage import Damage, Observed
-from restore.inference.engine import PictureEngine
 from restore.inference.restored import Found
 from restore.inference.score import FIRST, FOLDS, Candidate, Prediction, Sample, level_of
-from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, turned
 from restore.zoo import leave_out
 
 # Further turns are taken until so many pixels are predicted.
@@ -31,43 +29,16 @@ LOST = 40.0
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
-    """A trained prior in one polarity."""
-
-    engine: PictureEngine
-    invert: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.engine.description.name
-
-    @property
-    def engine_name(self) -> str:
-        return self.engine.name
-
-    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
-        if not self.invert:
-            return solve(self.engine, seen, damage)
-        return turned(solve(self.engine, 1 - seen, damage.inverted()))
-
-    def quickly(self) -> Prior:
-        return replace(self, engine=self.engine.quickly())
-
-    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        return posterior(self.engine, picture, invert=self.invert, watch=watch)
-
-
-@dataclass(frozen=True, eq=False)
 class Choice:
-    """What is to restore a picture.
+    """The candidate that restores a picture, and the level.
 
     Attributes:
         candidate: the prior and the polarity.
-        damage: of the picture, no level of which is unknown.
+        damage: of the picture, with every level known.
         found: the level that was found; None if it was given.
-        bits: the score, in bits per pixel.
-        ahead: how far it is ahead of independent pixels, in bits per pixel; None if nothing was asked.
-        pixels: how many pixels were predicted.
+        bits: the score, in bits per pixel; None if nothing was chosen.
+        ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
+        pixels: the number of pixels predicted.
     """
 
     candidate: Candidate
@@ -137,8 +108,7 @@ def _best(
 def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> dict[int, Prediction]:
     """What each candidate predicts; one that is far behind for every picture is asked no more.
 
-    Raises:
-        ModelError: if none can be run; one of several that cannot is left out with a warning.
+    One of several that cannot be run is left out with a warning.
     """
     first = np.flatnonzero(sample.rank < FIRST)
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]

@@ -79,8 +79,10 @@ class Damage:
                 one of the wrong kind; rates of two colours to one of grey images.
         """
         about.check_told(self.p is not None, self.sigma is not None, self.hidden is not None)
+        if not about.grey:
+            return
         name = shown(about.name)
-        if about.grey and (self.scanned or isinstance(self.p, Rates)):
+        if self.scanned or isinstance(self.p, Rates):
             told = f"{option('p', 'scan')} and rates of two colours"
             raise UsageError(f"{name} knows grey images, and {told} are for black and white")
         if self.p is not None and "p" not in about.inputs:
@@ -114,13 +116,11 @@ class Damage:
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Damage:
         """The same damage after a change of all its arrays."""
-
-        def changed(level: Any) -> Any:
-            if isinstance(level, Rates):
-                return Rates(*map(changed, level))
-            return change(level) if isinstance(level, np.ndarray) else level
-
-        return Damage(changed(self.p), changed(self.sigma), changed(self.hidden))
+        rates: Any = self.p if isinstance(self.p, Rates) else (self.p,)
+        *flips, sigma, hidden = (
+            change(level) if isinstance(level, np.ndarray) else level for level in (*rates, self.sigma, self.hidden)
+        )
+        return Damage(Rates(*flips) if len(flips) > 1 else flips[0], sigma, hidden)
 
     @classmethod
     def stacked(cls, each: Sequence[Damage], shape: tuple[int, ...]) -> Damage:
@@ -144,18 +144,21 @@ class Damage:
         )
 
     @property
-    def rates(self) -> tuple[float | np.ndarray, float | np.ndarray]:
-        """Flip probabilities of white and of black pixels."""
-        return self.p if isinstance(self.p, Rates) else (number(self.p), number(self.p))
+    def rates(self) -> Rates:
+        """Flip probabilities of white and of black pixels, where there are flips."""
+        return self.p if isinstance(self.p, Rates) else Rates(self.p, self.p)
 
     def flips_of(self, seen: np.ndarray) -> float | np.ndarray:
         """p as one number, or one per pixel: what it says about the pictures (N, H, W) that were seen."""
-        return AsymmetricFlip(*self.p).symmetric(seen) if isinstance(self.p, Rates) else number(self.p)
+        if isinstance(self.p, Rates):
+            return AsymmetricFlip(*self.p).symmetric(seen)
+        assert not isinstance(self.p, str)
+        return 0.0 if self.p is None else self.p
 
     def channel(self, grey: bool) -> Channel:
         """The channel of binary or grey pictures (N, D) with this damage."""
-        flips: Any = tuple(map(_flat, self.p)) if isinstance(self.p, Rates) else _flat(number(self.p))
-        sigma = _flat(number(self.sigma)) if grey else None
+        flips: Any = tuple(map(_flat, self.p)) if isinstance(self.p, Rates) else _flat(self.p)
+        sigma = _flat(self.sigma) if grey else None
         return channel_of(Told(flips, sigma, None if self.hidden is None else _flat(self.hidden)), grey=grey)
 
     @classmethod
@@ -214,15 +217,9 @@ class Observed:
         return np.asarray(self.pixels[:, :])
 
 
-def number(level: Level | Rates) -> float | np.ndarray:
-    """A known level as numbers; 0 for no such noise."""
-    assert not isinstance(level, str | Rates)
-    return 0.0 if level is None else level
-
-
 def _flat(values: Any) -> Any:
-    """What broadcasts with pictures (N, H, W) in a shape that broadcasts with (N, D)."""
-    whole = np.array(values, ndmin=3, copy=None)
+    """What broadcasts with pictures (N, H, W) in a shape that broadcasts with (N, D); 0 for None."""
+    whole = np.array(0.0 if values is None else values, ndmin=3, copy=None)
     return whole.reshape(len(whole), -1)
 
 

@@ -12,15 +12,14 @@ from restore.zoo.description import Description
 
 
 class PictureEngine(Protocol):
-    """A prior with its solver."""
+    """A prior with its solver. What it does not do raises UsageError, such as another solver, size or memory."""
 
     @property
     def name(self) -> str:
         """What computes: "torch" or "onnx"."""
 
     @property
-    def description(self) -> Description:
-        """The facts about the prior."""
+    def description(self) -> Description: ...
 
     @property
     def light_ground(self) -> bool:
@@ -28,30 +27,22 @@ class PictureEngine(Protocol):
 
     @property
     def max_memory(self) -> int | None:
-        """Bytes that restoring may take, as far as that can be limited; None for no limit of the caller's."""
+        """Bytes that restoring may take; None for no limit of the caller's."""
 
     def with_solver(self, solver: str) -> PictureEngine:
-        """The same prior with another solver; see `Description.with_solver`.
-
-        Raises:
-            UsageError: if it does not fit, or if the engine holds one solver only.
-        """
+        """The same prior with another solver."""
 
     def quickly(self) -> PictureEngine:
-        """The same prior with a solver that stops as soon as its answers can be compared with other priors'."""
+        """The same prior, solved well enough to be compared with others."""
 
     def of_size(self, shape: tuple[int, int]) -> PictureEngine:
-        """The same convolutional prior for pictures (H, W) of any size.
+        """The same convolutional prior for pictures (H, W) of any size."""
 
-        Raises:
-            UsageError: if the engine holds one size only.
-        """
-
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged pictures.
 
         Args:
-            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] except with Gaussian noise.
+            seen: pictures at the prior's size, (N, H, W), N >= 1: 0 and 1, or grey levels for a prior of grey ones.
             damage: of this batch, without unknown levels.
 
         Returns:
@@ -65,8 +56,8 @@ class PictureEngine(Protocol):
         """E[h | v], the expected hidden units given whole pictures, (N, units), float32 in [0, 1].
 
         Args:
-            grey: as in `marginals`.
+            grey: grey levels in [0, 1] of pictures at the prior's size, (N, H, W).
 
         Raises:
-            ModelError: if the prior has no hidden units, or is conditional: its hidden units see a damaged picture too.
+            ModelError: if the prior has no single layer of hidden units, or is conditional.
         """

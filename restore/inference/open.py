@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from restore.errors import ModelError, UsageError, option, shown
 from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
-from restore.zoo import GRAPH, candidates, describe, find, leave_out
+from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
 from restore.zoo.automatic import field
 
 if TYPE_CHECKING:
@@ -31,23 +30,19 @@ def open_engine(
     pixels: int = 1,
     solver: str | None = None,
 ) -> PictureEngine:
-    """Load a prior into an engine.
+    """Load a prior into an engine; see `Options`.
+
+    "auto" takes the prior's graph if there is one, unless there are too many images for it, an option needs torch, or
+    the caller has loaded torch already and has a CUDA device.
 
     Args:
-        model: name or path of a prior, or a file made by `restore export`; see `restore.zoo.find`.
-        engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph if there
-            is one, unless there are too many images for it, an option needs torch, or the caller has loaded torch
-            already and has a CUDA device.
-        device: "auto", "cpu" or "cuda[:N]"; anything but the CPU needs torch.
-        max_memory: bytes that the messages or matrices of a solver may take; a limit needs torch.
+        model: name or path of a prior, or a file made by `restore export`.
+        engine, device, max_memory, solver: as in `Options`; all but the first need torch for what is not the default.
         pixels: how many there are to restore in all images, as far as is known.
-        solver: what to solve the prior with; None for its own. Another one needs torch.
 
     Raises:
-        UsageError: if there is no such engine or device, `max_memory` is not a number of bytes, the solver does not fit
-            the prior, onnxruntime is asked for what needs torch, or a library is not installed.
-        ModelError: if there is no such prior, its file is damaged, it has no graph and torch is not wanted, or it is
-            only a graph and torch is wanted.
+        UsageError: if the options do not fit each other or the prior, or a library is not installed.
+        ModelError: if there is no such prior, its file is damaged, or it lacks what the engine needs.
     """
     if engine not in get_args(EngineName):
         raise UsageError(f"engine must be one of {', '.join(get_args(EngineName))}, not {shown(str(engine))}")
@@ -86,16 +81,11 @@ class Engines:
     """The priors of a run, each opened once, when it is first needed."""
 
     def __init__(self, options: Options, pixels: int = 1, only: PictureEngine | None = None) -> None:
-        """Open what `options` names.
-
-        Args:
-            options: the model, the engine, its device, solver and memory.
-            pixels: how many there are to restore in all, as far as is known.
-            only: an engine that is open already, in place of the model named.
-        """
+        """Open what `options` names, or use an engine that is open already, for so many pixels as far as is known."""
         self._options, self._pixels = options, pixels
         self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
         self._opened: dict[str, PictureEngine | ModelError] = {}
+        self._field: str | None = None  # not looked for
         # One prior was named, so that there is none to choose.
         self.named = only is not None or options.model != "auto"
 
@@ -122,20 +112,27 @@ class Engines:
 
     def field(self) -> PictureEngine | None:
         """The published field of neighbours, with which a named prior is compared; None if it cannot be opened."""
-        found = None if self._field is None else self.open(self._field)
+        if self._field is None:
+            self._field = field() or ""
+        found = self.open(self._field) if self._field else None
         return None if isinstance(found, ModelError) else found
 
-    @cached_property
-    def _field(self) -> str | None:
-        return field()
-
     def open(self, name: str) -> PictureEngine | ModelError:
-        """A prior by its name, or why it cannot be opened."""
+        """A prior by its name, or why it cannot be opened.
+
+        A graph is a program: of a prior that nobody named, only a published one is run.
+        """
         if name not in self._opened:
             options = self._options
             try:
+                engine = options.engine
+                if not self.named and find(name).parent != search.published_folder():
+                    engine = "torch"
+                    if find_spec("torch") is None:
+                        named = f"name it with {option('model')}, or pip install 'restore-prior[torch]'"
+                        raise ModelError(f"{shown(name)}: without torch its graph runs only if it is named; {named}")
                 self._opened[name] = open_engine(
-                    name, options.engine, options.device, options.max_memory, self._pixels, options.solver
+                    name, engine, options.device, options.max_memory, self._pixels, options.solver
                 )
             except ModelError as fault:
                 self._opened[name] = fault
@@ -143,11 +140,7 @@ class Engines:
 
 
 def require_torch(asker: str) -> None:
-    """Raise an error if torch is not installed.
-
-    Raises:
-        UsageError: naming what asked for it, and the remedy.
-    """
+    """Raise UsageError, which names what asked for it, if torch is not installed."""
     if find_spec("torch") is None:
         raise UsageError(f"{asker}: needs torch; pip install 'restore-prior[torch]'")
 

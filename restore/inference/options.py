@@ -12,7 +12,7 @@ EngineName = Literal["auto", "onnx", "torch"]
 
 @dataclass(frozen=True)
 class Options:
-    """How to restore, beside what is known of the damage.
+    """How to restore, beside the damage.
 
     Attributes:
         model: name or path of a prior; "auto" for the one that predicts the picture best.

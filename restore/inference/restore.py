@@ -16,7 +16,7 @@ import numpy as np
 from restore.errors import Foreign, ModelError, UsageError, option
 from restore.images import enlarge, shrink
 from restore.inference import trust
-from restore.inference.choose import Choice, Prior, choose
+from restore.inference.choose import Choice, choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
@@ -25,7 +25,7 @@ from restore.inference.restored import Restored, outcome
 from restore.inference.scan import Reading, read
 from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
-from restore.inference.tiles.blend import Posterior, Watch
+from restore.inference.tiles.blend import Posterior, Prior, Watch
 from restore.marginals import Status
 from restore.sizes import Fit, check_near, lost_detail, near
 from restore.zoo.description import Description
@@ -57,9 +57,9 @@ class _Task:
         original: as it came.
         reading: as priors see it.
         engines: the priors to choose among.
-        about: what the first of them says of itself.
-        field: what a single prior has to predict about as well as; None if there are several, or its level is given.
+        about: the first one's description.
         named: True if prior and level were both given.
+        field: the prior that a single one, whose level is unknown, is compared with; else None.
     """
 
     index: int
@@ -72,25 +72,22 @@ class _Task:
 
 
 def restore(
-    pictures: Sequence[Observed],
-    options: Options,
-    engines: Engines | None = None,
-    watch: Watch = lambda share: None,
+    pictures: Sequence[Observed], options: Options, engines: Engines | None = None, watch: Watch = lambda share: None
 ) -> list[Restored]:
-    """Restore pictures; those of a prior's own size together.
+    """Restore pictures; small ones of one shape together.
 
     Args:
         pictures: the damaged pictures.
         options: how.
         engines: opens priors; None to open those that `options` names.
-        watch: is told which share is done of a picture that is restored in blocks.
+        watch: receives the share that is done of a picture restored in blocks.
 
     Returns:
-        The answers, in the same order. A picture that is refused comes back as it came, and its status says why.
+        The answers, in order. A picture that is refused comes back as it came, and its status says why.
 
     Raises:
         UsageError: if the damage does not fit the prior.
-        ModelError: if a prior cannot be opened, or a picture not be resized.
+        ModelError: if a prior cannot be opened, or a picture cannot be resized.
     """
     opened = engines or Engines(options)
     answers: dict[int, Restored] = {}
@@ -173,8 +170,11 @@ def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Res
 def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
     """Prior, polarity and level of each picture."""
     first, pictures = tasks[0], [task.reading.picture for task in tasks]
+    if first.named and pictures[0].shape == first.about.image_shape:
+        prior = Prior(first.engines[0], options.invert)
+        return [Choice(prior, picture.damage) for picture in pictures]
     candidates: list[Candidate] = [
-        Prior(engine, invert) for engine in first.engines for invert in _polarities(engine, first, options.invert)
+        Prior(engine, invert) for engine in first.engines for invert in _polarities(engine, options.invert)
     ]
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
@@ -200,12 +200,12 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
     return replace(choice, candidate=replace(squares, modules=inner.candidate)) if trust.recognised(inner) else choice
 
 
-def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool, ...]:
+def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or none differs."""
     about = engine.description
     if invert:
         return (True,)
-    if about.task or about.grey or (task.named and task.reading.picture.shape == about.image_shape):
+    if about.task or about.grey:
         return (False,)
     even = about.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
     return (False,) if even else (False, True)
@@ -225,11 +225,11 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         return _untouched(original, status, choice=choice, residual=whole.residual[place])
     doubt = ""
     if not (about.task and status is Status.MAX_ITER):
-        judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
-        if judged.refused:
+        refusal = trust.refusal(choice, before, after, means, status, float(whole.residual[place]))
+        if refusal is not None:
             if not (task.named or options.force):
-                return _untouched(original, judged, choice=choice, residual=whole.residual[place])
-            doubt = judged.sentence
+                return _untouched(original, refusal, choice=choice, residual=whole.residual[place])
+            doubt = refusal.sentence
             notes.append(f"the result is doubtful: {doubt}")
     replaced = original.damage.hidden if not task.reading.picture.damage.touched else None
     if means.shape != original.shape:
@@ -252,8 +252,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         status,
         int(whole.iterations[place]),
         float(whole.residual[place]),
-        choice.candidate.name,
-        choice.candidate.engine_name,
+        *choice.candidate.names,
         choice.found,
         changed,
         choice.bits,
@@ -309,8 +308,7 @@ def _untouched(picture: Observed, status: Status, *, choice: Choice | None = Non
         status,
         0,
         float(residual),
-        "" if choice is None else choice.candidate.name,
-        "" if choice is None else choice.candidate.engine_name,
+        *(("", "") if choice is None else choice.candidate.names),
         None if choice is None else choice.found,
         0.0,
         None if choice is None else choice.bits,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -102,31 +102,21 @@ def stacked(each: list[Restored]) -> Restored:
     def together(values: list[Any]) -> Any:
         if any(value is None for value in values):
             return None if all(value is None for value in values) else values
-        shapes = {np.shape(value) for value in values}
-        if len(shapes) == 1:
+        if len({np.shape(value) for value in values}) == 1:
             return np.stack(values)
         apart = np.empty(len(values), object)
         apart[:] = values
         return apart
 
-    depth = min(len(one.layers) for one in each)
-    return Restored(
-        together([one.estimate for one in each]),
-        together([one.means for one in each]),
-        together([one.deviations for one in each]),
-        np.array([int(one.status) for one in each]),
-        np.array([one.iterations for one in each]),
-        np.array([one.residual for one in each]),
-        ", ".join(dict.fromkeys(one.model for one in each)),
-        ", ".join(dict.fromkeys(one.engine for one in each)),
-        None if all(one.level is None for one in each) else [one.level for one in each],
-        together([one.changed for one in each]),
-        together([one.bits for one in each]),
-        tuple(one.notes for one in each),
-        tuple(one.doubt for one in each),
-        None if any(one.replaced is None for one in each) else together([one.replaced for one in each]),
-        tuple(together([one.layers[index] for one in each]) for index in range(depth)),
-    )
+    of = {field.name: [getattr(one, field.name) for one in each] for field in fields(Restored)}
+    found: dict[str, Any] = {name: together(values) for name, values in of.items() if name not in ("level", "layers")}
+    found |= {name: ", ".join(dict.fromkeys(of[name])) for name in ("model", "engine")}
+    found |= {name: tuple(of[name]) for name in ("notes", "doubt")}
+    if isinstance(found["replaced"], list):
+        found["replaced"] = None
+    level = None if all(value is None for value in of["level"]) else of["level"]
+    layers = tuple(together(list(layer)) for layer in zip(*of["layers"], strict=False))
+    return Restored(**found, level=level, layers=layers)
 
 
 def outcome(status: Status, about: Description) -> str:

@@ -22,7 +22,6 @@ THIRD, APART, SIDE = 0.01, 0.125, 1024
 # a blank page is split into.
 TOLD_APART = 2.0
 
-
 # More pixels than this say nothing new of the levels of a picture.
 ENOUGH = 2**20
 
@@ -71,8 +70,9 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     damage = picture.damage
     if damage.scanned:
         return _scan(picture, TOLD_APART)
-    sample = thinned(picture.pixels)
-    hidden = None if damage.hidden is None else thinned(damage.hidden)
+    step = 1 + int((picture.shape[0] * picture.shape[1] / ENOUGH) ** 0.5)
+    sample = np.asarray(picture.pixels[::step, ::step])
+    hidden = None if damage.hidden is None else damage.hidden[::step, ::step]
     grey = sample.ravel() if hidden is None or hidden.all() else sample[~hidden]
     low, high = float(grey.min()), float(grey.max())
     tones, notes = None, tuple[str, ...]()
@@ -123,10 +123,3 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
     only_holes = hidden is not None and not picture.damage.touched
     return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, (note,))
-
-
-def thinned(grey: Pixels) -> np.ndarray:
-    """The pixels (H, W), or an even sample of them if they are many."""
-    height, width = grey.shape[:2]
-    step = 1 + int((height * width / ENOUGH) ** 0.5)
-    return np.asarray(grey[::step, ::step])

@@ -52,13 +52,11 @@ WIDTH = 1 / 255
 
 
 class Candidate(Protocol):
-    """What may restore a picture."""
+    """A prior, or another model of pictures, that may restore one."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
-    def engine_name(self) -> str: ...
+    def names(self) -> tuple[str, str]:
+        """What it is called, and what computes."""
 
     @property
     def invert(self) -> bool: ...

@@ -32,11 +32,10 @@ class Squares:
     left: int
     modules: Candidate | None = None
     invert: bool = False
-    engine_name: str = "numpy"
 
     @property
-    def name(self) -> str:
-        return f"squares of {self.side}x{self.side} pixels"
+    def names(self) -> tuple[str, str]:
+        return f"squares of {self.side}x{self.side} pixels", "numpy"
 
     def quickly(self) -> Squares:
         return self

@@ -1,4 +1,4 @@
-"""Do the same to several things on several threads, where what is done is not Python's."""
+"""Share work that is not Python's among threads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Found = TypeVar("Found")
 
 
 def count(otherwise: int = os.cpu_count() or 1) -> int:
-    """How many threads share the work: OMP_NUM_THREADS, as in torch, or if nothing is said one on each processor."""
+    """The number of threads: OMP_NUM_THREADS, as in torch; else one on each processor."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return (int(asked) if asked.isdecimal() else 0) or otherwise
 
 
 def each(do: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-    """What a function makes of each item, in their order; raises the first exception in this order.
+    """The results of a function for each item, in order; raises the first exception in this order.
 
     >>> each(abs, [3, -4])
     [3, 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -44,6 +44,8 @@ class Engine:
         max_memory: bytes that the messages or matrices of a solver may take; None for its own limit.
     """
 
+    name: ClassVar[str] = "torch"
+
     trained: TrainedPrior
     device: torch.device
     max_memory: int | None = None
@@ -66,10 +68,6 @@ class Engine:
         return cls(moved, device, max_memory)
 
     @property
-    def name(self) -> str:
-        return "torch"
-
-    @property
     def description(self) -> Description:
         return self.trained.description
 
@@ -78,25 +76,17 @@ class Engine:
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
     def free_machine(self, what: str) -> LayeredPrior | FullyVisible:
-        """The prior's machine if it is not conditional; see `Description.check_unconditional`."""
+        """The prior's machine; raises ModelError if it is conditional."""
         self.description.check_unconditional(what)
         machine = self.trained.machine
         assert not isinstance(machine, ConditionalRBM | GaussianMixture)
         return machine
 
     def machine(self, what: str) -> RBM | FullyVisible:
-        """The prior's machine if it is binary and not conditional; see `Description.check_plain`."""
-        self.description.check_unconditional(what)
-        self.description.check_plain(what)
+        """The prior's machine; raises ModelError if it is conditional, or not binary."""
         machine = self.free_machine(what)
+        self.description.check_plain(what)
         assert isinstance(machine, RBM | FullyVisible)
-        return machine
-
-    def machine_with_features(self) -> RBM:
-        """The prior's machine if it has hidden units; see `Description.check_features`."""
-        self.description.check_features()
-        machine = self.trained.machine
-        assert isinstance(machine, RBM)
         return machine
 
     @cached_property
@@ -126,55 +116,47 @@ class Engine:
             raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
         return SeveralStarts(self.solver)
 
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        observed, channel = self.pixels(grey), damage.channel(self.description.grey)
+    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        observed = torch.from_numpy(np.ascontiguousarray(seen, np.float32)).flatten(1)
+        channel = damage.channel(self.description.grey)
         if self.trained.grey_pixels is not None:
             gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
-            return _in_numpy(self.restore(observed, channel)), gain.numpy()
-        hidden = None if damage.hidden is None else np.ascontiguousarray(damage.hidden)
-        mask = None if hidden is None else torch.from_numpy(hidden).flatten(1)
-        solution = self.restore(observed, None if self.description.task else channel)
-        gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
-        return _in_numpy(solution), gain.numpy()
-
-    def pixels(self, grey: np.ndarray) -> Tensor:
-        """Grey values (N, H, W) as the prior knows them, grey or black and white; (N, D)."""
-        return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
+        else:
+            hidden = None if damage.hidden is None else torch.from_numpy(np.array(damage.hidden)).flatten(1)
+            gain = polarity_gain(observed, hidden, self.trained.pixel_means.cpu())
+        return _in_numpy(self.restore(observed, None if self.description.task else channel)), gain.numpy()
 
     def pixel_means(self) -> np.ndarray:
-        """As in `restore.inference.engine.PictureEngine`."""
         return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
-        machine = self.machine_with_features()
+        self.description.check_features()
+        machine = self.trained.machine
+        assert isinstance(machine, RBM)
+        seen = torch.from_numpy(self.description.as_known(grey)).flatten(1)
         with torch.inference_mode():
-            return machine.transform(self.pixels(grey).to(machine.couplings[0].weights)).cpu().numpy()
+            return machine.transform(seen.to(machine.couplings[0].weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
-        """Find the posterior marginals of damaged images.
+        """Find the posterior marginals of damaged images, on the engine's device.
 
         Args:
-            observed: images (N, D), binary or grey values as the prior knows them, on any device; N at least 1.
+            observed: images (N, D), N >= 1, binary or grey levels as the prior knows them, on any device.
             channel: how they were damaged; None for a conditional prior, which has learnt the damage.
 
-        Returns:
-            The solution, on the engine's device; `means[0]` is each pixel's probability of ink, or grey value.
-
         Raises:
-            UsageError: if there are no images, they have another number of pixels than the prior, a conditional prior
-                is given a channel, or another one none.
+            UsageError: if images or channel do not fit the prior.
             InputError: if a single image does not fit into the device's memory, or `max_memory`.
         """
-        if observed.dim() != 2 or observed.shape[1] != self.description.pixels or not len(observed):
-            expected = self.description.pixels
-            raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
-        self.description.check_told(p=channel is not None, sigma=False, mask=False)
+        about = self.description
+        if observed.dim() != 2 or observed.shape[1] != about.pixels or not len(observed):
+            raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {about.pixels})")
+        about.check_told(p=channel is not None, sigma=False, mask=False)
         evidence = Fields(observed.float()) if channel is None else channel.evidence(observed)
-        if not self.description.grey:
+        if not about.grey:
             # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
-        about = self.description
         much = max(1, about.inference.starts, about.components // 8, sum(about.sizes[1:]) // UNITS)
         first, size = 0, max(1, ROWS[self.device.type] // much)
         with torch.inference_mode():
@@ -236,10 +218,9 @@ def pointwise(trained: TrainedPrior, evidence: Fields) -> Tensor:
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:
     """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
-    log_odds = torch.logit(pixel_means)
     visible = torch.ones_like(observed, dtype=torch.bool) if hidden is None else ~hidden
     # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
-    gain = torch.where(visible, (1 - 2 * observed) * log_odds, torch.zeros(())).sum(-1)
+    gain = torch.where(visible, (1 - 2 * observed) * torch.logit(pixel_means), torch.zeros(())).sum(-1)
     return gain / visible.sum(-1).clamp_min(1)
 
 

@@ -27,10 +27,10 @@ NOISIEST = 0.25
 RESTLESS = 0.1
 
 
-def verdict(
+def refusal(
     choice: Choice, before: np.ndarray, after: np.ndarray, means: np.ndarray, status: Status, residual: float
-) -> Status:
-    """The status of an answer, or why it is not to be believed.
+) -> Status | None:
+    """Why an answer is not to be believed; None if it is.
 
     Args:
         choice: the prior and the level.
@@ -39,25 +39,25 @@ def verdict(
         means: the posterior probability of white, or mean grey level, (H, W).
         status, residual: how the solver ended, and how far means moved in its last iteration.
     """
-    if not recognised(choice):
+    if choice.ahead is not None and not recognised(choice):
         return Status.UNRECOGNISED
-    if status is Status.DIVERGED or (status is Status.MAX_ITER and residual > RESTLESS):
-        return Status.UNSETTLED if status is Status.MAX_ITER else status
+    if status is Status.MAX_ITER and residual > RESTLESS:
+        return Status.UNSETTLED
     p, hidden = choice.damage.p, choice.damage.hidden
     if before.dtype != bool or p is None:
-        return status
+        return None
     if choice.found is not None and choice.found.mean > NOISIEST:
         return Status.TOO_NOISY
     visible = np.ones(before.shape, bool) if hidden is None else ~hidden
     if not visible.any():
-        return status
+        return None
     of_white, of_black = choice.damage.rates
     now = np.where(after, of_white, of_black)[visible].mean()
     if np.minimum(means, 1 - means)[visible].mean() >= now:
         return Status.NO_GAIN
-    if isinstance(p, np.ndarray):
-        return status
-    return status if independent((before != after) & visible, after, visible) else Status.NOT_NOISE
+    if isinstance(p, np.ndarray) or independent((before != after) & visible, after, visible):
+        return None
+    return Status.NOT_NOISE
 
 
 def lead(choice: Choice, field: Choice) -> float:
@@ -67,9 +67,10 @@ def lead(choice: Choice, field: Choice) -> float:
 
 
 def recognised(choice: Choice) -> bool:
-    """True if the prior knows more of the picture than independent pixels do, or nothing was asked."""
+    """True if the prior knows more of the picture than independent pixels do."""
+    assert choice.ahead is not None  # it has predicted pixels
     left = 1.0 if choice.damage.p is None else float(np.mean(1 - sum(choice.damage.rates))) ** 4
-    return choice.ahead is None or choice.ahead >= max(AHEAD * left, IN_ALL / max(choice.pixels, 1))
+    return choice.ahead >= max(AHEAD * left, IN_ALL / max(choice.pixels, 1))
 
 
 def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:
@@ -78,9 +79,8 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
     Fine lines, dots and grids of a picture are beside each other, or in steps.
 
     Args:
-        changed: boolean (H, W).
-        white: the restored picture, boolean (H, W): its two colours may have changed at different rates.
-        visible: the pixels that count, boolean (H, W).
+        changed, white, visible: boolean (H, W): the pixels that changed; the restored picture, whose two colours may
+            have changed at different rates; and the pixels that count.
 
     >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)

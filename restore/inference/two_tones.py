@@ -70,7 +70,7 @@ class Tones:
 
     @property
     def distinct(self) -> bool:
-        """Whether the picture is a scan: two classes on an even ground."""
+        """True for a scan: two classes on an even ground."""
         return self.separation >= APART and self.unevenness <= UNEVEN
 
 
@@ -100,7 +100,7 @@ def tones_of(grey: np.ndarray) -> Tones | None:
 
 
 def _told_apart(values: np.ndarray, local: Local, least: float) -> tuple[np.ndarray, float, float]:
-    """The probability of every pixel that it is figure, with the separation and the unevenness of `Tones`."""
+    """Each pixel's probability of being figure, with the separation and the unevenness of `Tones`."""
     smooth = smoothed(values, SMOOTHED[0])
     off = smooth - local.image(local.sums(smooth) / local.sums(np.ones_like(smooth)))
     # The figure is on the side of the longer tail.
@@ -140,7 +140,7 @@ class _Classes:
 
     @classmethod
     def measured(cls, grey: np.ndarray, belongs: np.ndarray, local: Local, least: float) -> _Classes:
-        """The classes of a picture whose pixels are figure with these probabilities."""
+        """The classes of a picture, given each pixel's probability of being figure."""
         every, count, light = (local.sums(values) for values in (np.ones_like(grey), belongs, belongs * grey))
         # A class that is rare here is taken to be as far from the other one as it is on average.
         rest, few = every - count, FEW * every
@@ -163,7 +163,7 @@ class _Classes:
         return float(np.abs(self.figure - self.ground).mean()) / self.width
 
     def belongs(self, grey: np.ndarray, share: float) -> np.ndarray:
-        """The probability of every pixel that it is figure, if so many are."""
+        """Each pixel's probability of being figure, given the share of figure."""
         nearer = ((grey - self.ground) ** 2 - (grey - self.figure) ** 2) / (2 * self.width**2)
         return np.asarray(1 / (1 + (1 - share) / share * np.exp(-nearer.clip(-50, 50))))
 
@@ -181,7 +181,7 @@ def _shading(grey: np.ndarray) -> np.ndarray:
 
 
 def _unevenness(grey: np.ndarray, classes: _Classes, ground: np.ndarray) -> float:
-    """How far the ground is from even, seen from some pixels and but for noise, as a share of the classes' distance."""
+    """How uneven the smoothed ground is without its noise, as a share of the classes' distance."""
     apart = classes.figure - classes.ground
     weight = smoothed(ground.astype(np.float32), FROM)
     seen = smoothed(np.where(ground, (grey - classes.ground) / apart, 0).astype(np.float32), FROM)
@@ -194,7 +194,7 @@ def _unevenness(grey: np.ndarray, classes: _Classes, ground: np.ndarray) -> floa
 
 
 class Local:
-    """Sums around every pixel of a picture, weighted by a Gaussian of so many pixels, in cells."""
+    """Gaussian-weighted sums around every cell of a picture, `reach` pixels wide."""
 
     def __init__(self, shape: Sequence[int], reach: float = REACH) -> None:
         self._gather, self._spread = zip(*(_axis(size, reach) for size in shape), strict=True)

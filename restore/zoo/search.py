@@ -58,9 +58,10 @@ def find(name_or_path: str) -> Path:
     'tap-mnist'
     """
     path = Path(name_or_path)
-    for parent in (published_folder(), user_folder()) if path.name == name_or_path else ():
-        if os.path.isfile(parent / path / WEIGHTS):  # noqa: PTH113 - False where a name is too long
-            return parent / path
+    for parent in (published_folder, user_folder) if path.name == name_or_path else ():
+        folder = parent() / path
+        if os.path.isfile(folder / WEIGHTS):  # noqa: PTH113 - False where a name is too long
+            return folder
     # A name too long for the file system, or in a folder without permission, is no model either.
     with contextlib.suppress(OSError, ValueError):
         if path.name == WEIGHTS and path.is_file():

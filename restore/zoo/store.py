@@ -115,8 +115,11 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
         with safe_open(path, framework=framework) as opened:
             description = Description.from_header(opened.metadata(), shown(path))
             slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
-            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            wrong = {name for name, _ in shapes.items() ^ _shapes(description).items()}
+            pixels, units = description.pixels, _pointwise(description).values()
+            shapes = description.shapes | dict.fromkeys(("pixel_means", *units), (pixels,))
+            shapes["modes"] = (description.inference.modes, (pixels + 7) // 8)
+            found = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            wrong = {name for name, _ in found.items() ^ shapes.items()}
             wrong |= {
                 name for name, part in slices.items() if part.get_dtype() not in (BYTES if name == "modes" else FLOATS)
             }
@@ -168,13 +171,6 @@ def read(folder: Path) -> tuple[TrainedPrior, dict[str, Tensor]]:
     except ValueError as fault:
         raise ModelError(f"{shown(path)}: {fault}; get the file again, or train again at a lower rate") from fault
     return prior, stored
-
-
-def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
-    """The shapes of the tensors of a weights file, by name."""
-    pixels = description.pixels
-    shapes = description.shapes | {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
-    return shapes | dict.fromkeys(_pointwise(description).values(), (pixels,))
 
 
 def _pointwise(description: Description) -> dict[str, str]:

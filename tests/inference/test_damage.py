@@ -124,22 +124,6 @@ def test_who_is_told_of_the_damage() -> None:
                 damage.check_for(about)
 
 
-def test_a_level_that_was_found_takes_the_place_of_the_unknown() -> None:
-    hidden = np.eye(3, 4) > 0
-    found = Damage("auto", 0.1, hidden).at(0.2)
-    assert (found.p, found.sigma, found.hidden is hidden) == (0.2, 0.1, True)
-    assert Damage(sigma="auto").at(0.2).sigma == 0.2 and Damage(0.1).at(0.2).p == 0.1
-
-
-def test_touched_is_what_changes_visible_pixels() -> None:
-    assert [damage.touched for damage in (Damage(), Damage(0.0), Damage(sigma=0.1), Damage(hidden=np.eye(3) > 0))] == [
-        False,
-        True,
-        True,
-        False,
-    ]
-
-
 def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:
     hidden, each = np.eye(3, 4) > 0, np.linspace(0, 1, 12).reshape(SHAPE)
     same = Damage.stacked([Damage(0.1, 0.2), Damage(0.1, 0.2)], SHAPE)

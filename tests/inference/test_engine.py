@@ -13,7 +13,7 @@ from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import seeded, two_patterns
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
-from restore.channels import BitFlip, Channel, Occlusion
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference import torch_engine as engine_module
@@ -59,13 +59,6 @@ def test_what_is_certain_stays() -> None:
         assert bool((solution.status == Status.CONVERGED).all())
 
 
-def test_noise_that_tells_nothing_leaves_the_prior() -> None:
-    solution = engine_of().restore(some_images(9), BitFlip(0.5))
-    torch.testing.assert_close(solution.means[0], solution.means[0][:1].expand(9, -1))
-    wanted = exact_moments(trained().machine).visible
-    torch.testing.assert_close(solution.means[0][0], wanted, rtol=0, atol=0.01)
-
-
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 @pytest.mark.parametrize("solver", ["tap", "mean_field"])
 def test_posterior_is_close_to_the_exact_one_at_weak_coupling(channel: Channel, solver: str) -> None:
@@ -78,18 +71,13 @@ def test_posterior_is_close_to_the_exact_one_at_weak_coupling(channel: Channel, 
     assert got.log_partition.shape == (9,)
 
 
-def test_pixels_seen_exactly_or_not_at_all_are_a_mask() -> None:
-    images = some_images(9)
-    masked = engine_of().restore(images, Occlusion(MASK))
-    flipped = engine_of().restore(images, BitFlip(torch.where(MASK, 0.5, 0.0)))
-    torch.testing.assert_close(masked.means[0], flipped.means[0], rtol=0, atol=1e-5)
-
-
-def test_what_lies_under_the_mask_does_not_matter() -> None:
-    images = some_images(9)
-    other = torch.where(MASK, 1 - images, images)
-    first, second = (engine_of().restore(y, BitFlip(0.1) + Occlusion(MASK)) for y in (images, other))
-    assert torch.equal(first.means[0], second.means[0])
+def test_bits_under_gaussian_noise_have_the_log_odds_of_their_two_levels() -> None:
+    noisy = some_images(9) + 0.6 * torch.randn(9, PIXELS, generator=seeded(1))
+    got = engine_of(scale=0.1).restore(noisy, GaussianNoise(0.6))
+    # log p(y | 1) - log p(y | 0) = (y² - (y - 1)²) / (2 sigma²).
+    odds = (noisy.double() ** 2 - (noisy.double() - 1) ** 2) / (2 * 0.6**2)
+    exact = exact_moments(trained(scale=0.1).machine.to(torch.float64).tilt(Fields(odds)))
+    torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=2e-3)
 
 
 # --- batches ---
@@ -175,18 +163,8 @@ def test_belief_propagation_is_the_one_described_and_starts_by_itself(kind: str)
     assert engine.solver == BeliefPropagation(kind, max_iter=17, tol=1e-3, damping=0.25)  # type: ignore[arg-type]
     limited = replace(engine, max_memory=12345)
     assert limited.solver == replace(engine.solver, max_memory=12345)
-    with pytest.raises(UsageError, match="tiny"):
+    with pytest.raises(UsageError):
         _ = engine.several_starts
-
-
-@pytest.mark.parametrize(("solver", "limit"), [("tap", 2e-3), ("mean_field", 5e-3), ("sum_product", 1e-4)])
-def test_solvers_that_start_by_themselves(solver: str, limit: float) -> None:
-    images, channel = some_images(5), BitFlip(0.2)
-    engine = unstarted(scale=0.1, solver=solver)
-    got = engine.restore(images, channel)
-    exact = exact_moments(trained(scale=0.1).machine.to(torch.float64).tilt(channel.evidence(images.double())))
-    torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=limit)
-    assert bool((got.status == Status.CONVERGED).all())
 
 
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
@@ -245,8 +223,9 @@ def test_an_engine_is_loaded_by_path(tmp_path: Path) -> None:
         engine.restore(some_images(3), BitFlip(0.1)).means[0],
         engine_of().restore(some_images(3), BitFlip(0.1)).means[0],
     )
-    with pytest.raises(UsageError, match="cuda:9"):
+    with pytest.raises(UsageError) as caught:
         Engine.load(str(tmp_path / "tiny"), "cuda:9")
+    assert "cuda:9" in str(caught.value)
 
 
 # --- conditional priors ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,12 @@ from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.errors import ModelError, UsageError
-from restore.inference.damage import Damage
+from restore.inference.damage import Damage, Observed
+from restore.inference.open import Engines
+from restore.inference.options import Options
+from restore.inference.restore import restore
 from restore.inference.torch_engine import Engine
+from restore.marginals import Status
 
 pytest.importorskip("onnxruntime")
 
@@ -106,3 +111,43 @@ def test_features_of_a_graph_are_those_of_its_weights(monkeypatch: pytest.Monkey
     assert theirs.dtype == ours.dtype == np.float32 and ours.std() > 0.1
     with pytest.raises(ModelError):
         replace(runtime, weights=None).features(images)
+
+
+def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded, once, turns = OnnxEngine.load(zoo.find("tap-mnist-25")), OnnxEngine._run_once, []
+
+    def watched(engine: OnnxEngine, *given: Any) -> dict[str, np.ndarray]:
+        turns.append(once(engine, *given))
+        if len(turns) == 1:
+            turns[0]["converged"][1:] = False
+        return {name: value.copy() for name, value in turns[-1].items()}
+
+    monkeypatch.setattr(OnnxEngine, "_run_once", watched)
+    pixels = np.random.default_rng(0).integers(0, 2, (3, 28, 28)).astype(np.float32)
+    told = {"p": np.full((1, 1, 1), 0.1, np.float32), "mask": np.zeros((1, 1, 1), bool)}
+    found = loaded.run({"image": pixels, **told})
+    first, second = turns
+    for name, value in found.items():
+        both = second[name] + (first[name][1:] if name == "iterations" else 0)
+        np.testing.assert_array_equal(value[1:], both, err_msg=name)
+        np.testing.assert_array_equal(value[0], first[name][0], err_msg=name)
+    # More damping ends elsewhere.
+    assert (second["log_partition"] != first["log_partition"][1:]).all()
+
+
+def test_a_graph_that_diverges_leaves_the_picture_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = OnnxEngine.run
+
+    def breaking(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        found = run(engine, observed)
+        found["converged"][1], found["residual"][1] = False, np.inf
+        return found
+
+    monkeypatch.setattr(OnnxEngine, "run", breaking)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    pictures = [Observed(pixels, Damage(0.1)) for pixels in np.random.default_rng(0).integers(0, 2, (3, 28, 28)) * 1.0]
+    options = Options(force=True)
+    found = restore(pictures, options, Engines(options, only=OnnxEngine.load(zoo.find("tap-mnist-25"))))
+    assert [each.status is Status.DIVERGED for each in found] == [False, True, False]
+    assert np.array_equal(found[1].estimate, pictures[1].pixels)
+    assert all(np.isfinite(part).all() for each in found for part in (each.estimate, each.means, each.deviations))

@@ -80,8 +80,9 @@ def test_torch_does_what_the_graph_cannot(plain: str, without: Callable[..., Non
     assert open_engine(plain).name == "torch"
     (Path(plain) / zoo.GRAPH).write_bytes(b"")
     assert open_engine(plain, max_memory=10**6).name == "torch"
-    with pytest.raises(UsageError, match="warp"):
+    with pytest.raises(UsageError) as caught:
         open_engine(plain, device="warp")
+    assert "warp" in str(caught.value)
 
 
 def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,22 +110,19 @@ def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: p
 def test_what_cannot_be_had_is_a_fault_of_usage(
     exported: str, engine: Any, device: str, max_memory: Any, subject: str
 ) -> None:
-    with pytest.raises(UsageError, match=subject) as caught:
+    with pytest.raises(UsageError) as caught:
         open_engine(exported, engine, device, max_memory)
-    assert "\n" not in str(caught.value)
+    assert subject in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_prior_without_a_graph_needs_torch(plain: str) -> None:
-    with pytest.raises(ModelError, match=r"solver\.onnx"):
-        open_engine(plain, "onnx")
-
-
-def test_a_graph_by_itself_needs_onnxruntime(plain: str, tmp_path: Path) -> None:
+def test_a_prior_without_a_graph_needs_torch_and_a_graph_by_itself_onnxruntime(plain: str, tmp_path: Path) -> None:
     alone = tmp_path / "alone.onnx"
     alone.write_bytes(b"")
-    for options in ({"engine": "torch"}, {"device": "cuda"}, {"max_memory": 10**9}):
-        with pytest.raises(ModelError, match="alone"):
-            open_engine(str(alone), **options)
+    asked: list[dict[str, Any]] = [{"engine": "torch"}, {"device": "cuda"}, {"max_memory": 10**9}]
+    for model, options in ((plain, {"engine": "onnx"}), *((str(alone), options) for options in asked)):
+        with pytest.raises(ModelError) as caught:
+            open_engine(model, **options)
+        assert model in str(caught.value)
     with pytest.raises(ModelError):
         open_engine(str(tmp_path / "missing.onnx"))
 
@@ -138,8 +136,9 @@ def test_what_is_not_installed_is_named(exported: str, without: Callable[..., No
         ("auto", "quantum", None, "quantum"),
         ("auto", "auto", 10**9, "max_memory"),
     ):
-        with pytest.raises(UsageError, match=rf"{culprit}.*pip install 'restore-prior\[torch\]'"):
+        with pytest.raises(UsageError) as caught:
             open_engine(exported, engine, device, max_memory)  # type: ignore[arg-type]
+        assert culprit in str(caught.value) and "restore-prior[torch]" in str(caught.value)
 
 
 def test_many_pixels_are_worth_the_start_of_torch(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,11 +184,30 @@ def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, mon
     monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior", plain))
     engines = Engines(Options())
     assert not engines.named
-    with pytest.warns(UserWarning, match="no-such-prior"):
+    with pytest.warns(UserWarning) as told:
         (found,) = engines.for_picture(PICTURE)
-    assert found.description.name == Path(plain).name
+    assert len(told) == 1 and "no-such-prior" in str(told[0].message) and found.description.name == Path(plain).name
     monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior",))
-    with pytest.raises(ModelError, match="no-such-prior"):
-        engines.for_picture(PICTURE)
-    with pytest.raises(ModelError, match="nor-this"):
-        Engines(Options(model="nor-this")).for_picture(PICTURE)
+    for given, name in ((engines, "no-such-prior"), (Engines(Options(model="nor-this")), "nor-this")):
+        with pytest.raises(ModelError) as caught:
+            given.for_picture(PICTURE)
+        assert name in str(caught.value)
+
+
+def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published(
+    exported: str, monkeypatch: pytest.MonkeyPatch, without: Callable[..., None]
+) -> None:
+    """It is a program, and a loop in it may never end."""
+
+    def engine(name: str, **options: Any) -> str:
+        monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: (name,))
+        (found,) = Engines(Options(**options)).for_picture(PICTURE)
+        return found.name
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert engine("tap-mnist-25") == "onnx" == engine(exported, model=exported)
+    assert engine(exported) == "torch" == engine(exported, engine="onnx")
+    without("torch")
+    with pytest.raises(ModelError):
+        engine(exported)
+    assert engine(exported, model=exported) == "onnx"

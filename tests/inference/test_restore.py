@@ -137,11 +137,6 @@ def test_a_level_is_found_and_told() -> None:
         assert (found.estimate != disc()).mean() < 0.01
 
 
-def test_a_clean_picture_stays() -> None:
-    found = answer(disc(), Damage("auto"), field(), named=False)
-    assert np.array_equal(found.estimate, disc())
-
-
 @pytest.mark.parametrize("options", [{}, {"named": False}], ids=["named", "auto"])
 def test_noise_is_refused(options: Any) -> None:
     noise = np.random.default_rng(0).integers(0, 2, (60, 60)).astype(float)
@@ -369,14 +364,6 @@ def test_a_conditional_prior_stops_where_it_was_trained_to_stop() -> None:
     assert any("trained with" in note for note in found.notes)
 
 
-def test_larger_pictures_are_restored_by_a_conditional_prior_in_tiles() -> None:
-    prior = Engine.of(random_conditional(), CPU)
-    seen = np.random.default_rng(0).integers(0, 2, (20, 12)).astype(float)
-    found = answer(seen, Damage(), prior)
-    for half in (slice(0, 10), slice(10, 20)):
-        np.testing.assert_allclose(found.means[half], answer(seen[half], Damage(), prior).means, atol=1e-5)
-
-
 # --- divergence ---
 
 
@@ -394,12 +381,6 @@ def test_a_solver_that_diverges_leaves_the_picture_as_it_was(named: bool) -> Non
     for pixels, each in zip(grey, found, strict=True):
         assert all(np.isfinite(values).all() for values in (each.estimate, each.means, each.deviations))
         assert np.array_equal(each.estimate, pixels) == (each.status is Status.DIVERGED)
-
-
-def test_tiles_that_diverge_are_filled_by_those_that_do_not() -> None:
-    broken = replace(engine(), status=Status.DIVERGED)
-    found = answer(with_flips(disc(12)), Damage(0.1), broken, force=True)
-    assert found.status is Status.DIVERGED and np.array_equal(found.estimate, with_flips(disc(12)))
 
 
 # --- grey pictures, and colours ---

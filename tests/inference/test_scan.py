@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from skimage import data
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
 from restore.images.tones import Tones, counted
-from restore.inference import scan
+from restore.inference import scan, two_tones
 from restore.inference.damage import Damage, Observed
 from restore.inference.scan import Reading, read
 from restore.inference.two_tones import Local, smoothed, tones_of
@@ -61,6 +62,15 @@ def test_levels_and_noise_are_recovered(noise: float, turned: bool) -> None:
     wrong = (found.channel.log_odds(grey) < 0) != (~INK if turned else INK)
     # Gaussians 0.7 of the light apart are told apart no better than at half of their distance.
     assert wrong.mean() < {0.01: 1e-4, 0.05: 1e-3, 0.1: 0.02, 0.2: 0.15}[noise]
+
+
+def test_neighbours_that_blur_into_each_other_count_in_part() -> None:
+    grey = scanned(0.1)
+    found = tones_of(grey)
+    assert found is not None
+    far, near = ((grey - level) ** 2 for level in (found.channel.black, found.channel.white))
+    wanted = two_tones.SHARE * (far - near) / (2 * found.noise**2)
+    np.testing.assert_allclose(replace(found.channel, outliers=0.0).log_odds(grey), wanted, rtol=1e-5, atol=1e-5)
 
 
 @settings(max_examples=4)
@@ -117,13 +127,6 @@ def test_a_blank_page_is_no_scan(grey: np.ndarray) -> None:
         warnings.simplefilter("error")
         with pytest.raises(Foreign):
             reading(grey)
-
-
-@pytest.mark.parametrize("shape", [(1, 40), (40, 1), (5, 7), (300, 3)], ids=str)
-def test_small_and_narrow_pictures_have_an_answer(shape: tuple[int, int]) -> None:
-    grey = np.where(np.arange(shape[0] * shape[1]).reshape(shape) % 5 == 0, 0.1, 0.9)
-    found = tones_of(grey)
-    assert found is not None and np.isfinite(found.channel.log_odds(grey)).all()
 
 
 def test_evidence_is_kept_by_the_flip_probabilities() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.inference import choose as chooser
 from restore.inference import score as room
-from restore.inference.choose import Prior, choose
+from restore.inference.choose import choose
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.score import Sample
+from restore.inference.tiles.blend import Prior
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -266,15 +266,6 @@ def test_an_inverted_picture_is_predicted_by_the_inverted_prior() -> None:
         assert choice.candidate.invert is wanted
 
 
-def test_rates_of_white_and_black_change_places_with_the_polarity() -> None:
-    seen = flipped(TABLE.drawn(1, 2)[0], 0.1)
-    one = Prior(engine()).solve(seen[None], Damage(Rates(0.3, 0.05)))
-    other = Prior(engine(), invert=True).solve(1 - seen[None], Damage(Rates(0.05, 0.3)))
-    np.testing.assert_allclose(one.means, 1 - other.means, atol=1e-12)
-    wanted = TABLE.posterior(seen, np.zeros(SHAPE, bool), 0.3, 0.05)
-    np.testing.assert_allclose(one.means[0], wanted, atol=1e-6)
-
-
 def test_a_candidate_that_was_given_up_never_wins() -> None:
     """It is behind in the first crops by more than is allowed, and would be far ahead in all others."""
     draw = np.random.default_rng(0)
@@ -284,7 +275,7 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
     late = np.where(seen > 0.5, 0.99, 0.01)
     for top, left in first:
         late[top : top + room.SIDE, left : left + room.SIDE] = 1 - late[top : top + room.SIDE, left : left + room.SIDE]
-    plain, lost = Knowing(np.full(seen.shape, 0.5), name="plain"), Knowing(late, name="late")
+    plain, lost = Knowing(np.full(seen.shape, 0.5)), Knowing(late)
     (choice,) = choose([Observed(seen, Damage("auto"))], [lost, plain], grey=False)
     assert choice.candidate is plain
     assert {corner for corners, _ in lost.calls for corner in corners} == set(first)
@@ -335,14 +326,3 @@ def test_a_batch_gives_each_picture_what_it_gets_alone(holes: bool) -> None:
         )
         assert choice.found == alone.found or choice.found.mean == pytest.approx(alone.found.mean, rel=1e-6)
         assert choice.damage.hidden is picture.damage.hidden
-
-
-def test_a_picture_and_its_inverse_have_one_score() -> None:
-    seen = flipped(TABLE.drawn(1, 9)[0], 0.1)
-    both = [
-        choose([Observed(given, Damage("auto"))], [replace(Prior(engine()), invert=invert)], grey=False)[0]
-        for given, invert in ((seen, False), (1 - seen, True))
-    ]
-    # Means pass through single precision.
-    assert both[0].bits == pytest.approx(both[1].bits, abs=1e-6)
-    assert both[0].damage.p == pytest.approx(both[1].damage.p, rel=1e-4)

@@ -122,9 +122,8 @@ class Knowing:
 
     means: np.ndarray
     variances: np.ndarray | None = None
-    name: str = "knowing"
+    names: tuple[str, str] = ("knowing", "none")
     invert: bool = False
-    engine_name: str = "none"
     calls: list[tuple[list[tuple[int, int]], Damage]] = field(default_factory=list)
 
     def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:

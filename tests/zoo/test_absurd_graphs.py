@@ -184,9 +184,10 @@ def test_one_bad_prior_never_stops_auto_for_the_others(
     run: Callable[..., int],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    own = tmp_path / "home" / "restore" / "models"
+    own = tmp_path / "published"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(zoo.search, "published_folder", lambda: tmp_path / "none")
+    # Of a user's own priors no graph is run unless they are named.
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: own)
     for name in ("bad", "good"):
         shutil.copytree(PUBLISHED / "tap-mnist", own / name)
     ruin(own / "bad")

@@ -21,12 +21,15 @@ class Terminated(BaseException):
     """SIGTERM arrived. Raised, so that temporary files are removed on the way out."""
 
 
-def leave_at_once() -> None:
-    """Let signals end the process from now on: before a command begins and after it ends, nothing is under way.
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process: before a command begins and after it ends, nothing is under way.
 
     An exception would get lost in the imports it interrupts, or end in a traceback.
     """
-    _handle(_leave)
+    try:
+        os.write(2, b"restore: stopped\n")
+    finally:
+        os._exit(128 + number)
 
 
 class Raised:
@@ -39,13 +42,13 @@ class Raised:
     def __enter__(self) -> Raised:
         self.came: list[int] = []
         self._unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
-        _handle(self._raise)
+        handle(self._raise)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        leave_at_once()
+        handle(leave)
         sys.unraisablehook = self._unraisable
 
     def stop(self, fault: BaseException | None = None) -> None:
@@ -69,7 +72,8 @@ class Raised:
             self._unraisable(what)
 
 
-def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+def handle(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Call this from now on when a signal comes."""
     try:
         for number in SIGNALS:
             # Whoever started this process in the background may have told it to ignore Ctrl-C.
@@ -77,10 +81,3 @@ def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
                 signal.signal(number, handler)
     except ValueError:  # not the main thread, whom signals do not concern
         pass
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    try:
-        os.write(2, b"restore: stopped\n")
-    finally:
-        os._exit(128 + number)

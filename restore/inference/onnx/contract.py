@@ -22,6 +22,9 @@ VERSION = 1
 Kind = tuple[str, tuple[int | None, ...]]
 FLOAT = "tensor(float)"
 
+# The observation of graphs that take images of one noise and one mask together.
+SHARED: Observation = "one noise and mask"
+
 POLARITIES = ("light on dark", "dark on light")
 
 
@@ -43,16 +46,11 @@ class Facts:
     weights: str
     at_once: int
 
-    @property
-    def shared(self) -> bool:
-        """True if images that are given together have one noise and one mask."""
-        return self.channel == "one noise and mask"
-
     def interface(self, about: Description) -> tuple[dict[str, Kind], dict[str, Kind]]:
         """The inputs and the outputs of the graph by name, for a prior of some size."""
         free = (None, None, None)
         image: Kind = (FLOAT, (None, *about.image_shape))
-        shared = (1, None, None) if self.shared else free
+        shared = (1, None, None) if self.channel == SHARED else free
         observed: dict[str, Kind] = {
             "image": image,
             "field": image,
@@ -88,11 +86,7 @@ class Facts:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], where: str) -> Facts:
-        """Read the model properties of a file.
-
-        Raises:
-            ModelError: if it is not one of our exports, or a newer one; `where` names it in the message.
-        """
+        """Read the model properties of a file; raises ModelError if it is none of our exports, or a newer one."""
         if "graph_version" not in metadata:
             raise ModelError(f"{where}: is no file of `restore export`; choose another model")
         try:

@@ -15,8 +15,8 @@ import onnxruntime
 from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
-from restore.inference.damage import Damage, number
-from restore.inference.onnx.contract import OBSERVED, Facts, Kind
+from restore.inference.damage import Damage
+from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind
 from restore.inference.onnx.seal import read_intact
 from restore.marginals import Marginals, Status, voided
 from restore.registry import UNITS
@@ -27,7 +27,7 @@ from restore.zoo.inference import Inference, calmer
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-# onnxruntime's log is for its developers; its exceptions say the same.
+# onnxruntime's level of log that says nothing: its exceptions say the same.
 FATAL_ONLY = 4
 
 # Bytes that all graphs together may take: half of the machine's memory. One that needs more is damaged or too large.
@@ -76,8 +76,7 @@ class OnnxEngine:
         """Load the graph in a prior's folder, or a file made by `restore export`.
 
         Raises:
-            ModelError: if it is damaged, not one of our exports, or made from other weights than lie beside it; or if
-                its tensors would be read from outside its folder.
+            ModelError: if it is damaged, none of our exports, or not made from the weights beside it.
         """
         path = place / GRAPH if place.is_dir() else place
         content = read_intact(path)
@@ -129,18 +128,17 @@ class OnnxEngine:
     def light_ground(self) -> bool:
         return self.facts.light_ground
 
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         if self.facts.channel == "field":
             raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
-        seen = self.description.as_known(grey)
         # A value shared by all pixels or images has size 1 there.
         told = {
-            "image": seen,
+            "image": seen.astype(np.float32),
             "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
-            "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
+            "sigma": np.array(0.0 if damage.sigma is None else damage.sigma, np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.facts.shared, self._at_once(len(seen))
+        alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
         # Of images that are alike but for their pixels the graph takes the damage of one.
@@ -163,50 +161,41 @@ class OnnxEngine:
         return min(most, max(-(-images // threads.count()), SMALL // each))
 
     def pixel_means(self) -> np.ndarray:
-        """As in `restore.inference.engine.PictureEngine`.
-
-        A graph by itself is asked: where one pixel alone is seen, and is black, the gain by inversion is the log-odds
-        of its mean. One pixel tells those of a convolutional prior.
-        """
+        """A graph by itself is asked: if one black pixel alone is seen, the gain by inversion is its log-odds."""
         from safetensors import safe_open
 
         about = self.description
         if self.weights is not None:
             with safe_open(self.weights, "numpy") as stored:
                 return np.asarray(stored.get_tensor("pixel_means")).reshape(about.image_shape)
-        once = replace(about.inference, max_iter=1)
-        quick = replace(self, description=replace(about, inference=once))
+        quick = replace(self, description=replace(about, inference=replace(about.inference, max_iter=1)))
+        # To a convolutional prior all pixels are alike.
         seen = np.eye(1 if about.kind.any_size else about.pixels, about.pixels, dtype=bool)
         hidden = ~seen.reshape(-1, *about.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
         return np.resize(probability_of(gain.astype(np.float64)), about.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
-        """From the weights alone, as the images are whole; raises ModelError if the graph does not lie beside them."""
+        """From the weights beside the graph, as the pictures are whole."""
         from safetensors.numpy import load_file
 
         self.description.check_features()
+        name = shown(self.description.name)
         if not UNITS[self.description.hidden_type].bits:
-            name = shown(self.description.name)
             raise ModelError(f"{name}: features of hidden units that are not binary take torch; give engine='torch'")
         if self.weights is None:
-            name = shown(self.description.name)
             raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
-        # The graph would not have been loaded with other weights than these.
         stored = load_file(self.weights)
         visible = self.description.as_known(grey).reshape(len(grey), -1)
         log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
         return np.exp(-np.logaddexp(0, -log_odds))
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs of the graph by name, for its inputs by name, with the prior's own settings.
-
-        Images without a fixed point may be tried again with more damping, as `restore.solvers.SeveralStarts` does.
-        """
+        """The outputs of the graph, for its inputs by name; what has not converged may be tried with more damping."""
         settings = self.description.inference
         found = self._run_once(observed, settings)
-        left = ~found["converged"] & (self.patient and self.description.tries_again)
-        if left.any():
+        left = ~found["converged"]
+        if left.any() and self.patient and self.description.tries_again:
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
             damping, tol = calmer(settings.damping, settings.tol)
             again = self._run_once(rows, replace(settings, damping=damping, tol=tol))

@@ -28,11 +28,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def read_intact(path: Path) -> bytes:
-    """Read an exported file.
-
-    Raises:
-        ModelError: if it cannot be read, is too large, or does not end with its checksum.
-    """
+    """Read an exported file; raises ModelError if it cannot be read, is too large, or its checksum is wrong."""
     where = shown(path)
     try:
         check_regular(path, FILE)

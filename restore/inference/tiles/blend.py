@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from restore.inference import threads
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
-from restore.inference.tiles.blocks import Block, blocks_of, parts_of
+from restore.inference.tiles.blocks import blocks_of, parts_of
 from restore.inference.tiles.exchange import log_odds, solve_tiles
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
@@ -82,96 +82,84 @@ class Posterior:
         return Status.MAX_ITER if many else Status.CONVERGED
 
 
-def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
-    """The posterior of pictures of one shape, all in memory.
+_PER_PICTURE = [field.name for field in fields(Posterior) if field.name != "layers"]
 
-    Args:
-        engine: the prior.
-        seen: the pictures, (N, H, W), as the prior knows them.
-        damage: of this batch, without unknown levels.
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A trained prior in one polarity: a `restore.inference.score.Candidate`.
+
+    Attributes:
+        engine: the prior with its solver.
+        invert: invert pictures for the prior, and the answers back.
     """
-    about = engine.description
-    if seen.shape[1:] == about.image_shape:
-        found, gain = engine.marginals(seen, damage)
-        one = Posterior.of(found, seen.shape, len(seen), damage.hidden)
-        return replace(one, inversion=gain, layers=found.means[1:])
-    if about.kind.any_size:
-        return _in_parts(engine, seen, damage)
-    if about.tiling.neighbours:
-        return _by_neighbours(about, seen, damage)
-    alone = engine.pixel_means() if about.exchanges else np.zeros(about.image_shape)
 
-    def one_of(index: int) -> Posterior:
-        def of_picture(level: np.ndarray) -> Any:
-            own = level[index if len(level) > 1 else 0]
-            return own.item() if own.shape == (1, 1) and own.dtype != bool else own
+    engine: PictureEngine
+    invert: bool = False
 
-        return _in_tiles(engine, seen[index], damage.mapped(of_picture), alone)
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.engine.description.name, self.engine.name
 
-    each = threads.each(one_of, range(len(seen)))
-    whole = {name: np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE}
-    return replace(each[0], **whole)  # type: ignore[arg-type]
+    def quickly(self) -> Prior:
+        return replace(self, engine=self.engine.quickly())
 
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
+        if self.invert:
+            found = Prior(self.engine).solve(1 - seen, damage.inverted())
+            return replace(found, means=1 - found.means)
+        about = self.engine.description
+        if seen.shape[1:] == about.image_shape:
+            marginals, gain = self.engine.marginals(seen, damage)
+            one = Posterior.of(marginals, seen.shape, len(seen), damage.hidden)
+            return replace(one, inversion=gain, layers=marginals.means[1:])
+        if about.kind.any_size:
+            return _in_parts(self.engine, seen, damage)
+        if about.tiling.neighbours:
+            return _by_neighbours(about, seen, damage)
+        alone = self.engine.pixel_means() if about.exchanges else np.zeros(about.image_shape)
 
-_PER_PICTURE = ("means", "variances", "iterations", "residual", "tiles", "unsettled", "blind", "inversion")
+        def one_of(index: int) -> Posterior:
+            def of_picture(level: np.ndarray) -> Any:
+                own = level[index if len(level) > 1 else 0]
+                return own.item() if own.shape == (1, 1) and own.dtype != bool else own
 
+            return _in_tiles(self.engine, seen[index], damage.mapped(of_picture), alone)
 
-def posterior(engine: PictureEngine, picture: Observed, *, invert: bool, watch: Watch) -> Posterior:
-    """The posterior of one picture of any size, block by block where it is large.
+        each = threads.each(one_of, range(len(seen)))
+        whole = {name: np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE}
+        return replace(each[0], **whole)  # type: ignore[arg-type]
 
-    Args:
-        engine: the prior.
-        picture: grey values (H, W), and its damage.
-        invert: invert the picture for the prior.
-        watch: is told which share of the picture is done.
+    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
+        """The posterior of one picture of any size, block by block where it is large.
 
-    Raises:
-        UsageError: if the memory allowed does not hold a tile.
-    """
-    height, width = picture.shape
-    every = (slice(0, height), slice(0, width))
-    native = (height, width) == engine.description.image_shape
-    blocks = [Block(every, every)] if native else list(blocks_of(picture.shape, engine.description, engine.max_memory))
-    if len(blocks) == 1:
-        return _of_block(engine, picture, blocks[0], invert)
-    precision = np.float32 if height * width <= MANY else np.float16
-    means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
-    parts, done = [], 0
-    for block in blocks:
-        part = _of_block(engine, picture, block, invert)
-        for whole, values in ((means, part.means), (variances, part.variances)):
-            whole[0][block.core] = values[0][block.inner]
-        parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
-        done += (block.core[0].stop - block.core[0].start) * (block.core[1].stop - block.core[1].start)
-        watch(done / (height * width))
+        Raises:
+            UsageError: if the memory allowed does not hold a tile.
+        """
+        about = self.engine.description
+        if picture.shape == about.image_shape:
+            return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]))
+        height, width = picture.shape
+        blocks = list(blocks_of(picture.shape, about, self.engine.max_memory))
+        precision = np.float32 if height * width <= MANY else np.float16
+        means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
+        parts, done = [], 0
+        for block in blocks:
+            around = picture.part(*block.around)
+            part = self.solve(around.values()[None], around.damage.mapped(lambda values: values[None]))
+            if len(blocks) == 1:
+                return part
+            for whole, values in ((means, part.means), (variances, part.variances)):
+                whole[0][block.core] = values[0][block.inner]
+            parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
+            done += (block.core[0].stop - block.core[0].start) * (block.core[1].stop - block.core[1].start)
+            watch(done / (height * width))
 
-    def over(name: str, together: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        return np.atleast_1d(together(np.concatenate([getattr(part, name) for part in parts])))
+        def over(name: str, together: Callable[[np.ndarray], np.ndarray] = np.max) -> np.ndarray:
+            return np.atleast_1d(together(np.concatenate([getattr(part, name) for part in parts])))
 
-    return Posterior(
-        means,
-        variances,
-        over("iterations", np.max),
-        over("residual", np.max),
-        over("tiles", np.sum),
-        over("unsettled", np.sum),
-        over("blind", np.any),
-        np.zeros(1),
-    )
-
-
-def _of_block(engine: PictureEngine, picture: Observed, block: Block, invert: bool) -> Posterior:
-    part = picture.part(*block.around)
-    values = part.values()
-    seen = engine.description.as_known(1 - values if invert else values)[None]
-    damage = part.damage.inverted() if invert else part.damage
-    found = solve(engine, seen, damage.mapped(lambda values: values[None]))
-    return turned(found) if invert else found
-
-
-def turned(found: Posterior) -> Posterior:
-    """The answer about inverted pictures, inverted back."""
-    return replace(found, means=1 - found.means)
+        counts = over("tiles", np.sum), over("unsettled", np.sum)
+        return Posterior(means, variances, over("iterations"), over("residual"), *counts, over("blind"), np.zeros(1))
 
 
 def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np.ndarray) -> Posterior:
@@ -249,15 +237,11 @@ def _by_neighbours(about: Description, seen: np.ndarray, damage: Damage) -> Post
 def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:
     """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
 
-    The naive mean field (MacKay, 2003, section 33.2), from what the evidence says alone.
-
-    Args:
-        evidence: log-odds of white of every pixel, (N, H, W).
-        coupling: how strongly neighbours agree.
+    The naive mean field (MacKay, 2003, section 33.2), from log-odds of white, (N, H, W).
 
     Returns:
-        The means, from -1 for black to 1 for white, float32; the number of steps; and how much they changed in the
-        last one, on average over the pixels of each picture, (N,).
+        The means, from -1 for black to 1 for white, float32; the number of steps; and the mean change of each picture
+        in the last one, (N,).
 
     >>> speck = np.full((1, 5, 5), -2.0)
     >>> speck[0, 2, 2] = 2

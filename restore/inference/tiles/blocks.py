@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TypeAlias
 
 import numpy as np
@@ -36,12 +36,7 @@ Part: TypeAlias = tuple[slice, slice]
 
 @dataclass(frozen=True)
 class Block:
-    """A part of an image.
-
-    Attributes:
-        core: the part.
-        around: the part with what its answer depends on.
-    """
+    """A part of an image, its `core`, and what its answer depends on, `around` it."""
 
     core: Part
     around: Part
@@ -49,8 +44,11 @@ class Block:
     @property
     def inner(self) -> Part:
         """The core within what is around it."""
-        (top, left), (above, before) = self.core, self.around
-        return _shifted(top, above.start), _shifted(left, before.start)
+        rows, columns = (
+            slice(core.start - around.start, core.stop - around.start)
+            for core, around in zip(self.core, self.around, strict=True)
+        )
+        return rows, columns
 
 
 def blocks_of(shape: tuple[int, ...], about: Description, max_memory: int | None) -> Iterator[Block]:
@@ -78,13 +76,12 @@ def _blocks(
     shape: tuple[int, ...], longest: Sequence[int], strides: Sequence[int], margins: Sequence[int]
 ) -> Iterator[Block]:
     """Blocks whose cores are at most so long, along either axis, and begin at whole strides."""
-    rows, columns = (blocks(*each) for each in zip(shape, longest, strides, strict=True))
-    for top in rows:
-        for left in columns:
-            yield Block(
-                (slice(*top), slice(*left)),
-                (_widened(*top, margins[0], shape[0]), _widened(*left, margins[1], shape[1])),
-            )
+    rows, columns = (
+        [(slice(*core), slice(max(0, core[0] - margin), min(size, core[1] + margin))) for core in blocks(size, *each)]
+        for size, margin, *each in zip(shape, margins, longest, strides, strict=True)
+    )
+    for (top, above), (left, before) in product(rows, columns):
+        yield Block((top, left), (above, before))
 
 
 def parts_of(shape: tuple[int, int]) -> list[Block]:
@@ -121,11 +118,3 @@ def _side_allowed(about: Description, max_memory: int | None) -> int:
         least = pixel * (2 * MARGIN + 1) ** 2
         raise UsageError(f"the least part of an image takes {least} bytes; raise {option('max_memory')} to that")
     return min(SIDE, side)
-
-
-def _widened(first: int, last: int, margin: int, size: int) -> slice:
-    return slice(max(0, first - margin), min(size, last + margin))
-
-
-def _shifted(part: slice, by: int) -> slice:
-    return slice(part.start - by, part.stop - by)

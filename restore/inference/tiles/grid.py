@@ -1,8 +1,7 @@
-"""Windows of one size that cover an image of any: cut out of it, and added up to it again.
+"""Tiles of one size that cover an image of any size: cut out of it, and added up to it again.
 
-Along an axis that is longer than a window they are a stride apart, and begin before the image and end behind it: every
-pixel lies in equally many of them where the stride divides the window. A shorter axis lies in the middle of one window.
-Windows that overlap much need not begin before the image.
+Along an axis longer than a tile they are a stride apart, from before the image to behind it: each pixel lies in equally
+many where the stride divides the side. A shorter axis lies in the middle of one tile.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Axis:
-    """Windows along one axis of an image: `size` pixels in windows of `window`, `stride` apart.
-
-    Those `within` the image begin with it, and end with it but for less than a stride.
-    """
+    """Tiles of `window` pixels along an axis of `size`, `stride` apart; if `within`, the first begins with the axis."""
 
     size: int
     window: int
@@ -27,14 +23,13 @@ class Axis:
 
     @property
     def before(self) -> int:
-        """Pixels by which the first window begins before the image."""
+        """Pixels of the first tile before the image."""
         if self.size <= self.window:
             return (self.window - self.size) // 2
         return 0 if self.within else self.window - self.stride
 
     @property
     def count(self) -> int:
-        """Number of windows."""
         if self.size <= self.window:
             return 1
         last = self.size - self.window if self.within else self.size - 1 + self.before
@@ -42,18 +37,18 @@ class Axis:
 
     @property
     def padded(self) -> int:
-        """Length from the begin of the first window to the end of the last."""
+        """Pixels from the first tile's begin to the last one's end."""
         return (self.count - 1) * self.stride + self.window
 
     @property
     def after(self) -> int:
-        """Pixels by which the last window ends behind the image."""
+        """Pixels of the last tile behind the image."""
         return self.padded - self.size - self.before
 
 
 @dataclass(frozen=True)
 class Cover:
-    """The windows that cover an image, row by row.
+    """The tiles that cover an image, row by row.
 
     >>> import numpy as np
     >>> cover = Cover.of((5, 6), window=(4, 4), overlap=2)
@@ -67,11 +62,7 @@ class Cover:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], window: tuple[int, int], overlap: int, *, within: bool = False) -> Cover:
-        """The windows of an image, of which `overlap` begin within the length of one, along either axis.
-
-        Args:
-            within: as in `Axis`.
-        """
+        """Tiles with a stride of side / overlap; `within` as in `Axis`."""
         down, across = (
             Axis(size, side, -(-side // min(overlap, side)), within) for size, side in zip(shape, window, strict=True)
         )
@@ -79,30 +70,29 @@ class Cover:
 
     @property
     def count(self) -> int:
-        """Number of windows."""
         return self.down.count * self.across.count
 
     @property
     def first(self) -> np.ndarray:
-        """The windows of every second row and column, if all pixels lie in some of them; else all."""
+        """The tiles of every second row and column, if all pixels lie in some of them; else all."""
         grid = np.arange(self.count).reshape(self.down.count, self.across.count)
         down, across = (2 if 2 * axis.stride <= axis.window else 1 for axis in (self.down, self.across))
         return grid[::down, ::across].ravel()
 
     def cut(self, image: np.ndarray, outside: float | bool | Literal["edge"]) -> np.ndarray:
-        """The windows of an image (H, W), (count, h, w); those outside it are `outside`, or like its edge."""
+        """The tiles of an image (H, W), (count, h, w); pixels outside it are `outside`, or like its edge."""
         margins = ((self.down.before, self.down.after), (self.across.before, self.across.after))
         options: dict[str, Any] = {"mode": "edge"} if outside == "edge" else {"constant_values": outside}
         return self.cut_padded(np.pad(image, margins, **options))
 
     def cut_padded(self, padded: np.ndarray) -> np.ndarray:
-        """The windows of an image with what lies around it."""
+        """The tiles of an image with what lies around it."""
         window = (self.down.window, self.across.window)
         every = np.lib.stride_tricks.sliding_window_view(padded, window)
         return np.array(every[:: self.down.stride, :: self.across.stride]).reshape(-1, *window)
 
     def add(self, windows: np.ndarray) -> np.ndarray:
-        """The sum of windows (count, h, w) at every pixel of the image and of what lies around it."""
+        """The sum of tiles (count, h, w) at every pixel of the image and of what lies around it."""
         down, across = self.down, self.across
         blocks = [-(-axis.window // axis.stride) for axis in (down, across)]
         cells = (down.count + blocks[0] - 1, down.stride, across.count + blocks[1] - 1, across.stride)
@@ -110,33 +100,28 @@ class Cover:
         each = windows.reshape(down.count, across.count, down.window, across.window).transpose(0, 2, 1, 3)
         for row in range(blocks[0]):
             for column in range(blocks[1]):
-                part = each[
-                    :,
-                    row * down.stride : (row + 1) * down.stride,
-                    :,
-                    column * across.stride : (column + 1) * across.stride,
-                ]
+                part = each[:, row * down.stride :, :, column * across.stride :][:, : down.stride, :, : across.stride]
                 rows, columns = slice(row, row + down.count), slice(column, column + across.count)
                 total[rows, : part.shape[1], columns, : part.shape[3]] += part
         return total.reshape(cells[0] * cells[1], -1)[: down.padded, : across.padded]
 
     def mean(self, windows: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """The mean of some windows at every pixel of the image and of what lies around it; NaN where there are none."""
+        """The mean of some tiles at every pixel of the image and of what lies around it; NaN where there are none."""
         with np.errstate(invalid="ignore"):
             return self.add(np.where(which[:, None, None], windows, 0)) / self.counts(which)
 
     def others(self, windows: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """At every pixel of each window the mean of some other windows (count, h, w); 0 where there are none.
+        """At each pixel of each tile the mean of those other tiles that count; 0 where there are none.
 
         Args:
-            windows: 0 where they are not among these.
-            which: the windows of which the mean is taken, booleans (count,).
+            windows: the tiles, (count, h, w), 0 for those that do not count.
+            which: those that count, boolean (count,).
         """
         total = self.cut_padded(self.add(windows)) - windows
         return total / np.maximum(self.cut_padded(self.counts(which)) - which[:, None, None], 1)
 
     def counts(self, which: np.ndarray) -> np.ndarray:
-        """In how many of some windows every pixel of the image and of what lies around it lies, float32."""
+        """In how many of some tiles each pixel of the image and of what lies around it lies, float32."""
         shape = (self.count, self.down.window, self.across.window)
         return self.add(np.broadcast_to(which[:, None, None].astype(np.float32), shape))
 
@@ -147,7 +132,7 @@ class Cover:
 
 
 def blocks(size: int, largest: int, stride: int) -> list[tuple[int, int]]:
-    """Equal parts of an axis, none longer than `largest` but for rounding up to strides: where they begin and end."""
+    """Begin and end of equal parts of an axis, of `largest` pixels at most before rounding up to strides."""
     count = -(-size // largest)
     step = -(-size // (count * stride)) * stride
     return [(first, min(first + step, size)) for first in range(0, size, step)]

@@ -15,7 +15,7 @@ from restore.couplings import Dense
 from restore.fields import Fields
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.tiles import blend, blocks
-from restore.inference.tiles.blend import CONVERGED, STEPS, STILL, mean_field, solve
+from restore.inference.tiles.blend import CONVERGED, STEPS, STILL, Prior, mean_field
 from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.solvers import TAP
@@ -85,9 +85,9 @@ def test_an_inverted_picture_is_inverted_for_the_prior_and_back() -> None:
 def test_several_pictures_are_restored_as_each_alone() -> None:
     engine, seen = tiled(), pixels(3, 7, 9)
     damage = Damage(np.array([0.05, 0.1, 0.3])[:, None, None], hidden=pixels(3, 7, 9, seed=1) > 0)
-    together = solve(engine, seen, damage)
+    together = Prior(engine).solve(seen, damage)
     for row in range(3):
-        alone = solve(engine, seen[row : row + 1], damage.mapped(lambda level, row=row: level[row : row + 1]))
+        alone = Prior(engine).solve(seen[row : row + 1], damage.mapped(lambda level, row=row: level[row : row + 1]))
         np.testing.assert_allclose(together.means[row], alone.means[0], atol=1e-6)
         assert together.tiles[row] == alone.tiles[0]
 
@@ -165,7 +165,7 @@ def test_the_mean_field_stops_after_its_steps_and_says_how_far_it_was() -> None:
     found, steps, change = mean_field(evidence, 0.8)
     assert steps == STEPS and change[0] > STILL > change[1]
     field = ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(neighbours=0.8))
-    whole = solve(field, (evidence > 0).astype(float), Damage(1 / (1 + np.exp(np.abs(evidence)))))
+    whole = Prior(field).solve((evidence > 0).astype(float), Damage(1 / (1 + np.exp(np.abs(evidence)))))
     np.testing.assert_allclose(whole.means, (1 + found) / 2, atol=1e-5)
     assert [whole.status(row) is Status.CONVERGED for row in range(2)] == (change < CONVERGED).tolist()
 

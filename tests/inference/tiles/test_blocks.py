@@ -12,7 +12,7 @@ from machines import random_features, random_rbm
 from restore.errors import UsageError
 from restore.inference.damage import Damage, Observed
 from restore.inference.tiles import blend, blocks
-from restore.inference.tiles.blend import Posterior, posterior
+from restore.inference.tiles.blend import Posterior, Prior
 from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
 from restore.priors import ConvolutionalRBM
@@ -46,7 +46,7 @@ def noisy(*shape: int) -> Observed:
 
 
 def answer(engine: Engine, picture: Observed, invert: bool = False) -> Posterior:
-    return posterior(engine, picture, invert=invert, watch=lambda share: None)
+    return Prior(engine, invert).posterior(picture, lambda share: None)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_blocks_of_a_convolutional_prior_leave_no_trace(monkeypatch: pytest.Monk
     whole = answer(alike(), picture)
     monkeypatch.setattr(blocks, "SIDE", 20)
     assert len(list(blocks_of(picture.shape, ALIKE, None))) == 20
-    parts = posterior(alike(), picture, invert=False, watch=shares.append)
+    parts = Prior(alike()).posterior(picture, shares.append)
     # What a pixel hears of another falls by a factor for each place between them, and 32 lie in between.
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
     assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 20

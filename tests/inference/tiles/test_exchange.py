@@ -77,13 +77,6 @@ def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
     np.testing.assert_allclose(found.means[known], every[known], atol=1e-5)
 
 
-def test_without_rounds_every_tile_is_solved_from_its_own_pixels() -> None:
-    image = np.random.default_rng(0).integers(0, 2, (1, 7)).astype(float)
-    cover, *seen = tiles_of(image, 0.2)
-    found = solve_tiles(exact, about(overlap=2, rounds=0), cover, *seen, ALIKE)
-    np.testing.assert_allclose(found.means.reshape(-1, 2), exact(*seen).means[0], atol=1e-6)
-
-
 def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
