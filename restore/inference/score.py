@@ -25,9 +25,12 @@ from restore.inference.tiles.blend import Posterior, Watch
 # Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
 FOLDS, WIDEST = 4, 12
 
-# Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win. Each is at
-# least so rich as this share of the richest: blank paper says nothing.
-SIDE, CROPS, FIRST, RICH = 56, 8, 2, 0.6
+# Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win.
+SIDE, CROPS, FIRST = 56, 8, 2
+
+# Crops are drawn in proportion to what is in them beyond so many times the least: blank paper says nothing, and noise
+# varies by a third.
+BLANK = 1.3
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
 CELL, MOST = 8, 400
@@ -44,8 +47,8 @@ STEPS = 40
 RATES_AHEAD, HIGHEST, RATES, TOLD = 12.0, 0.4, 48, 2000
 
 # Log-odds beyond which predictions say no more, into how many bins they are counted, and by which factors solvers may
-# be too sure.
-SURE, BINS, COARSE, SURER = 9.0, 1441, 11, (1.0, 1.4, 2.0, 2.8)
+# be too sure: where candidates are compared, and where a level is found. Wrong predictions would else count as noise.
+SURE, BINS, COARSE, SURER, SURER_OF_LEVEL = 9.0, 1441, 11, (1.0, 1.4, 2.0, 2.8), (1.0, 1.4)
 
 # Grey levels are told apart to this much, so that densities are probabilities.
 WIDTH = 1 / 255
@@ -287,11 +290,14 @@ class Prediction:
         ]
         return np.concatenate(each)
 
+    def curve(self, surer: Sequence[float]) -> np.ndarray:
+        """log p of each picture at each level, (L, N), by the best of some factors by which log-odds are too large."""
+        return np.asarray(np.max([self.log_p(each) for each in (surer if self._alike else (1.0,))], 0))
+
     @property
     def nats(self) -> np.ndarray:
-        """log p at the best level of each picture, (N,), by which candidates are compared: solvers are too sure."""
-        each = SURER if self._alike else (1.0,)
-        return np.asarray(np.max([self.log_p(surer).max(0) for surer in each], 0))
+        """log p at the best level of each picture, (N,), by which candidates are compared."""
+        return np.asarray(self.curve(SURER).max(0))
 
     @property
     def bits(self) -> np.ndarray:
@@ -304,7 +310,7 @@ def level_of(prediction: Prediction, index: int) -> Found | None:
     sample = prediction.sample
     if sample.unknown is None:
         return None
-    curve = prediction.log_p()[:, index]
+    curve = prediction.curve(SURER_OF_LEVEL)[:, index]
     level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
     if sample.grey or sample.unknown == "sigma":
         return Found(sample.unknown, level)
@@ -328,13 +334,20 @@ def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
     low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
     grid = probability_of(np.linspace(low, high, RATES))
     odds = np.linspace(-SURE, SURE, BINS).reshape(-1, COARSE).mean(1)
-    means = probability_of(odds)[:, None, None]
-    each = zip(prediction.counts[:, index].reshape(2, -1, COARSE).sum(2), (True, False), strict=True)
-    log_p = sum(
-        np.tensordot(count, _log_flipped(means, np.array(shown), grid[:, None], grid), 1) for count, shown in each
-    )
-    best = np.unravel_index(int(np.argmax(log_p)), (RATES, RATES))
-    return Rates(float(grid[best[0]]), float(grid[best[1]])), float(np.max(log_p))
+    counts = prediction.counts[:, index].reshape(2, -1, COARSE).sum(2)
+    found = []
+    for surer in SURER_OF_LEVEL:
+        means = probability_of(odds / surer)[:, None, None]
+        each = zip(counts, (True, False), strict=True)
+        found.append(
+            sum(
+                np.tensordot(count, _log_flipped(means, np.array(shown), grid[:, None], grid), 1)
+                for count, shown in each
+            )
+        )
+    log_p = np.max(found, 0)
+    best = np.unravel_index(int(log_p.argmax()), log_p.shape)
+    return Rates(float(grid[best[0]]), float(grid[best[1]])), float(log_p.max())
 
 
 def _places(picture: Observed) -> list[tuple[slice, slice]]:
@@ -346,11 +359,11 @@ def _places(picture: Observed) -> list[tuple[slice, slice]]:
     if len(corners) > CROPS:
         corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
         richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
-        order = np.argsort(-richness, kind="stable")
-        order = order[: int((richness >= RICH * richness.max()).sum())]
-        places = np.unique(np.linspace(0, len(order) - 1, CROPS).round().astype(int))
+        weight = (richness - BLANK * richness.min()).clip(0)
+        total = np.cumsum(weight if weight.any() else np.ones(len(weight)))
+        places = np.unique(np.searchsorted(total, total[-1] * (np.arange(CROPS) + 0.5) / CROPS))
         spread = [*places[::3], *places[1::3], *places[2::3]]
-        corners = [corners[order[place]] for place in spread]
+        corners = [corners[place] for place in spread]
     return [_crop(corner) for corner in corners]
 
 
