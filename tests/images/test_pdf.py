@@ -16,7 +16,6 @@ from PIL import Image
 
 from restore.errors import InputError, UsageError
 from restore.images import Picture, bound, encode, page_count, read_picture
-from restore.images.picture import Stored
 
 pypdfium2: Any = pytest.importorskip("pypdfium2")
 pytest.importorskip("img2pdf")
@@ -53,10 +52,10 @@ SHAPES = st.tuples(st.integers(13, 60), st.integers(13, 60))
 @example(np.arange(50_000, dtype=np.uint8).reshape(200, 250), 1200)
 @settings(max_examples=8, deadline=None)
 def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -> None:
-    picture = Picture(levels, stored=Stored(dpi=None if dpi is None else (dpi, dpi)))
+    picture = Picture(levels, info={} if dpi is None else {"dpi": (dpi, dpi)})
     again = read(written(picture))
     np.testing.assert_array_equal(again.levels, levels)
-    assert again.stored.dpi == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what img2pdf takes for granted
+    assert again.info["dpi"] == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what img2pdf takes for granted
 
 
 def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg() -> None:
@@ -81,9 +80,9 @@ def test_a_page_that_is_turned_is_read_upright(degrees: int, turns: int) -> None
 def test_a_fax_and_a_page_of_whole_points_keep_their_rows() -> None:
     # 204 x 98 dpi; and a page of 595 x 842 points, as is written for A4, whose scan of 300 dpi is 2480 x 3508.
     for levels, dpi in ((np.arange(51 * 49, dtype=np.uint8).reshape(49, 51), (204, 98)),):
-        again = read(written(Picture(levels, stored=Stored(dpi=dpi))))
+        again = read(written(Picture(levels, info={"dpi": dpi})))
         np.testing.assert_array_equal(again.levels, levels)
-        assert again.stored.dpi == pytest.approx(dpi, rel=1e-3)
+        assert again.info["dpi"] == pytest.approx(dpi, rel=1e-3)
     levels = np.random.default_rng(0).integers(0, 256, (351, 248), dtype=np.uint8)
     np.testing.assert_array_equal(read(drawn(59, 84, levels, 59, 84)).levels, levels)
 
