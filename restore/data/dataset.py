@@ -55,12 +55,9 @@ class Dataset:
 
 
 def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()) -> Dataset:
-    """Make a data set, with notes on what is odd about its images.
+    """Make a data set, with notes on constant images, duplicates and constant pixels, which are valid data.
 
-    Constant images, duplicates and constant pixels are valid data (a blank page, a margin), so they are only noted.
-
-    Raises:
-        TrainingError: if there is no image, no pixel, or a single image to train on.
+    Raises TrainingError if there is no image, no pixel, or a single image to train on.
     """
     if images.size == 0:
         raise TrainingError(
@@ -78,29 +75,16 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
 
 
 def overlap(first: Dataset, second: Dataset) -> int:
-    """Count the images of `second` that are also in `first`; a test set should share none with its training set.
-
-    >>> images = np.arange(5, dtype=np.uint8).reshape(5, 1, 1)
-    >>> overlap(Dataset(images[:3], "mine", "train"), Dataset(images[2:], "mine", "test"))
-    1
-    """
+    """Count the images of `second` that are also in `first`; a test set should share none with its training set."""
     if first.images.shape[1:] != second.images.shape[1:]:
         return 0
     return int(np.isin(_rows(second.images), _rows(first.images)).sum())
 
 
 def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
-    """Convert to black and white: 1 where a pixel is brighter than the threshold, else 0.
+    """Convert images (N, H, W) to black and white, (N, H·W), float32: 1 where a pixel is brighter than the threshold.
 
-    Args:
-        images: shape (N, H, W), uint8.
-        threshold: 0 to 254; the default is that of the papers.
-
-    Returns:
-        Shape (N, H·W), float32, rows in reading order.
-
-    Raises:
-        UsageError: if the threshold would make every image black.
+    The threshold is 0 to 254, by default that of the papers; others would make every image black.
 
     >>> binarise(np.array([[[0, 127], [128, 255]]], np.uint8)).tolist()
     [[0.0, 0.0, 1.0, 1.0]]
@@ -115,7 +99,7 @@ def as_pixels(
 ) -> NDArray[np.float32]:
     """Convert images (N, H, W) to what a prior learns from, (N, H·W), float32, rows in reading order.
 
-    These are thresholded, binarised at random by a seed, or grey levels from 0 to 1; see `binarise`, `sample_binary`.
+    These are thresholded, binarised at random by a seed, or grey levels from 0 to 1.
 
     >>> levels = np.array([[[0, 51, 255]]], np.uint8)
     >>> [round(float(value), 2) for value in as_pixels(levels, "grey", threshold=127, seed=0)[0]]
@@ -129,18 +113,8 @@ def as_pixels(
 def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     """Binarise images at random: each pixel is 1 with probability grey level / 255, independently.
 
-    Salakhutdinov & Murray, ICML 2008. Numpy promises the raw bits drawn here for all its versions.
-
-    Args:
-        images: shape (N, H, W), uint8.
-        seed: the same images and seed give the same bits, also for the first images of a set alone.
-
-    Returns:
-        Shape (N, H·W), float32, rows in reading order.
-
-    >>> bits = sample_binary(np.full((1, 100, 100), 51, np.uint8), seed=0)  # grey level 51 of 255
-    >>> round(float(bits.mean()), 2)
-    0.2
+    Salakhutdinov & Murray, ICML 2008. The same images (N, H, W) and seed give the same bits (N, H·W), float32, also for
+    the first images of a set alone, in all versions of numpy.
     """
     flat, bits = _flat(images).ravel(), np.random.PCG64(seed)
     binary = np.empty(flat.shape, dtype=np.float32)
@@ -161,14 +135,9 @@ def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
 
 
 def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
-    """Convert any accepted number type to uint8 grey levels, with a note if that needed a decision.
+    """Convert bool, uint8, or floats in [0, 1] to uint8 grey levels, with a note if that needed a decision.
 
-    Args:
-        values: bool, uint8, or floating point in [0, 1].
-        name: the data's name for messages.
-
-    Raises:
-        InputError: for any other type, or a value out of range, including NaN.
+    Raises InputError for any other type, or a value out of range, including NaN.
     """
     if values.dtype == np.bool_:
         return values.astype(np.uint8) * np.uint8(255), ()

@@ -134,44 +134,9 @@ def test_row_45_too_few(tmp_path: Path, count: int) -> None:
     assert len(gather(GREY[:3]).training.images) == 2
 
 
-def test_one_large_image_is_learnt_in_quarters(tmp_path: Path) -> None:
-    """Some of it can then be held out."""
-    page = np.random.default_rng(0).integers(0, 2, (101, 120), dtype=np.uint8) * 255
-    found = gather([page])
-    assert len(found.training.images) == 1000 and any("each is cut into four" in note for note in found.notes)
-    # Odd sides: the quarters are 50x60 and 51x60.
-    small = gather([page, page], Wanted(patches=40, shape=(50, 60)))
-    assert {patch.tobytes() for patch in (page[:50, :60], page[:50, 60:])} <= as_set(
-        np.concatenate([small.training.images, small.held_out.images])
-    )
-    with pytest.raises(TrainingError):
-        gather([page], Wanted(shape=(28, 28)))
-
-
 def test_row_45_no_pixels() -> None:
     with pytest.raises(TrainingError):
         gather(np.empty((5, 0, 3), dtype=np.uint8))
-
-
-def test_row_45_all_corrupt(tmp_path: Path) -> None:
-    for name in ("a.png", "b.png", "c.png"):
-        (tmp_path / name).write_bytes(b"hello")
-    with pytest.raises(TrainingError) as caught:
-        gather(tmp_path, max_bad=9)
-    assert caught.value.exit_code == 7
-
-
-def test_row_46_some_corrupt(tmp_path: Path) -> None:
-    save(tmp_path, numbered(GREY))
-    (tmp_path / "bad[x].png").write_bytes(b"hello")
-    (tmp_path / "short.png").write_bytes((tmp_path / "bad[x].png").read_bytes()[:2])
-    with pytest.raises(TrainingError):
-        gather(tmp_path, max_bad=1)
-    found = gather(tmp_path, max_bad=2)
-    held = held_out_of(list(numbered(GREY)), 0.1, 0)
-    np.testing.assert_array_equal(found.training.images, GREY[~held])
-    skipped = [note for note in found.notes if note.startswith("skipped ")]
-    assert len(skipped) == 2 and "bad[x].png" in skipped[0] and "short.png" in skipped[1]
 
 
 @pytest.mark.parametrize("name", ["[x].png", "a\nb.png", "-a.png", b"\xff.png", "a" * 251 + ".png"], ids=ascii)
@@ -195,7 +160,6 @@ def test_row_56_odd_names(tmp_path: Path, name: str | bytes) -> None:
     "options",
     [
         {"shape": (0, 3)},
-        {"fit": "tile"},
         {"levels": "colour"},
         {"patches": 9},
         {"patches": -1, "shape": (2, 2)},
