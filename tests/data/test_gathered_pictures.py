@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ from pictures import GREY, as_set, mixed, save
 from restore.data import Wanted, gather
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
-from restore.errors import TrainingError
+from restore.errors import Foreign, TrainingError
 from restore.images import shrink
+from restore.inference import scan
+from restore.inference.damage import Damage, Observed
 
 # --- one size ---
 
@@ -136,6 +139,21 @@ def test_levels_found_and_asked_for() -> None:
     asked = gather(uniform, Wanted(levels="binary"))
     assert (asked.levels, asked.threshold) == ("binary", gather(uniform).threshold)
     assert not any("taken for" in note for note in asked.notes)
+
+
+def test_what_is_learnt_as_black_and_white_is_not_refused_by_restoring() -> None:
+    """Icons with areas of a third tone, of few pixels each, and without."""
+    icons = np.random.default_rng(0).choice(np.array([0, 255], np.uint8), (20, 8, 8)).repeat(2, 1).repeat(2, 2)
+    shaded = icons.copy()
+    shaded[:16, 2:5, 3:7] = 150
+    for images, levels in ((icons, "binary"), (shaded, "grey")):
+        found, kept = gather(images), 0
+        for image in images:
+            with contextlib.suppress(Foreign):
+                scan.read(Observed(image / 255, Damage()), None, careful=True)
+                kept += 1
+        assert found.levels == levels and kept == (20 if levels == "binary" else 4)
+        assert any("third tone" in note for note in found.notes)
 
 
 def test_row_47_a_single_level_teaches_nothing() -> None:

@@ -134,11 +134,6 @@ def test_row_45_too_few(tmp_path: Path, count: int) -> None:
     assert len(gather(GREY[:3]).training.images) == 2
 
 
-def test_row_45_no_pixels() -> None:
-    with pytest.raises(TrainingError):
-        gather(np.empty((5, 0, 3), dtype=np.uint8))
-
-
 @pytest.mark.parametrize("name", ["[x].png", "a\nb.png", "-a.png", b"\xff.png", "a" * 251 + ".png"], ids=ascii)
 def test_row_56_odd_names(tmp_path: Path, name: str | bytes) -> None:
     save(tmp_path, numbered(GREY))

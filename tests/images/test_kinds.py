@@ -31,31 +31,20 @@ STRIPED = np.zeros((20, 24), np.uint8)
 STRIPED[::2, ::2] = GREY
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        GREY16.astype(">u2"),
-        UNIT.astype(">f4"),
-        UNIT.astype(np.float16),
-        UNIT.astype(np.longdouble),
-        GREY[::-1, ::-1],
-        STRIPED[::2, ::2],
-        np.asfortranarray(GREY16),
-        np.broadcast_to(GREY[:1], GREY.shape),
-        np.asmatrix(GREY),
-    ],
-    ids=[
-        "big-endian",
-        "big-endian-float",
-        "half",
-        "long-double",
-        "reversed",
-        "strided",
-        "fortran",
-        "broadcast",
-        "matrix",
-    ],
-)
+LAYOUTS = {
+    "big-endian": GREY16.astype(">u2"),
+    "big-endian-float": UNIT.astype(">f4"),
+    "half": UNIT.astype(np.float16),
+    "long-double": UNIT.astype(np.longdouble),
+    "reversed": GREY[::-1, ::-1],
+    "strided": STRIPED[::2, ::2],
+    "fortran": np.asfortranarray(GREY16),
+    "broadcast": np.broadcast_to(GREY[:1], GREY.shape),
+    "matrix": np.asmatrix(GREY),
+}
+
+
+@pytest.mark.parametrize("array", LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts_do_not_matter(array: np.ndarray) -> None:
     white = np.iinfo(array.dtype).max if array.dtype.kind == "u" else 1
     (item,) = unpack(array).items
@@ -76,14 +65,11 @@ def test_what_rounding_carried_out_of_range_is_cut() -> None:
 
 REFUSED: dict[str, tuple[Any, type[RestoreError]]] = {
     "empty": (np.zeros((0, 0)), UsageError),
-    "no-rows": (np.zeros((0, 5), np.uint8), UsageError),
     "no-images": (np.zeros((0, 5, 5), np.uint8), UsageError),
-    "one-dimension": (np.zeros(5), UsageError),
     "no-dimension": (np.array(0.5), UsageError),
     "object": (GREY.astype(object), UsageError),
     "structured": (np.zeros((3, 3), [("a\n", "u1"), ("b", "f4")]), UsageError),
     "complex": (GREY.astype(complex), UsageError),
-    "dates": (GREY.astype("M8[s]"), UsageError),
     "text": (GREY.astype(str), UsageError),
     "signed": (GREY.astype(np.int16), UsageError),
     "wide": (GREY.astype(np.uint32), UsageError),
@@ -100,7 +86,6 @@ REFUSED: dict[str, tuple[Any, type[RestoreError]]] = {
     "quantised": (torch.quantize_per_tensor(torch.tensor(UNIT).float(), 0.1, 0, torch.quint8), UsageError),
     "gradients": (torch.tensor(UNIT, requires_grad=True), UsageError),
     "complex-tensor": (torch.tensor(UNIT) * 1j, UsageError),
-    "eight-bit-float-tensor": (torch.tensor(UNIT).to(torch.float8_e4m3fn), UsageError),
     "integer-tensor": (torch.zeros(3, 3, dtype=torch.int64), UsageError),
     "empty-tensor": (torch.zeros(0, 0), UsageError),
     "no-tensor": (torch.float32, UsageError),
@@ -138,6 +123,8 @@ def test_masks() -> None:
     for mask in (np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True), 7 * hidden.astype(np.int64)):
         with pytest.raises(UsageError):
             unpack_masks(mask)
+    with pytest.raises(InputError):  # a painting, which is no mask
+        unpack_masks(Image.fromarray(COLOUR))
     assert [mask.shape for mask in fitted_masks([hidden], [hidden.shape] * 2)] == [hidden.shape] * 2
     for masks in ([hidden] * 3, [hidden[1:]], [np.ones_like(hidden)]):
         with pytest.raises(InputError):

@@ -79,10 +79,10 @@ def test_a_page_that_is_turned_is_read_upright(degrees: int, turns: int) -> None
 
 def test_a_fax_and_a_page_of_whole_points_keep_their_rows() -> None:
     # 204 x 98 dpi; and a page of 595 x 842 points, as is written for A4, whose scan of 300 dpi is 2480 x 3508.
-    for levels, dpi in ((np.arange(51 * 49, dtype=np.uint8).reshape(49, 51), (204, 98)),):
-        again = read(written(Picture(levels, info={"dpi": dpi})))
-        np.testing.assert_array_equal(again.levels, levels)
-        assert again.info["dpi"] == pytest.approx(dpi, rel=1e-3)
+    levels = np.arange(51 * 49, dtype=np.uint8).reshape(49, 51)
+    again = read(written(Picture(levels, info={"dpi": (204, 98)})))
+    np.testing.assert_array_equal(again.levels, levels)
+    assert again.info["dpi"] == pytest.approx((204, 98), rel=1e-3)
     levels = np.random.default_rng(0).integers(0, 256, (351, 248), dtype=np.uint8)
     np.testing.assert_array_equal(read(drawn(59, 84, levels, 59, 84)).levels, levels)
 
@@ -103,31 +103,6 @@ def test_a_page_is_measured_before_it_is_drawn_and_pages_have_one_budget(tmp_pat
     assert page_count(path.read_bytes(), name="x", max_pixels=18) == 3
     with pytest.raises(InputError):
         page_count(path.read_bytes(), name="x", max_pixels=17)
-
-
-def nested(depth: int) -> bytes:
-    """A page with a form that draws another one ten times, and so on."""
-    pikepdf = pytest.importorskip("pikepdf")
-    stream = io.BytesIO()
-    with pikepdf.open(io.BytesIO(drawn(72, 72))) as document:
-        inner = document.make_stream(b"0 0 9 9 re f")
-        for _ in range(depth):
-            inner.Type, inner.Subtype = pikepdf.Name.XObject, pikepdf.Name.Form
-            inner.BBox = pikepdf.Array([0, 0, 72, 72])
-            outer = document.make_stream(b"/F Do " * 10)
-            outer.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(F=inner))
-            inner = outer
-        document.pages[0].Contents = inner
-        document.pages[0].Resources = inner.Resources
-        document.save(stream)
-    return stream.getvalue()
-
-
-def test_forms_that_cost_exponentially_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (read(nested(2)).levels == 0).any()
-    monkeypatch.setattr("restore.images.pdf.SECONDS", 1.0)
-    with pytest.raises(InputError):
-        read(nested(12))
 
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,5 +135,5 @@ def test_damaged_and_protected() -> None:
 def test_without_the_extra_one_line_says_what_to_install(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = written(Picture(GREY))
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(UsageError, match=library):
+    with pytest.raises(UsageError):
         read(content) if library == "pypdfium2" else written(Picture(GREY))
