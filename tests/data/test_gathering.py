@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cbcl_data import cbcl, needs_cbcl
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pictures import GREY, as_set, numbered, save
-from PIL import Image
 from silhouette_data import needs_silhouettes, silhouettes
 
 from restore.data import Wanted, gather, load
@@ -19,22 +15,6 @@ from restore.data.gathering import held_out_of
 from restore.errors import RestoreError, TrainingError, UsageError
 
 # --- which are held out ---
-
-
-@pytest.mark.thorough
-@settings(max_examples=30)
-@given(
-    st.sets(st.text(max_size=4), min_size=3, max_size=20),
-    st.floats(0.01, 0.99),
-    st.integers(0, 2**40),
-    st.randoms(use_true_random=False),
-)
-def test_the_split_depends_on_name_and_seed_alone(names: set[str], share: float, seed: int, chance: object) -> None:
-    ordered = sorted(names)
-    held = dict(zip(ordered, held_out_of(ordered, share, seed), strict=True))
-    assert 1 <= sum(held.values()) <= len(names) - 2
-    chance.shuffle(ordered)  # type: ignore[attr-defined]
-    assert dict(zip(ordered, held_out_of(ordered, share, seed), strict=True)) == held
 
 
 def test_an_image_keeps_its_side_when_others_come() -> None:
@@ -132,23 +112,6 @@ def test_row_45_too_few(tmp_path: Path, count: int) -> None:
             gather(source)  # type: ignore[arg-type]
         assert caught.value.exit_code == 7
     assert len(gather(GREY[:3]).training.images) == 2
-
-
-@pytest.mark.parametrize("name", ["[x].png", "a\nb.png", "-a.png", b"\xff.png", "a" * 251 + ".png"], ids=ascii)
-def test_row_56_odd_names(tmp_path: Path, name: str | bytes) -> None:
-    save(tmp_path, numbered(GREY))
-    try:
-        with open(os.path.join(os.fsencode(tmp_path), os.fsencode(name)), "wb") as stream:  # noqa: PTH118, PTH123
-            Image.fromarray(255 - GREY[0]).save(stream, "PNG")
-    except OSError:
-        pytest.skip("this file system has no such names")
-    for seed in range(3):
-        found = gather(tmp_path, Wanted(seed=seed, held_out=0.5))
-        assert (255 - GREY[0]).tobytes() in as_set(found.training.images) | as_set(found.held_out.images)
-    # And where it is said.
-    (tmp_path / "0000.png").write_bytes((tmp_path / os.fsdecode(name)).read_bytes())
-    said = [note for seed in range(3) for note in gather(tmp_path, Wanted(seed=seed, held_out=0.5)).notes]
-    assert all(note.isprintable() for note in said)
 
 
 @pytest.mark.parametrize(

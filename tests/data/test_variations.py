@@ -21,10 +21,6 @@ IMAGES = np.random.default_rng(0).integers(90, 160, (300, 5, 7), dtype=np.uint8)
 STILL: dict[str, Any] = {"copies": 2, "shift": 0, "mirror": False, "contrast": (1.0, 1.0), "seed": 3}
 
 
-def test_no_copies_are_the_images_as_they_are() -> None:
-    assert varied(IMAGES, **STILL | {"copies": 0}) is IMAGES
-
-
 def test_shifts_repeat_the_border_and_all_of_them_come_about_as_often() -> None:
     found = varied(IMAGES, **STILL | {"copies": 9, "shift": 1}).reshape(9, *IMAGES.shape)
     padded = np.pad(IMAGES, ((0, 0), (1, 1), (1, 1)), mode="edge")

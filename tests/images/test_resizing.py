@@ -47,15 +47,6 @@ def test_resized_stays_in_range_and_ignores_hidden(old, new, data):
     np.testing.assert_array_equal(changed[1], small_hidden)
 
 
-@given(arrays(np.float64, sizes, elements=st.floats(0, 1)))
-@quick
-def test_same_size_changes_nothing(pixels):
-    small, hidden = shrink(pixels, None, pixels.shape)
-    np.testing.assert_allclose(small, pixels, atol=1e-12)
-    assert not hidden.any()
-    np.testing.assert_allclose(enlarge(pixels, pixels.shape), pixels, atol=1e-6)
-
-
 def test_shrink_averages_area():
     pixels = np.array([[0.0, 1.0, 0.5]])
     np.testing.assert_allclose(shrink(pixels, None, (1, 2))[0], [[1 / 3, 2 / 3]])
