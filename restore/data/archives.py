@@ -93,8 +93,8 @@ def _entries(path: Path) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]
                 yield entry, partial(archive.read, listed)
         return
     with unpacked(path) as stream, tarfile.open(fileobj=cast(IO[bytes], _Headers(stream)), mode="r:") as tar:
-        while (entry := tar.next()) is not None:
-            yield entry, partial(_content, stream, entry)
+        while (found := tar.next()) is not None:
+            yield found, partial(_content, stream, found)
         # To tarfile an invalid header ends an archive, like the empty header at its end.
         stream.seek(tar.offset)
         if any(stream.read(tarfile.BLOCKSIZE)):

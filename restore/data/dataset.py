@@ -75,16 +75,29 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
 
 
 def overlap(first: Dataset, second: Dataset) -> int:
-    """Count the images of `second` that are also in `first`; a test set should share none with its training set."""
+    """Count the images of `second` that are also in `first`; a test set should share none with its training set.
+
+    >>> images = np.arange(5, dtype=np.uint8).reshape(5, 1, 1)
+    >>> overlap(Dataset(images[:3], "mine", "train"), Dataset(images[2:], "mine", "test"))
+    1
+    """
     if first.images.shape[1:] != second.images.shape[1:]:
         return 0
     return int(np.isin(_rows(second.images), _rows(first.images)).sum())
 
 
 def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
-    """Convert images (N, H, W) to black and white, (N, H·W), float32: 1 where a pixel is brighter than the threshold.
+    """Convert to black and white: 1 where a pixel is brighter than the threshold, else 0.
 
-    The threshold is 0 to 254, by default that of the papers; others would make every image black.
+    Args:
+        images: shape (N, H, W), uint8.
+        threshold: 0 to 254; the default is that of the papers.
+
+    Returns:
+        Shape (N, H·W), float32, rows in reading order.
+
+    Raises:
+        UsageError: if the threshold would make every image black.
 
     >>> binarise(np.array([[[0, 127], [128, 255]]], np.uint8)).tolist()
     [[0.0, 0.0, 1.0, 1.0]]
@@ -113,8 +126,18 @@ def as_pixels(
 def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     """Binarise images at random: each pixel is 1 with probability grey level / 255, independently.
 
-    Salakhutdinov & Murray, ICML 2008. The same images (N, H, W) and seed give the same bits (N, H·W), float32, also for
-    the first images of a set alone, in all versions of numpy.
+    Salakhutdinov & Murray, ICML 2008. Numpy promises the raw bits drawn here for all its versions.
+
+    Args:
+        images: shape (N, H, W), uint8.
+        seed: the same images and seed give the same bits, also for the first images of a set alone.
+
+    Returns:
+        Shape (N, H·W), float32, rows in reading order.
+
+    >>> bits = sample_binary(np.full((1, 100, 100), 51, np.uint8), seed=0)  # grey level 51 of 255
+    >>> round(float(bits.mean()), 2)
+    0.2
     """
     flat, bits = _flat(images).ravel(), np.random.PCG64(seed)
     binary = np.empty(flat.shape, dtype=np.float32)

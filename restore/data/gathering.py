@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.dataset import Dataset, Images, as_grey, checked
+from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
-from restore.data.stock import Stock, of_arrays, of_rows, some
-from restore.errors import InputError, TrainingError, UsageError
-from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
+from restore.data.stock import Stock, of_arrays, some
+from restore.errors import TrainingError, UsageError
+from restore.images import DEFAULT_MAX_PIXELS, check_together
 from restore.images.tones import Tones, counted, has_third_tone
 
 Levels: TypeAlias = Literal["binary", "grey"]
@@ -64,10 +64,8 @@ class Wanted:
             raise UsageError(f"the shape {_said(self.shape)} has no pixels; give height and width, such as 28x28")
         if self.levels not in ("auto", *get_args(Levels)):
             raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {self.levels!r}")
-        if self.patches and self.shape is None:
-            raise UsageError("patches need a shape; give it with --shape, such as --shape 16x16")
-        if self.patches < 0 or self.patches == 1:
-            raise UsageError(f"patches must be 0, or 2 and more to learn from, not {self.patches}")
+        if (self.patches and self.shape is None) or self.patches < 0 or self.patches == 1:
+            raise UsageError(f"patches must be 0, or 2 and more of a shape such as 16x16, not {self.patches}")
         if not 0 < self.held_out < 1:
             raise UsageError(f"the share held out must lie between 0 and 1, not {self.held_out}")
         if self.seed < 0:
@@ -136,7 +134,7 @@ def gather(
     if isinstance(source, str | os.PathLike):
         stock = open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
     else:
-        stock = _of_arrays(source)
+        stock = of_arrays(source, "the images")
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError(f"{stock.label}: the data set is empty; give it some images")
     if len(stock.images) < FEWEST:
@@ -161,15 +159,6 @@ def gather(
     wholes = tuple(stock.images[number] for number in np.flatnonzero(kept)[:WHOLES]) if wanted.patches else ()
     held_out = Dataset(pieces[kept[owner]], stock.label, "test")
     return Gathered(training, held_out, levels, threshold, wanted.patches, wholes, notes)
-
-
-def _of_arrays(source: NDArray[Any] | Sequence[NDArray[Any]]) -> Stock:
-    if not isinstance(source, np.ndarray):
-        return of_arrays([plain(array) for array in source], "the images")
-    if source.ndim != 3:
-        raise InputError(f"the images have shape {source.shape}; give (N, H, W)")
-    levels, notes = as_grey(plain(source), "the images")
-    return of_rows(levels, "the images", notes)
 
 
 def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -18,6 +19,8 @@ from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 _TAR, _TAR_OFFSET = b"ustar", 257
+# Unlike that of `Path`, it says False of names that no file can have.
+_exists = os.path.exists
 
 
 def load(
@@ -119,10 +122,3 @@ def _array(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str
             f"{shown(path)}: not a data set; give a folder or an archive of images, an idx file, or a numpy array"
         )
     return None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
-        return False

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split, as_grey
 from restore.errors import InputError, RestoreError, TrainingError, shown
-from restore.images import check_together, read_picture
+from restore.images import check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 
 _NAMES_SHOWN = 5
@@ -57,8 +57,14 @@ def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...
     return Stock(label, tuple(map(str, range(len(images)))), images, notes)
 
 
-def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
-    """Take arrays (H, W) of any sizes and one type, which `as_grey` takes; raises InputError for others."""
+def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stock:
+    """Take arrays (H, W) of any sizes and one type that `as_grey` takes, or one array (N, H, W)."""
+    if isinstance(arrays, np.ndarray):
+        if arrays.ndim != 3:
+            raise InputError(f"{label}: have shape {arrays.shape}; give (N, H, W)")
+        levels, notes = as_grey(plain(arrays), label)
+        return of_rows(levels, label, notes)
+    arrays = [plain(array) for array in arrays]
     if any(array.ndim != 2 for array in arrays) or len({array.dtype for array in arrays}) > 1:
         raise InputError(f"{label}: hold arrays of several types, or of another shape than (H, W); give them one type")
     values = np.concatenate([array.ravel() for array in arrays]) if arrays else np.empty(0, np.uint8)

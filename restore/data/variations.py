@@ -17,12 +17,19 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
     """Repeat every image `copies` times, each time varied at random; 0 copies leave the images as they are.
 
     Args:
-        images: shape (N, H, W), uint8; the result, (copies · N, H, W), has all images once, then all again.
+        images: shape (N, H, W), uint8.
         copies: how many times, or 0.
         shift: the most pixels that an image moves up, down or sideways; its border is repeated.
         mirror: exchange left and right, half of the time.
         contrast: the smallest and largest factor for an image's differences from its mean, before it is clipped.
         seed: seed of the variations.
+
+    Returns:
+        Shape (copies · N, H, W), uint8: all images once, then all again; or `images`.
+
+    >>> images = np.zeros((10, 28, 28), np.uint8)
+    >>> varied(images, copies=3, shift=1, mirror=True, contrast=(0.8, 1.2), seed=0).shape
+    (30, 28, 28)
     """
     if not copies:
         return images

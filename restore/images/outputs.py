@@ -93,13 +93,8 @@ def plan(
 ) -> list[tuple[Path, Path]]:
     """Pair inputs with outputs as `paired`, and refuse what would lose a file, before any model is loaded.
 
-    Args:
-        inputs: image files.
-        output: as the user gave it (a `Path` drops the final slash of a folder). A folder that does not exist is made,
-            if its parent exists, after all checks.
-        suffix: the middle part of the names made here.
-        overwrite: replace existing outputs; inputs never are.
-        skip_existing: leave out inputs whose output exists.
+    The output is as the user gave it (a `Path` drops the final slash of a folder). A new folder is made, if its parent
+    exists, after all checks. With `skip_existing` inputs whose output exists are left out.
 
     Raises:
         UsageError: as `paired` and `refuse_clashes`, or both `overwrite` and `skip_existing` are given.

@@ -16,12 +16,7 @@ ROUNDED = 0.5 / 255
 
 @dataclass(frozen=True, eq=False)
 class Inks:
-    """The colours, or the opacity, that grey levels stand for.
-
-    Attributes:
-        bands: the pixels of the file, (H, W, C).
-        dark, light: the pixels that black and white stand for, (C,).
-    """
+    """The pixels of a file, (H, W, C), and the two, (C,) each, that black and white stand for."""
 
     bands: np.ndarray
     dark: np.ndarray
@@ -84,12 +79,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """The pixels of a picture to fill.
-
-    Attributes:
-        hidden: (H, W), bool, True (white in the file) where the pixel is to be filled.
-        notes: what the user should know about the mask, one sentence each.
-    """
+    """The pixels of a picture to fill: True in (H, W), white in the file; and what the user should know about them."""
 
     hidden: np.ndarray
     notes: tuple[str, ...] = ()

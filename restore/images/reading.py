@@ -165,8 +165,6 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
         raise
     except (OSError, ValueError) as fault:
         why = shown(getattr(fault, "strerror", None) or str(fault))
-        link = isinstance(source, str | os.PathLike) and Path(source).is_symlink()
-        why += ", where the link leads" if link else ""
         raise InputError(f"{label}: cannot be read ({why}); check the path and its permissions") from fault
     if not content.tell():
         raise InputError(f"{label}: is empty (0 bytes); give an image file")
@@ -188,8 +186,7 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
             raise too_large(label, max_pixels) from fault
         except UnidentifiedImageError as fault:
-            known = ", ".join(FORMATS)
-            raise InputError(f"{label}: is not an image of a known kind ({known}), or is damaged") from fault
+            raise InputError(f"{label}: is damaged, or no image of {', '.join(FORMATS)}; give another file") from fault
         except Exception as fault:  # decoders of damaged files raise nearly anything
             why = reason(fault) or type(fault).__name__
             raise InputError(f"{label}: cannot be decoded ({why}); get an intact copy") from fault

@@ -26,12 +26,7 @@ THIRD, _APART, _SIDE = 0.01, 0.125, 1024
 
 @dataclass(frozen=True)
 class Tones:
-    """The grey levels of one or more pictures.
-
-    Attributes:
-        threshold: 0 to 254; a pixel above it is white.
-        middle: share of the pixels that are neither dark nor light, 0 to 1.
-    """
+    """The grey levels of pictures: white is above the threshold, 0 to 254, and this share is neither dark nor light."""
 
     threshold: int
     middle: float
