@@ -91,7 +91,8 @@ def of_archive(path: Path, split: Split, max_bad: int, max_pixels: int) -> Stock
     names = [member.name for member in members(path)]
     folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
     chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
-    files = (file._replace(name=dict(chosen)[file.name]) for file in _members(path, dict(chosen).__contains__))
+    short = dict(chosen)
+    files = (file._replace(name=short[file.name]) for file in _members(path, short.__contains__))
     return _read(files, shown(path), notes, max_bad, max_pixels)
 
 
