@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import shutil
 import stat
@@ -157,6 +158,18 @@ def test_row_48_a_zip_member_longer_than_it_says(tmp_path: Path) -> None:
     with pytest.raises(TrainingError):
         load(str(path))
     np.testing.assert_array_equal(load(str(path), max_bad=1).images, IMAGES)
+
+
+def test_row_48_a_header_of_any_length_does_not_fill_the_memory(tmp_path: Path) -> None:
+    entry = tarfile.TarInfo("x")
+    entry.type, entry.size = tarfile.XHDTYPE, 40_000_000
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + bytes(50_000_000)))
+    tracemalloc.start()
+    with pytest.raises(InputError):
+        load(str(path))
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
 
 
 def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
