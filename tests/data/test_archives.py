@@ -172,6 +172,15 @@ def test_row_48_a_header_of_any_length_does_not_fill_the_memory(tmp_path: Path) 
     tracemalloc.stop()
 
 
+def test_a_damaged_header_does_not_end_an_archive_of_images(tmp_path: Path) -> None:
+    path = tarred(tmp_path / "x", PICTURES)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"4.png")] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        load(str(path))
+
+
 def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "x.zip", {"a.png": PICTURES["0.png"]})
     content = bytearray(path.read_bytes())
