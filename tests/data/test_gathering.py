@@ -31,6 +31,8 @@ def test_an_image_keeps_its_side_when_others_come() -> None:
 def test_the_split_never_changes() -> None:
     names = [f"{number}.png" for number in range(40)]
     assert np.flatnonzero(held_out_of(names, 0.1, 0)).tolist() == [0, 17, 23]
+    # One is held out at least, and two are not.
+    assert [held_out_of(names[:3], share, 0).sum() for share in (0.001, 0.999)] == [1, 1]
 
 
 def test_a_folder_is_split_by_the_names_in_it(tmp_path: Path) -> None:
