@@ -116,7 +116,7 @@ def test_pages_are_chosen_by_frame() -> None:
     content = written(Picture(GREY), Picture(GREY[::-1].copy()))
     np.testing.assert_array_equal(read(content, frame=1).levels, GREY[::-1])
     for frame in (None, 2):
-        with pytest.raises(InputError, match="frame"):
+        with pytest.raises(InputError):
             read(content, frame=frame)
 
 
