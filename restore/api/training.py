@@ -25,7 +25,6 @@ def train(
     minutes: float | None = None,
     task: str = "",
     shape: tuple[int, int] | None = None,
-    fit: Literal["error", "crop", "resize"] = "error",
     patches: int = 0,
     levels: Literal["auto", "binary", "grey"] = "auto",
     threshold: int | None = None,
@@ -63,8 +62,8 @@ def train(
         epochs: passes over the images.
         minutes: the most time that all of it may take, instead of `epochs`; the best prior so far is returned.
         task: for a conditional prior: the damage to undo, such as "flip:0.1" or "patch:8".
-        shape: height and width to learn; by default the images' own, and windows of those larger than 40 pixels.
-        fit: how images of other sizes are brought to that shape: "crop", "resize", or "error" to refuse them.
+        shape: height and width to learn, to which other images are resized; by default the images' own, or the most
+            common, and windows of those larger than 40 pixels.
         patches: learn from so many random patches of larger images instead; 0 for whole ones.
         levels: "binary", "grey", or "auto" for what the images are.
         threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
@@ -112,7 +111,7 @@ def train(
         name,
         wishes,
         shown_as=os.fspath(images) if path else name,
-        wanted=Wanted(shape, fit, patches, levels, held_out, seed),
+        wanted=Wanted(shape, patches, levels, held_out, seed),
         threshold=threshold,
         max_bad=max_bad,
         max_pixels=max_pixels,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from restore.errors import InputError, UsageError, reason
-from restore.images import Picture, encode, picture_of, read_mask, read_raster
+from restore.images import Picture, encode, read_mask, read_picture
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.options import Options
@@ -60,11 +60,10 @@ class Answers:
         options = Options(asked.get("model", "auto"), invert=asked.get("invert", False), max_pixels=PIXELS)
         if options.model not in self._names:
             raise UsageError("this page restores with the priors that it lists; choose one of them")
-        picture = picture_of(read_raster(_bytes(asked["image"]), name="the image", max_pixels=PIXELS))
+        picture = read_picture(_bytes(asked["image"]), name="the image", max_pixels=PIXELS)
         damage, notes = Damage.of(asked.get("p")), picture.notes
         if complete:
-            shape = (picture.levels.shape[0], picture.levels.shape[1])
-            mask = read_mask(_bytes(asked["mask"]), name="the mask", shape=shape, max_pixels=PIXELS)
+            mask = read_mask(_bytes(asked["mask"]), name="the mask", shape=picture.shape, max_pixels=PIXELS)
             damage, notes = replace(damage, hidden=mask.hidden), (*notes, *mask.notes)
         with self._turn:
             began = perf_counter()

@@ -24,10 +24,9 @@ from restore.images import (
     check_format,
     encode,
     format_of,
-    picture_of,
     read_content,
     read_mask,
-    read_raster,
+    read_picture,
 )
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
@@ -228,14 +227,14 @@ class Work:
         job, most = sheet.job, self.options.max_pixels
         if job.fault is None:
             try:
-                raster = read_raster(sheet.content, name=job.name, frame=sheet.page, max_pixels=most)
+                picture = sheet.picture = read_picture(
+                    sheet.content, name=job.name, frame=sheet.page, max_pixels=most, colour=self.colour
+                )
                 if job.mask is not None:
-                    shape = (raster.levels.shape[0], raster.levels.shape[1])
                     sheet.mask = read_mask(
-                        sheet.mask_content, name=job.mask, shape=shape, frame=sheet.mask_page, max_pixels=most
+                        sheet.mask_content, name=job.mask, shape=picture.shape, frame=sheet.mask_page, max_pixels=most
                     )
-                sheet.picture = picture_of(raster, colour=self.colour)
-                check_format(sheet.picture, job.formats[job.target], name=job.target)
+                check_format(picture, job.formats[job.target], name=job.target)
             except RestoreError as fault:
                 job.fault = fault
         sheet.content = sheet.mask_content = b""
@@ -289,7 +288,7 @@ class Work:
             of, shades, hidden = picture, values, answer.replaced
             if target != job.target:
                 levels = np.zeros(answer.deviations.shape, picture.levels.dtype)
-                of, shades, hidden = Picture(levels, stored=picture.stored), 2 * answer.deviations, None
+                of, shades, hidden = Picture(levels, info=picture.info), 2 * answer.deviations, None
             content = encode(of, shades, format=format, hidden=hidden, name=target)
             job.contents.setdefault(target, []).append(content)
 

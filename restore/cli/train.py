@@ -45,9 +45,8 @@ def train(
         float | None, typer.Option(help="Time limit for all of it; it ends with the best prior so far.")
     ] = None,
     task: Annotated[str | None, typer.Option(help="Learn to undo one kind of damage, such as flip:0.1.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Size to learn, HEIGHTxWIDTH. [the images' own]")] = None,
-    fit: Annotated[
-        Literal["error", "crop", "resize"] | None, typer.Option(help="How images are brought to that size. [resize]")
+    shape: Annotated[
+        str | None, typer.Option(help="Size to learn, HEIGHTxWIDTH; other images are resized. [the most common]")
     ] = None,
     patches: Annotated[int | None, typer.Option(help="Learn from this many random patches of larger images.")] = None,
     levels: Annotated[
@@ -100,7 +99,6 @@ def train(
         "method": method,
         "task": task,
         "shape": None if shape is None else options.image_shape(shape),
-        "fit": fit,
         "patches": patches,
         "levels": levels,
         "held_out": held_out,

@@ -59,23 +59,25 @@ def unpacked(path: Path) -> IO[bytes]:
 def members(path: Path) -> Iterator[Member]:
     """List the files of an archive; read each before asking for the next.
 
-    Raises:
-        InputError: if it is damaged; if a name leads out of it, or a member is a link or a device; or if members are
-            too many, too large, or too large together.
+    Raises InputError for damage, for names that lead out of it, links and devices, and for members that are too many,
+    or too large.
     """
     total = 0
     with readable(path):
         for number, (entry, read) in enumerate(_entries(path)):
             name = posixpath.normpath(entry.name.lstrip("/"))
-            if name == ".." or name.startswith("../"):
-                raise InputError(f"{shown(path)}: {shown(entry.name)} leads out of it; pack plain files only")
             total += entry.size
-            if not (entry.isreg() or entry.isdir()) or entry.issparse():
-                raise InputError(f"{shown(path)}: {shown(entry.name)} is a link or a device; pack plain files only")
-            if number >= MAX_MEMBERS:
-                raise InputError(f"{shown(path)}: holds more than {MAX_MEMBERS} members; pack fewer into one archive")
-            if entry.size > MAX_MEMBER_BYTES or total > MAX_BYTES:
-                raise InputError(f"{shown(path)}: {shown(entry.name)} unpacks to too many bytes; leave it out")
+            fault = ""
+            if name == ".." or name.startswith("../"):
+                fault = f"{shown(entry.name)} leads out of it; pack plain files only"
+            elif not (entry.isreg() or entry.isdir()) or entry.issparse():
+                fault = f"{shown(entry.name)} is a link or a device; pack plain files only"
+            elif number >= MAX_MEMBERS:
+                fault = f"holds more than {MAX_MEMBERS} members; pack fewer into one archive"
+            elif entry.size > MAX_MEMBER_BYTES or total > MAX_BYTES:
+                fault = f"{shown(entry.name)} unpacks to too many bytes; leave it out"
+            if fault:
+                raise InputError(f"{shown(path)}: {fault}")
             if entry.isreg():
                 yield Member(name, read)
 

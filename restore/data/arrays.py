@@ -23,14 +23,7 @@ _AT_ONCE = 1 << 20
 def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
     """Read the images of a .npy file: grey levels (N, H, W), and notes; see `as_grey`.
 
-    Args:
-        stream: the file.
-        name: its name for messages.
-        max_pixels: the most pixels of one image, as in `restore.images.check_together`.
-
-    Raises:
-        InputError: if it is damaged or truncated, holds other values than `as_grey` takes or another shape than
-            (N, H, W), or has too many pixels.
+    Raises InputError for damage, other values or another shape, and too many pixels.
     """
     shape, in_columns, kind = _header(stream, name)
     if len(shape) != 3:
@@ -67,11 +60,7 @@ def holds_arrays(path: Path) -> bool:
 
 
 def read_npz(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
-    """Read the one array of images (N, H, W) in a .npz file, or the one with the split in its name.
-
-    Raises:
-        InputError: as `parse_npy`, and if there is no such array, or more than one.
-    """
+    """Read the one array of images (N, H, W) in a .npz file, or the one with the split in its name."""
     with readable(path), zipfile.ZipFile(path) as archive:
         names = []
         for name in archive.namelist():
@@ -86,23 +75,18 @@ def read_npz(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[s
 
 
 def read_idx(path: Path, max_pixels: int = DEFAULT_MAX_PIXELS) -> Images:
-    """Read the images of an idx file, compressed or not; shape (N, H, W), N may be 0.
-
-    Raises:
-        InputError: if the file cannot be read, is damaged, truncated or padded, holds anything but grey images, or has
-            too many pixels.
-    """
+    """Read the images of an idx file, compressed or not; shape (N, H, W), N may be 0."""
     with readable(path), unpacked(path) as stream:
         return parse_idx(stream, str(path), max_pixels)
 
 
 def parse_idx(stream: IO[bytes], name: str, max_pixels: int) -> Images:
-    """Read the images of an unpacked idx file, as `read_idx` does."""
+    """Read the images of an unpacked idx file; raises InputError for damage, padding, and too many pixels."""
     header = stream.read(16)
     if len(header) < 16 or not header.startswith(IDX):
         raise InputError(f"{shown(name)}: not an idx file of images, (N, H, W) in bytes; get the file again")
-    shape = [int(size) for size in np.frombuffer(header, dtype=">u4", offset=4)]
-    _check_size(tuple(shape), name, max_pixels)
+    shape = tuple(int(size) for size in np.frombuffer(header, dtype=">u4", offset=4))
+    _check_size(shape, name, max_pixels)
     count = math.prod(shape)
     content = stream.read(count + 1)  # one byte more shows a padded file, and has gzip's checksum checked
     if len(content) != count:

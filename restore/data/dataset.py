@@ -55,12 +55,9 @@ class Dataset:
 
 
 def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()) -> Dataset:
-    """Make a data set, with notes on what is odd about its images.
+    """Make a data set, with notes on constant images, duplicates and constant pixels, which are valid data.
 
-    Constant images, duplicates and constant pixels are valid data (a blank page, a margin), so they are only noted.
-
-    Raises:
-        TrainingError: if there is no image, no pixel, or a single image to train on.
+    Raises TrainingError if there is no image, no pixel, or a single image to train on.
     """
     if images.size == 0:
         raise TrainingError(
@@ -115,7 +112,7 @@ def as_pixels(
 ) -> NDArray[np.float32]:
     """Convert images (N, H, W) to what a prior learns from, (N, H·W), float32, rows in reading order.
 
-    These are thresholded, binarised at random by a seed, or grey levels from 0 to 1; see `binarise`, `sample_binary`.
+    These are thresholded, binarised at random by a seed, or grey levels from 0 to 1.
 
     >>> levels = np.array([[[0, 51, 255]]], np.uint8)
     >>> [round(float(value), 2) for value in as_pixels(levels, "grey", threshold=127, seed=0)[0]]
@@ -161,14 +158,9 @@ def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
 
 
 def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
-    """Convert any accepted number type to uint8 grey levels, with a note if that needed a decision.
+    """Convert bool, uint8, or floats in [0, 1] to uint8 grey levels, with a note if that needed a decision.
 
-    Args:
-        values: bool, uint8, or floating point in [0, 1].
-        name: the data's name for messages.
-
-    Raises:
-        InputError: for any other type, or a value out of range, including NaN.
+    Raises InputError for any other type, or a value out of range, including NaN.
     """
     if values.dtype == np.bool_:
         return values.astype(np.uint8) * np.uint8(255), ()

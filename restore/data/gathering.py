@@ -12,15 +12,14 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.dataset import Dataset, Images, as_grey, checked
-from restore.data.fitting import commonest, cropped, drawn, patches, resized, spread
+from restore.data.dataset import Dataset, Images, checked
+from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
-from restore.data.stock import Stock, of_arrays, of_rows, some
-from restore.errors import InputError, TrainingError, UsageError
-from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
-from restore.images.tones import Tones, counted
+from restore.data.stock import Stock, of_arrays, some
+from restore.errors import TrainingError, UsageError
+from restore.images import DEFAULT_MAX_PIXELS, check_together
+from restore.images.tones import Tones, counted, has_third_tone
 
-Fit: TypeAlias = Literal["error", "crop", "resize"]
 Levels: TypeAlias = Literal["binary", "grey"]
 Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -28,10 +27,12 @@ Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 MAX_PIXELS = 128 * 128
 # Images with sides beyond this are learnt in random windows unless a shape is given: how many, and their sides.
 LARGE, WINDOWS, WINDOW = 40, 1000, 32
-# The fewest images to split by file; fewer large ones are cut into quarters.
+# The fewest images to split by file.
 FEWEST = 3
 # How many whole images are held out beside patches.
 WHOLES = 2
+# How many images are looked at to tell black and white from grey.
+SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,9 @@ class Wanted:
     """How images are gathered.
 
     Attributes:
-        shape: height and width of the images to learn from; by default the images' own, or the most common of several;
-            where these have sides beyond `LARGE`, windows of them.
-        fit: what to do with images of another size: raise an error, take their middle ("crop"), or average over the
-            area of each new pixel ("resize").
+        shape: height and width of the images to learn from, to which others are resized by averaging over area; by
+            default the images' own, or the most common of several; where these have sides beyond `LARGE`, windows of
+            them.
         patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
             give the share `held_out` of that number.
         levels: "auto" asks `restore.images.tones` whether images are black and white.
@@ -54,7 +54,6 @@ class Wanted:
     """
 
     shape: tuple[int, int] | None = None
-    fit: Fit = "resize"
     patches: int = 0
     levels: Literal["auto", "binary", "grey"] = "auto"
     held_out: float = 0.1
@@ -63,13 +62,10 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.shape is not None and min(self.shape) < 1:
             raise UsageError(f"the shape {_said(self.shape)} has no pixels; give height and width, such as 28x28")
-        for name, words in (("fit", get_args(Fit)), ("levels", ("auto", *get_args(Levels)))):
-            if getattr(self, name) not in words:
-                raise UsageError(f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}")
-        if self.patches and self.shape is None:
-            raise UsageError("patches need a shape; give it with --shape, such as --shape 16x16")
-        if self.patches < 0 or self.patches == 1:
-            raise UsageError(f"patches must be 0, or 2 and more to learn from, not {self.patches}")
+        if self.levels not in ("auto", *get_args(Levels)):
+            raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {self.levels!r}")
+        if (self.patches and self.shape is None) or self.patches < 0 or self.patches == 1:
+            raise UsageError(f"patches must be 0, or 2 and more of a shape such as 16x16, not {self.patches}")
         if not 0 < self.held_out < 1:
             raise UsageError(f"the share held out must lie between 0 and 1, not {self.held_out}")
         if self.seed < 0:
@@ -127,21 +123,23 @@ def gather(
     Raises:
         InputError: if the source does not exist, is not a data set, has too many pixels, or is a damaged or dangerous
             archive.
-        TrainingError: if there are fewer than three images and they are small, more than `max_bad` are unusable, their
-            sizes differ beyond what `fit` allows, they are too large to learn, or have a single grey level.
+        TrainingError: if there are fewer than three images, more than `max_bad` are unusable, they
+            are too large to learn, too small for patches, or have a single grey level.
 
     >>> stripes = np.tile(np.arange(8) % 2 == 0, (10, 8, 1)) ^ (np.arange(10) < 5)[:, None, None]
-    >>> gathered = gather(stripes, Wanted(shape=(4, 4), fit="crop", held_out=0.3))
+    >>> gathered = gather(stripes, Wanted(shape=(4, 4), patches=20, held_out=0.3))
     >>> gathered.training.images.shape[1:], gathered.levels, gathered.threshold
     ((4, 4), 'binary', 127)
     """
     if isinstance(source, str | os.PathLike):
         stock = open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
     else:
-        stock = _of_arrays(source)
+        stock = of_arrays(source, "the images")
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError(f"{stock.label}: the data set is empty; give it some images")
-    stock = _in_parts(stock, wanted)
+    if len(stock.images) < FEWEST:
+        fault = f"holds {len(stock.images)} of at least {FEWEST} images, two to learn from and one to hold out"
+        raise TrainingError(f"{stock.label}: {fault}; add some, or cut large ones into parts")
     wanted, chosen_notes = _in_windows(stock, wanted)
     size, size_notes = _size_for(stock, wanted)
     held = held_out_of(stock.names, wanted.held_out, wanted.seed)
@@ -163,36 +161,9 @@ def gather(
     return Gathered(training, held_out, levels, threshold, wanted.patches, wholes, notes)
 
 
-def _of_arrays(source: NDArray[Any] | Sequence[NDArray[Any]]) -> Stock:
-    if not isinstance(source, np.ndarray):
-        return of_arrays([plain(array) for array in source], "the images")
-    if source.ndim != 3:
-        raise InputError(f"the images have shape {source.shape}; give (N, H, W)")
-    levels, notes = as_grey(plain(source), "the images")
-    return of_rows(levels, "the images", notes)
-
-
-def _in_parts(stock: Stock, wanted: Wanted) -> Stock:
-    """Cut one or two large images into quarters, some of which can be held out; leave other images as they are."""
-    if len(stock.images) >= FEWEST:
-        return stock
-    whole = not wanted.patches and (wanted.shape is not None or wanted.fit == "crop")
-    if whole or stock.sizes.min() <= 2 * LARGE:
-        raise TrainingError(
-            f"{stock.label}: {len(stock.images)} of at least three images; give two to learn from and one to hold out, "
-            f"or one with sides of more than {2 * LARGE} pixels"
-        )
-    names = tuple(f"{name}, quarter {place}" for name in stock.names for place in range(1, 5))
-    halves = (half for image in stock.images for half in np.split(image, [image.shape[0] // 2]))
-    images = [quarter for half in halves for quarter in np.split(half, [half.shape[1] // 2], 1)]
-    note = f"fewer than {FEWEST} images: each is cut into four, so that some of it can be held out"
-    return Stock(stock.label, names, images, (*stock.notes, note))
-
-
 def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
     """Choose windows of images too large to be learnt whole, unless the caller has chosen, and note it."""
-    decided = wanted.patches or wanted.shape or wanted.fit == "crop"
-    if decided or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
+    if wanted.shape or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
         return wanted, ()
     shape = (WINDOW, WINDOW)
     note = f"images larger than {LARGE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
@@ -208,7 +179,7 @@ def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str,
             "--shape 28x28, or learn from parts of them with --patches"
         )
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
-    if len(small) and (wanted.patches or wanted.fit == "crop"):
+    if len(small) and wanted.patches:
         raise TrainingError(
             f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
             f"({some(stock.names[number] for number in small)}); remove them or give a smaller --shape"
@@ -216,16 +187,8 @@ def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str,
     other = int((stock.sizes != size).any(axis=1).sum())
     if wanted.patches or not other:
         return size, ()
-    differ = f"{other} of {len(stock.images)} images are not of {_said(size)} pixels"
-    if wanted.fit == "error":
-        sizes = {_said(image.shape) for image in stock.images} - {_said(size)}
-        raise TrainingError(
-            f"{stock.label}: {differ} (height x width) but of others ({some(sorted(sizes))}); use --fit crop or "
-            "--fit resize, or --patches to learn from parts of them"
-        )
-    done = "cut down to its middle" if wanted.fit == "crop" else "resized to it"
     chosen = "" if wanted.shape else ", the most common size"
-    return size, (f"{differ}{chosen}, and are {done}",)
+    return size, (f"{other} of {len(stock.images)} images are not of {_said(size)} pixels{chosen}, and are resized",)
 
 
 def _pieces(
@@ -238,15 +201,11 @@ def _pieces(
         quotas = spread(wanted.patches, ~held, wanted.seed) + spread(kept_back, held, wanted.seed)
     check_together(int(quotas.sum()) * size[0] * size[1], stock.label, max_pixels)
     pieces = np.empty((quotas.sum(), *size), dtype=np.uint8)
-    parts = np.split(pieces, np.cumsum(quotas)[:-1])
-    if wanted.patches:
-        places = np.split(drawn(quotas, stock.sizes, size, wanted.seed), np.cumsum(quotas)[:-1])
-        for image, part, corners in zip(stock.images, parts, places, strict=True):
-            part[:] = patches(image, corners, size) if len(part) else part
-    else:
-        change = cropped if wanted.fit == "crop" else resized
-        for image, part in zip(stock.images, parts, strict=True):
-            part[0] = change(image, size)
+    ends = np.cumsum(quotas)[:-1]
+    places = np.split(drawn(quotas, stock.sizes, size, wanted.seed), ends) if wanted.patches else [None] * len(held)
+    for image, part, corners in zip(stock.images, np.split(pieces, ends), places, strict=True):
+        if len(part):
+            part[:] = resized(image, size) if corners is None else patches(image, corners, size)
     return pieces, np.repeat(np.arange(len(held)), quotas)
 
 
@@ -266,21 +225,26 @@ def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bo
 def _levels_of(
     stock: Stock, training: Images, asked: Literal["auto", "binary", "grey"]
 ) -> tuple[Levels, int, tuple[str, ...]]:
-    """Levels and threshold of the training images; whether they are grey shows before they were resized."""
+    """Levels and threshold of the training images; whether they are grey shows before they were resized.
+
+    Images are grey if they are so together, or if most of them have a third tone, for which restoring refuses them.
+    """
     counts = counted(training)
     if np.count_nonzero(counts) < 2:
         raise TrainingError(
             f"{stock.label}: all pixels to learn from have the same grey level; give images that show something"
         )
     threshold = Tones.of(counts).threshold
-    tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
-    levels: Levels = ("binary" if tones.binary else "grey") if asked == "auto" else asked
     if asked != "auto":
-        return levels, threshold, ()
-    middle = f"{tones.middle:.1%} of the pixels are neither dark nor light"
-    grey = f"taken for grey: {middle}; --levels binary cuts them at level {threshold}"
-    binary = f"taken for black and white, cut at level {threshold}: {middle}; --levels grey learns grey levels"
-    return levels, threshold, (binary if tones.binary else grey,)
+        return asked, threshold, ()
+    tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
+    sample = stock.images[:: 1 + len(stock.images) // SAMPLE]
+    toned = np.mean([has_third_tone(image / 255, (tones.threshold + 0.5) / 255) for image in sample])
+    facts = f"{tones.middle:.1%} of the pixels are neither dark nor light, {toned:.0%} of the images have a third tone"
+    if tones.binary and toned <= 0.5:
+        note = f"taken for black and white, cut at level {threshold}: {facts}; --levels grey learns grey levels"
+        return "binary", threshold, (note,)
+    return "grey", threshold, (f"taken for grey: {facts}; --levels binary cuts them at level {threshold}",)
 
 
 def _said(size: tuple[int, ...]) -> str:
@@ -288,18 +252,10 @@ def _said(size: tuple[int, ...]) -> str:
 
 
 def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
-    """Choose the images to judge a prior by and never to learn from, so that each stays when others are added.
+    """Choose by name which of three images or more are held out, (N,), so that each stays when others are added.
 
     An image is held out if the first 64 bits of the SHA-256 of seed and name, as a fraction, are below the share. If
     none is, the lowest is held out; the two highest never are.
-
-    Args:
-        names: names of the images, at least three.
-        share: share of them to hold out, between 0 and 1.
-        seed: another seed holds out others.
-
-    Returns:
-        Shape (N,), True where the image is held out.
     """
     digests = (hashlib.sha256(f"{seed} {name}".encode("utf-8", "surrogatepass")).digest() for name in names)
     values = np.frombuffer(b"".join(digest[:8] for digest in digests), dtype=">u8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -18,6 +19,8 @@ from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 _TAR, _TAR_OFFSET = b"ustar", 257
+# Unlike that of `Path`, it says False of names that no file can have.
+_exists = os.path.exists
 
 
 def load(
@@ -31,7 +34,12 @@ def load(
     """Load a data set of images of one size, (N, H, W) in uint8, by its name or from a path.
 
     Args:
-        source: as in `open_stock`.
+        source: a name ("mnist"), or the path of a folder of images, an archive of images (zip or tar), an idx file, or
+            a .npy or .npz array; all but zip and .npz files may be compressed by gzip, bzip2 or xz. A text that is both
+            is a name; write ./mnist for a folder of that name. The name of a folder that holds train.npy and test.npy
+            and lies where named sets do is a name, too. Folders are searched with their subfolders; if a folder or an
+            archive has folders named train and test, the one of the split is used. Other paths have no splits: all
+            their images are used for either.
         split: which part of the data.
         root: the folder to search first for named sets; by default the one in the environment variable RESTORE_DATA.
             After it come the cache and the download.
@@ -74,20 +82,7 @@ def open_stock(
     max_bad: int = 0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Stock:
-    """Open a data set by its name or path, whatever the sizes of its images.
-
-    Args:
-        source: a name ("mnist"), or the path of a folder of images, an archive of images (zip or tar), an idx file, or
-            a .npy or .npz array; all but zip and .npz files may be compressed by gzip, bzip2 or xz. A text that is both
-            is a name; write ./mnist for a folder of that name. The name of a folder that holds train.npy and test.npy
-            and lies where named sets do is a name, too. Folders are searched with their subfolders; if a folder or an
-            archive has folders named train and test, the one of the split is used. Other paths have no splits: all
-            their images are used for either.
-        split, root, max_bad, max_pixels: as in `load`.
-
-    Raises:
-        UsageError, InputError, TrainingError: as in `load`, except that images may differ in size.
-    """
+    """Open a data set as `load` does, whatever the sizes of its images."""
     if split not in get_args(Split):
         raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
     if max_bad < 0:
@@ -127,10 +122,3 @@ def _array(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str
             f"{shown(path)}: not a data set; give a folder or an archive of images, an idx file, or a numpy array"
         )
     return None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
-        return False

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split, as_grey
 from restore.errors import InputError, RestoreError, TrainingError, shown
-from restore.images import check_together, read_picture
+from restore.images import check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 
 _NAMES_SHOWN = 5
@@ -25,13 +25,9 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True, eq=False)
 class Stock:
-    """The images of a source, in the order of their names.
+    """The images of a source, (H, W) each, uint8, in the order of their names; label and notes are for messages.
 
-    Attributes:
-        label: the source's name for messages.
-        names: each image's name within its folder, or the number of its row.
-        images: grey levels, (H, W) each, uint8.
-        notes: what a user should know about the source, one sentence each.
+    A name is that within the folder, or the number of a row.
     """
 
     label: str
@@ -46,12 +42,9 @@ class Stock:
 
 
 class PictureFile(NamedTuple):
-    """A picture in a folder or an archive.
+    """A picture in a folder, or in an archive, where it must be opened before asking for the next one.
 
-    Attributes:
-        name: its name in the folder or archive, with slashes; the same in a folder and in an archive of it.
-        label: its name for messages.
-        open: returns what `read_picture` reads; in an archive, call it before asking for the next one.
+    Its name is the same in a folder and in an archive of it; its label is for messages.
     """
 
     name: str
@@ -64,12 +57,14 @@ def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...
     return Stock(label, tuple(map(str, range(len(images)))), images, notes)
 
 
-def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
-    """Take arrays (H, W) of any sizes and one type, which `as_grey` takes.
-
-    Raises:
-        InputError: if they are not such arrays.
-    """
+def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stock:
+    """Take arrays (H, W) of any sizes and one type that `as_grey` takes, or one array (N, H, W)."""
+    if isinstance(arrays, np.ndarray):
+        if arrays.ndim != 3:
+            raise InputError(f"{label}: have shape {arrays.shape}; give (N, H, W)")
+        levels, notes = as_grey(plain(arrays), label)
+        return of_rows(levels, label, notes)
+    arrays = [plain(array) for array in arrays]
     if any(array.ndim != 2 for array in arrays) or len({array.dtype for array in arrays}) > 1:
         raise InputError(f"{label}: hold arrays of several types, or of another shape than (H, W); give them one type")
     values = np.concatenate([array.ravel() for array in arrays]) if arrays else np.empty(0, np.uint8)
@@ -81,17 +76,8 @@ def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
 def of_folder(folder: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
     """Read the pictures of a folder and its subfolders, by their endings; hidden files are left out.
 
-    If it has folders named train and test, only those in the split's folder.
-
-    Args:
-        folder: where they are.
-        split: which part of the data.
-        max_bad: how many unusable files are skipped, each with a note.
-        max_pixels: the most pixels of one; all of them together may have twenty times as many.
-
-    Raises:
-        TrainingError: if there are none, more than `max_bad` are unusable, or all.
-        InputError: if they have too many pixels together.
+    If it has folders named train and test, only those in the split's folder. At most `max_bad` unusable ones are
+    skipped, each with a note; all together may have twenty times `max_pixels`.
     """
     with readable(folder):
         names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
@@ -101,15 +87,12 @@ def of_folder(folder: Path, split: Split, max_bad: int, max_pixels: int) -> Stoc
 
 
 def of_archive(path: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
-    """Read the pictures of an archive as `of_folder` does; a folder that holds all of them counts as the archive.
-
-    Raises:
-        InputError: also if the archive is damaged or dangerous, as in `restore.data.archives.members`.
-    """
+    """Read the pictures of an archive as `of_folder` does; a folder that holds all of them counts as the archive."""
     names = [member.name for member in members(path)]
     folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
     chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
-    files = (file._replace(name=dict(chosen)[file.name]) for file in _members(path, dict(chosen).__contains__))
+    short = dict(chosen)
+    files = (file._replace(name=short[file.name]) for file in _members(path, short.__contains__))
     return _read(files, shown(path), notes, max_bad, max_pixels)
 
 
@@ -118,14 +101,8 @@ def pictures_in(
 ) -> dict[str, Images]:
     """Read the pictures of a published set from its archives: grey levels by name, in the order of the names.
 
-    Args:
-        archives: the files.
-        pattern: for the full names of its pictures; the first group is a picture's name. Other members are left out.
-        count: how many different names there are.
-        shape: height and width of every picture.
-
-    Raises:
-        InputError: if an archive is damaged, or holds anything else.
+    The first group of the pattern for full names is a picture's name; other members are left out. Raises InputError
+    if there are not `count` different names, or a picture has another shape.
     """
     found: dict[str, Images] = {}
     for path in archives:

@@ -20,9 +20,8 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
         images: shape (N, H, W), uint8.
         copies: how many times, or 0.
         shift: the most pixels that an image moves up, down or sideways; its border is repeated.
-        mirror: whether to exchange left and right, half of the time.
-        contrast: the smallest and largest factor for an image's differences from its mean; the result is clipped to
-            black and white.
+        mirror: exchange left and right, half of the time.
+        contrast: the smallest and largest factor for an image's differences from its mean, before it is clipped.
         seed: seed of the variations.
 
     Returns:

@@ -1,6 +1,5 @@
 """Read and write images and masks, and fit them to the size of a prior."""
 
-from restore.images.colours import picture_of as picture_of
 from restore.images.formats import FORMATS as FORMATS
 from restore.images.formats import IMAGE_SUFFIXES as IMAGE_SUFFIXES
 from restore.images.formats import format_of as format_of
@@ -18,7 +17,6 @@ from restore.images.reading import doubted as doubted
 from restore.images.reading import read_content as read_content
 from restore.images.reading import read_mask as read_mask
 from restore.images.reading import read_picture as read_picture
-from restore.images.reading import read_raster as read_raster
 from restore.images.resizing import enlarge as enlarge
 from restore.images.resizing import shrink as shrink
 from restore.images.writing import as_pil as as_pil

@@ -1,51 +1,73 @@
-"""Grey levels of a picture in colour: its luminance, or what stands out in one of two colours, or in its alpha."""
+"""Turn an image in any mode of Pillow into grey levels: its luminance, one of two colours, or its opacity."""
 
 from __future__ import annotations
 
 import numpy as np
 from PIL import Image
 
-from restore.images.picture import Inks, Picture
-from restore.images.raster import Raster, spread
+from restore.errors import InputError
+from restore.images.picture import Inks, Picture, check_unit_range
 
 LUMINANCE = np.array([0.299, 0.587, 0.114])
-# Colours under alpha that differ by less, in levels of 255 as they show, are one: programs round what they hide.
+BY_LUMINANCE = "its colours are read by their luminance, and come back as greys"
+SHALLOW = "its 16-bit levels are read with 8 bits"
+# Levels of 255 by which equal colours may differ: colour spaces are converted, and hidden colours kept, with rounding.
 _ALIKE = 2
 
 
-def picture_of(raster: Raster, *, colour: bool = False) -> Picture:
-    """The picture in the pixels of a file.
+def picture_of(image: Image.Image, label: str, *, colour: bool = False) -> Picture:
+    """The picture in an image; raises InputError if its levels have no defined range, or lie outside it.
 
     A shape that is drawn in alpha alone (an icon) becomes grey levels, opaque being white; so do two colours, the
-    darker being black; so does the luminance of all other colours. Restored pixels come back as opacity, in these two
-    colours, and as greys.
-
-    Args:
-        raster: the pixels.
-        colour: whether colours are kept as levels (H, W, 3), as of photographs.
+    darker being black; so does the luminance of other colours, unless they are kept as levels (H, W, 3). Restored
+    pixels come back as opacity, in these two colours, and as greys.
     """
-    notes, inks, levels, alpha = raster.notes, None, raster.levels, raster.alpha
-    bands = levels if levels.ndim == 3 else levels[..., None]
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PPM"):
+        notes = ("its transparent level is read as opaque",) if "transparency" in image.info else ()
+        return Picture(np.asarray(image).astype(np.uint16), notes=notes)
+    if image.mode == "F":
+        values = np.asarray(image)
+        check_unit_range(values, name=label)
+        levels = np.rint(values.clip(0, 1) * np.float64(65535)).astype(np.uint16)
+        return Picture(levels, notes=("its floating-point levels are rounded to 16 bits",))
+    if image.mode == "I":
+        raise InputError(f"{label}: has integer levels whose white is not defined; convert it to 8 or 16 bits first")
+    return _of_bands(image, colour)
+
+
+def spread(bands: np.ndarray) -> np.ndarray:
+    """By how many levels the bands of each pixel (H, W, C) differ, (H, W): 0 for grey."""
+    # Band by band: ten times as fast as along an axis of three.
+    parts = np.moveaxis(bands, -1, 0)
+    return np.maximum.reduce(list(parts)) - np.minimum.reduce(list(parts))
+
+
+def _of_bands(image: Image.Image, colour: bool) -> Picture:
+    """The picture in bands of 8 bits."""
+    grey, clear = image.mode in ("1", "L", "LA", "La"), image.has_transparency_data
+    bands = np.atleast_3d(np.array(image.convert(("L" if grey else "RGB") + "A" * clear)))
+    bands, alpha = (bands[..., :-1], bands[..., -1]) if clear else (bands, None)
+    notes: tuple[str, ...] = ()
+    if not grey and image.mode not in ("RGB", "RGBA", "RGBX", "RGBa"):
+        bands = bands[..., 1:2] if spread(bands).max() <= _ALIKE else bands
+        notes = (f"it is converted from {image.mode} to {'colours' if bands.shape[2] == 3 else 'grey levels'}",)
     if alpha is not None and alpha.min() < alpha.max():
-        white = np.iinfo(alpha.dtype).max
         flat = np.median(bands[alpha == alpha.max()], axis=0)
-        if (np.abs(bands - flat).max(axis=-1) * (alpha / white)).max() <= _ALIKE * (white // 255):
-            inks = Inks(np.dstack([bands, alpha]), np.append(flat, 0.0), np.append(flat, float(white)))
-            notes = (*notes, "its shape is in its transparency, which is restored: opaque is white")
-            return Picture(alpha, None, notes, inks, raster.stored)
-    if levels.ndim == 2:
-        return Picture(levels, alpha, notes, None, raster.stored)
-    first = levels[0, 0]
-    other = (levels != first).any(axis=-1)
-    second = levels[np.unravel_index(other.argmax(), other.shape)]
-    grey = not spread(levels).any()
-    if not grey and (levels[other] == second).all():
-        dark, light = sorted((first, second), key=lambda each: float(each @ LUMINANCE))
-        inks = Inks(levels, dark.astype(float), light.astype(float))
-        two = np.where((levels == light).all(axis=-1), 255, 0).astype(np.uint8)
-        return Picture(two, alpha, (*notes, "its two colours are taken for black and white"), inks, raster.stored)
-    if colour and not grey:
-        return Picture(levels, alpha, notes, None, raster.stored)
-    notes = notes if grey else (*notes, "its colours are read by their luminance, and come back as greys")
-    luminance = levels[..., 1] if grey else np.asarray(Image.fromarray(levels).convert("L"))
-    return Picture(luminance, alpha, notes, Inks(levels, np.zeros(3), np.full(3, 255.0)), raster.stored)
+        if (np.abs(bands - flat).max(axis=-1) * (alpha / 255)).max() <= _ALIKE:
+            inks = Inks(np.dstack([bands, alpha]), np.append(flat, 0.0), np.append(flat, 255.0))
+            return Picture(alpha, None, (*notes, "its shape is in its transparency: opaque is white"), inks)
+    if bands.shape[2] == 1:
+        return Picture(bands[..., 0], alpha, notes)
+    if not spread(bands).any():
+        return Picture(bands[..., 1], alpha, notes, Inks(bands, np.zeros(3), np.full(3, 255.0)))
+    other = (bands != bands[0, 0]).any(axis=-1)
+    second = bands[np.unravel_index(other.argmax(), other.shape)]
+    if (bands[other] == second).all():
+        dark, light = sorted((bands[0, 0], second), key=lambda each: float(each @ LUMINANCE))
+        levels = np.where((bands == light).all(axis=-1), 255, 0).astype(np.uint8)
+        notes = (*notes, "its two colours are taken for black and white")
+        return Picture(levels, alpha, notes, Inks(bands, dark.astype(float), light.astype(float)))
+    if colour:
+        return Picture(bands, alpha, notes)
+    luminance = np.asarray(Image.fromarray(bands).convert("L"))
+    return Picture(luminance, alpha, (*notes, BY_LUMINANCE), Inks(bands, np.zeros(3), np.full(3, 255.0)))

@@ -53,10 +53,7 @@ def _drawn(page: PdfPage, width: int, height: int) -> bytes:
 def main(page: int | str | None, max_pixels: int, most: int) -> None:
     """Answer for the PDF on stdin: a line of JSON with the number and sizes of pages, and the pixels of one.
 
-    Args:
-        page: from 0; None for the only one; "all" for the sizes of all and no pixels.
-        max_pixels: the most pixels that are drawn.
-        most: bytes of memory.
+    The page is one from 0, None for the only one, or "all" for sizes alone; `most` is bytes of memory.
     """
     with contextlib.suppress(ImportError):  # Windows has no such limits
         import resource

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, RestoreError, UsageError, shown
-from restore.images.colours import LUMINANCE, picture_of
+from restore.errors import InputError, RestoreError, UsageError, reason, shown
+from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
-from restore.images.picture import Picture, Stored, check_unit_range, plain
-from restore.images.raster import expand
+from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
 
@@ -31,13 +30,9 @@ _NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One image of the caller.
+    """One image of the caller: its file, if any, notes, and float64 in [0, 1], (H, W) or in colour (H, W, 3).
 
-    Attributes:
-        pixels: grey values, (H, W), or in colour (H, W, 3); float64 in [0, 1].
-        back: turns restored values of this shape, and the pixels to replace (all if None), into the caller's kind.
-        path: the file it was read from; empty if none.
-        notes: the conversions made while reading, one sentence each.
+    `back` turns restored values of this shape, and the pixels to replace (all if None), into the caller's kind.
     """
 
     pixels: np.ndarray
@@ -80,7 +75,7 @@ def unpack(
     max_pixels: int = DEFAULT_MAX_PIXELS,
     colour: bool = False,
 ) -> Collection:
-    """Take apart whatever holds one image or several.
+    """Take apart whatever holds one image or several; raises InputError or UsageError for what holds none.
 
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these. The
@@ -88,50 +83,38 @@ def unpack(
         channel_axis: the axis of an array that holds colour channels: 1, 3, or 4 with opacity, which is kept.
         beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
-        colour: whether colours are kept; else they are read by their luminance, and restored pixels become grey.
+        colour: keep colours; else they are read by their luminance, and restored pixels become grey.
 
-    Raises:
-        InputError: if an image cannot be read or is too large, has values outside its range, or the list is empty.
-        UsageError: if its kind or size is not an image's, or it holds what would be lost: a mask, gradients.
-
-    >>> grey = np.zeros((28, 28), np.uint8)
-    >>> unpack([grey, grey]).items[0].pixels.shape
+    >>> unpack([np.zeros((28, 28), np.uint8)] * 2).items[0].pixels.shape
     (28, 28)
     """
     return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour))
 
 
 def unpack_masks(masks: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
-    """Boolean masks, True = to fill.
-
-    Numbers count as True above half of their white, as in mask files; integers, too, if they are 0 and 1.
-
-    Raises:
-        RestoreError: as `unpack`, saying that it is about the mask.
-    """
+    """Boolean masks (H, W), True = to fill: above half of white, or 1 in integers of 0 and 1."""
     if isinstance(masks, np.ndarray) and masks.dtype.kind in "iu" and masks.size and masks.min() >= 0:
         masks = masks == 1 if masks.max() == 1 else masks
     try:
-        return [item.pixels > 0.5 for item in unpack(masks, max_pixels=max_pixels).items]
+        items = unpack(masks, max_pixels=max_pixels).items
     except RestoreError as fault:
         raise type(fault)(f"the mask: {fault}") from fault
+    if any(BY_LUMINANCE in item.notes for item in items):
+        raise InputError("the mask has more than two colours; paint white on black what is to be filled")
+    return [item.pixels > 0.5 for item in items]
 
 
 def fitted_masks(masks: Sequence[np.ndarray], shapes: list[tuple[int, int]]) -> list[np.ndarray]:
-    """One mask for each image; a single one is used for all images.
-
-    Raises:
-        InputError: if a mask has another size than its image or would fill all of it, or their number differs.
-    """
-    found = list(masks) * (len(shapes) if len(masks) == 1 else 1)
-    if len(found) != len(shapes):
-        raise InputError(f"there are {len(found)} masks for {len(shapes)} images; give one for each, or one for all")
-    for mask, shape in zip(found, shapes, strict=True):
+    """One mask for each image; a single one is used for all. Raises InputError for one that does not fit its image."""
+    fitted = list(masks) * (len(shapes) if len(masks) == 1 else 1)
+    if len(fitted) != len(shapes):
+        raise InputError(f"there are {len(fitted)} masks for {len(shapes)} images; give one for each, or one for all")
+    for mask, shape in zip(fitted, shapes, strict=True):
         if mask.shape != shape:
             raise InputError(f"the mask has shape {mask.shape} and its image {shape}; give a mask of the same size")
         if mask.all():
             raise InputError("the mask covers the whole image; leave some pixels visible (False or black)")
-    return found
+    return fitted
 
 
 def _unpack(images: Any, how: _Reading) -> Collection:
@@ -141,8 +124,8 @@ def _unpack(images: Any, how: _Reading) -> Collection:
             raise InputError("the list of images is empty; give at least one")
         parts = [_unpack(image, how) for image in images]
 
-        def together(found: list[Any]) -> list[Any]:
-            rest = iter(found)
+        def together(results: list[Any]) -> list[Any]:
+            rest = iter(results)
             return [part.together(list(islice(rest, len(part.items)))) for part in parts]
 
         return Collection([item for part in parts for item in part.items], together)
@@ -172,8 +155,8 @@ def _item_of(picture: Picture, path: str = "") -> Item:
     return Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), path, picture.notes)
 
 
-def _only(found: list[Any]) -> Any:
-    return found[0]
+def _only(results: list[Any]) -> Any:
+    return results[0]
 
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
@@ -184,42 +167,35 @@ def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):
         image.load()
-    if image.mode == "F":
-        inner = _array_item(np.asarray(image), how)
-    else:
-        raster = replace(expand(image, "the image"), stored=Stored(image.mode == "1"))
-        inner = _item_of(picture_of(raster, colour=how.colour))
+    info = {key: value for key, value in image.info.items() if key != "transparency"}
+    if image.mode != "F":
+        picture = picture_of(image, "the image", colour=how.colour)
+        return Collection([_item_of(replace(picture, bits=image.mode == "1", info=info))], _only)
+    floats = _unpack_array(np.asarray(image), replace(how, channel_axis=None))
 
-    def back(values: np.ndarray, replaced: np.ndarray | None) -> Image.Image:
-        found = inner.back(values, replaced)
-        found = Image.fromarray(found) if image.mode == "F" else found
-        found.info |= {key: value for key, value in image.info.items() if key != "transparency"}
-        return found
+    def together(results: list[Any]) -> Image.Image:
+        result = Image.fromarray(floats.together(results))
+        result.info = info
+        return result
 
-    return Collection([Item(inner.pixels, back, notes=inner.notes)], _only)
+    return Collection(floats.items, together)
 
 
 def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
     import torch
 
-    if images.requires_grad:
-        raise UsageError("the tensor carries gradients, which restoring does not pass on; give image.detach()")
-    if images.layout is not torch.strided or images.is_nested:
-        raise UsageError("the tensor is sparse, or nested; give a dense one, as of image.to_dense()")
-    if images.is_quantized:
-        raise UsageError("the tensor is quantised; give image.dequantize()")
-    if images.is_meta:
-        raise UsageError("the tensor is on the device meta, and holds no pixels; give one that does")
-    # Numpy has no bfloat16; float32 holds all its values.
-    known = images.float() if images.dtype == torch.bfloat16 else images
     try:
-        values = known.cpu().resolve_neg().numpy()
-    except (TypeError, RuntimeError, NotImplementedError) as fault:
-        raise UsageError(f"tensors of {images.dtype} have no defined white; {_NUMBERS}") from fault
+        # Numpy has no bfloat16; float32 holds all its values.
+        values = (images.float() if images.dtype == torch.bfloat16 else images).cpu().resolve_neg().numpy()
+    except (TypeError, RuntimeError, NotImplementedError) as fault:  # gradients, sparse, quantised, on the device meta
+        wanted = f"give image.detach(), dense, with pixels; {_NUMBERS}"
+        raise UsageError(
+            f"the tensor of {images.dtype} does not become an array ({reason(fault)}); {wanted}"
+        ) from fault
     inner = _unpack_array(values, how)
 
-    def together(found: list[Any]) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(inner.together(found))).to(images)
+    def together(results: list[Any]) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(inner.together(results))).to(images)
 
     return Collection(inner.items, together)
 
@@ -246,8 +222,8 @@ def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
     single = images.ndim == (2 if axis is None else 3)
     items = [_array_item(image, how) for image in (images[None] if single else images)]
 
-    def together(found: list[Any]) -> Any:
-        whole = found[0] if single else np.stack(found)
+    def together(results: list[Any]) -> Any:
+        whole = results[0] if single else np.stack(results)
         return whole if axis is None else np.moveaxis(whole, -1, axis)
 
     return Collection(items, together)
@@ -263,7 +239,7 @@ def _array_item(image: np.ndarray, how: _Reading) -> Item:
         colours = pixels[..., :3]
         grey = (colours == colours[..., :1]).all()
         pixels = colours[..., 0] if grey else colours if how.colour else colours @ LUMINANCE
-        notes = () if grey or how.colour else ("its colours are read by their luminance, and come back as greys",)
+        notes = () if grey or how.colour else (BY_LUMINANCE,)
 
     def back(values: np.ndarray, replaced: np.ndarray | None) -> np.ndarray:
         # An unbounded pixel may end beyond black or white.

@@ -13,9 +13,6 @@ from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 
 # A result has the ending of its image if that may hold pages; that of any other image is a PNG.
 _PAGED = frozenset(suffix for format in FORMATS.values() if format.pages for suffix in format.suffixes)
-_LONGEST_NAME = 255  # bytes, on every file system in common use
-
-
 # A file by its name, or a standard stream by its number; the shell may have redirected it to a file.
 File = Path | int
 STDIN, STDOUT = 0, 1
@@ -26,14 +23,10 @@ is_folder = os.path.isdir
 
 
 def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
-    """Replace folders by the images in them; leave all else as given, whether it exists or not.
+    """Replace folders by the images in them, sorted by name; leave all else as given, whether it exists or not.
 
-    A folder stands for its files with an image's ending, sorted by name. Subfolders, hidden files and our own outputs,
-    such as `NAME.restored.png` and `NAME.SUFFIX.tif`, are left out.
-
-    Raises:
-        InputError: a folder holds no such file, or may not be read.
-        UsageError: an input is the empty text.
+    Subfolders, hidden files and our own outputs, such as `NAME.restored.png` and `NAME.SUFFIX.tif`, are left out.
+    Raises InputError for a folder without images, and UsageError for the empty text.
     """
     if any(not os.fspath(given) for given in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
@@ -62,10 +55,9 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
 def paired(
     inputs: Sequence[Path], output: str | os.PathLike[str] | None, suffix: str = "restored"
 ) -> list[tuple[Path, Path]]:
-    """Give every input its output, whether that exists or not; see `plan`.
+    """Give every input its output, whether that exists or not: beside it, in a folder, or the one file named.
 
-    Raises:
-        UsageError: one file is given for several inputs, or its ending is not that of a format written here.
+    Raises UsageError if one file is given for several inputs, or its ending is not that of a format written here.
     """
     if output is None:
         return [(path, path.with_name(named(path, suffix))) for path in inputs]
@@ -78,11 +70,7 @@ def paired(
 
 
 def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
-    """Refuse to write a file that is also read, or written twice, by any name or link.
-
-    Raises:
-        UsageError: naming the file.
-    """
+    """Raise UsageError if a file that is to be written is also read, or written twice, by any name or link."""
     read: dict[object, File] = {key: file for file in reads for key in _keys(file)}
     written: dict[object, File] = {}
     for file in writes:
@@ -103,40 +91,24 @@ def plan(
     overwrite: bool,
     skip_existing: bool,
 ) -> list[tuple[Path, Path]]:
-    """Give every input its output, and refuse what would lose a file, before any model is loaded.
+    """Pair inputs with outputs as `paired`, and refuse what would lose a file, before any model is loaded.
 
-    Args:
-        inputs: image files.
-        output: None for a file beside each input, named as by `named`; a folder, either existing or named with a final
-            slash, for the same names in it; else the file for the single input's result. A folder that does not exist
-            is made, if its parent exists, after all checks. (Pass the user's own text: a `Path` drops the slash.)
-        suffix: the middle part of the names made here.
-        overwrite: whether existing outputs may be replaced; inputs never are.
-        skip_existing: whether to leave out inputs whose output exists.
-
-    Returns:
-        Pairs of input and output, in the order of `inputs`.
+    The output is as the user gave it (a `Path` drops the final slash of a folder). A new folder is made, if its parent
+    exists, after all checks. With `skip_existing` inputs whose output exists are left out.
 
     Raises:
         UsageError: as `paired` and `refuse_clashes`, or both `overwrite` and `skip_existing` are given.
-        OutputError: an output exists already, has too long a name, or is in a folder that does not exist or may not be
-            written to.
+        OutputError: an output exists already, or is in a folder that does not exist or may not be written to.
     """
     if overwrite and skip_existing:
         raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
-    pairs, left = paired(inputs, output, suffix), []
+    pairs = paired(inputs, output, suffix)
     refuse_clashes(inputs, [target for _, target in pairs])
-    for path, target in pairs:
-        if len(os.fsencode(target.name)) > _LONGEST_NAME:
-            raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")
-        if is_folder(target):
-            raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
-        exists = os.path.lexists(target)
-        if exists and not (overwrite or skip_existing):
+    left = [pair for pair in pairs if not (skip_existing and os.path.lexists(pair[1]))]
+    for _, target in left:
+        if is_folder(target) or (os.path.lexists(target) and not overwrite):
             again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
             raise OutputError(f"{shown(target)}: exists already; give {again}")
-        if not (exists and skip_existing):
-            left.append((path, target))
     folder = Path(output) if output is not None and means_folder(output) else None
     for parent in dict.fromkeys(target.parent for _, target in left):
         require_writable(parent.parent if parent == folder and not parent.exists() else parent)
@@ -153,11 +125,8 @@ def plan(
 def named(path: Path, suffix: str) -> str:
     """The name of an image's output, which no other image of its folder has: it depends on nothing but its own.
 
-    `x.png` gives `x.SUFFIX.png`, `x.tif` gives `x.SUFFIX.tif`, and `x.jpg`, as all others, `x.jpg.SUFFIX.png`. So a PNG
-    called `x.jpg.png` keeps its whole name, too.
-
-    >>> named(Path("scan.jpg"), "restored")
-    'scan.jpg.restored.png'
+    >>> [named(Path(name), "restored") for name in ("x.png", "x.tif", "x.jpg", "x.jpg.png")]
+    ['x.restored.png', 'x.restored.tif', 'x.jpg.restored.png', 'x.jpg.png.restored.png']
     """
     if path.suffix.lower() in _PAGED:
         return f"{path.stem}.{suffix}{path.suffix}"
@@ -172,10 +141,8 @@ def means_folder(output: str | os.PathLike[str]) -> bool:
 
 def require_writable(folder: Path) -> None:
     """Raise OutputError if a folder does not exist or may not be written to."""
-    if not is_folder(folder):
-        raise OutputError(f"{shown(folder)}: is not an existing folder to write to; make it or choose another with -o")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{shown(folder)}: may not be written to; change its permissions or choose another with -o")
+    if not is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{shown(folder)}: is no folder that may be written to; make it or choose another with -o")
 
 
 def _keys(file: File) -> list[object]:

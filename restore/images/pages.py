@@ -14,14 +14,7 @@ from restore.images.reading import check_together
 def page_count(content: bytes, *, name: str, max_pixels: int) -> int:
     """The number of pages of a TIFF or PDF; 1 for all else, such as an animation or what cannot be read.
 
-    Args:
-        content: the file.
-        name: its name for messages.
-        max_pixels: the most pixels of one page; all together may have twenty times as many.
-
-    Raises:
-        InputError: if it is damaged, or its pages are too many or too large together.
-        UsageError: if it is a PDF, and the library that reads them is not installed.
+    Raises InputError for a damaged file, and for pages that are too many, or too large together.
     """
     kind, label = paged(content), shown(name)
     if not kind:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from restore.errors import InputError, UsageError, shown
-from restore.images.picture import Stored
-from restore.images.raster import Raster, spread
+from restore.images.colours import spread
 
 # The most seconds that a page may take, and bytes beside its pixels.
 SECONDS, BYTES = 60, 2**30
@@ -30,29 +30,23 @@ logging.getLogger("img2pdf").addHandler(logging.NullHandler())
 
 
 def areas(content: bytes, label: str) -> list[int]:
-    """The number of pixels of each page; errors as in `raster`."""
+    """The number of pixels of each page; errors as in `page`."""
     return [math.prod(size) for size in _answer(content, label, "all", 0)[0]["sizes"]]
 
 
-def raster(content: bytes, label: str, page: int | None, max_pixels: int) -> tuple[int, Raster | None]:
-    """The number of pages, and the pixels of one; None if it has more than allowed, or there is no such page.
+def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tuple[int, Image.Image | None]:
+    """The number of pages, and one of them, from 0, drawn; None if it has too many pixels, or there is no such page.
 
-    Args:
-        content: the file.
-        label: its name for messages.
-        page: from 0; None for the only one.
-        max_pixels: the most pixels it may have.
-
-    Raises:
-        InputError: if it is damaged, has a password, or cannot be drawn in the time and memory allowed.
-        UsageError: if the library that reads it is not installed.
+    Raises InputError if it is damaged, has a password, or takes too much time or memory, and UsageError if the library
+    that reads it is not installed.
     """
-    head, pixels = _answer(content, label, page, max_pixels)
+    header, pixels = _answer(content, label, number, max_pixels)
     if not pixels:
-        return head["count"], None
-    levels = np.frombuffer(pixels, np.uint8).reshape(*head["sizes"][0][::-1], 3)
-    grey = not spread(levels).any()
-    return head["count"], Raster(levels[..., 1] if grey else levels, stored=Stored(dpi=tuple(head["dpi"])))
+        return header["count"], None
+    levels = np.frombuffer(pixels, np.uint8).reshape(*header["sizes"][0][::-1], 3)
+    image = Image.fromarray(levels if spread(levels).any() else levels[..., 1])
+    image.info["dpi"] = tuple(header["dpi"])
+    return header["count"], image
 
 
 def require_writer(name: str) -> None:
@@ -68,21 +62,21 @@ def bound(images: Sequence[bytes]) -> bytes:
     return bytes(img2pdf.convert(list(images), nodate=True, engine=img2pdf.Engine.internal))
 
 
-def _answer(content: bytes, label: str, page: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
+def _answer(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
     """What the child process says of pages, and the pixels it has drawn; see `drawing`."""
     if find_spec("pypdfium2") is None:
         raise UsageError(f"{label}: reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'")
-    limits = json.dumps([page, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels])
+    limits = json.dumps([number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels])
     command = [sys.executable, "-P", str(Path(__file__).with_name("drawing.py")), limits]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(command, input=content, capture_output=True, env=environment, timeout=SECONDS, check=True)
-        head, _, pixels = done.stdout.partition(b"\n")
-        told = json.loads(head)
+        line, _, pixels = done.stdout.partition(b"\n")
+        header = json.loads(line)
     except (subprocess.SubprocessError, ValueError) as fault:
         why = f"takes more than {SECONDS} s or {BYTES >> 20} MiB to draw"
         raise InputError(f"{label}: {why}; save it as TIFF") from fault
-    if "fault" in told:
-        why = f"cannot be read as a PDF ({shown(told['fault'])})"
+    if "fault" in header:
+        why = f"cannot be read as a PDF ({shown(header['fault'])})"
         raise InputError(f"{label}: {why}; get an intact copy without a password")
-    return told, pixels
+    return header, pixels

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +16,7 @@ ROUNDED = 0.5 / 255
 
 @dataclass(frozen=True, eq=False)
 class Inks:
-    """The colours, or the opacity, that grey levels stand for.
-
-    Attributes:
-        bands: the pixels of the file, (H, W, C).
-        dark, light: the pixels that black and white stand for, (C,).
-    """
+    """The pixels of a file, (H, W, C), and the two, (C,) each, that black and white stand for."""
 
     bands: np.ndarray
     dark: np.ndarray
@@ -27,32 +24,11 @@ class Inks:
 
     def painted(self, levels: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
         """Paint levels (H, W) as pixels (H, W, C); outside of `where`, (H, W), the file's own."""
-        share = np.linspace(0, 1, np.iinfo(levels.dtype).max + 1)[:, None]
-        table = np.rint(self.dark + share * (self.light - self.dark)).astype(self.bands.dtype)
-        pixels = table[levels]
+        share = np.linspace(0, 1, 256)[:, None]
+        pixels = np.rint(self.dark + share * (self.light - self.dark)).astype(np.uint8)[levels]
         if where is not None:
             pixels[~where] = self.bands[~where]
         return pixels
-
-
-@dataclass(frozen=True)
-class Stored:
-    """How a file stores its pixels, so that its result is stored alike.
-
-    Attributes:
-        bits: whether with one bit each.
-        dpi: pixels per inch, across and down; None if unknown.
-        compression: that of a TIFF, in Pillow's words.
-        profile: the ICC profile.
-    """
-
-    bits: bool = False
-    dpi: tuple[float, float] | None = None
-    compression: str = ""
-    profile: bytes = b""
-
-
-UNKNOWN = Stored()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +40,16 @@ class Picture:
         alpha: opacity, (H, W), in the type of `levels`; None if the file has none. It is never multiplied in.
         notes: the conversions made while reading, one sentence each, without the name of the file.
         inks: what the levels stand for; None if they are grey.
-        stored: how the file stores it.
+        bits: True if the file has one bit for each pixel.
+        info: what else its result keeps, in Pillow's words: the resolution `dpi`, the colour profile `icc_profile`.
     """
 
     levels: np.ndarray
     alpha: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     inks: Inks | None = None
-    stored: Stored = UNKNOWN
+    bits: bool = False
+    info: Mapping[Any, Any] = field(default_factory=dict)
 
     @property
     def white(self) -> int:
@@ -101,12 +79,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """The pixels of a picture to fill.
-
-    Attributes:
-        hidden: (H, W), bool, True (white in the file) where the pixel is to be filled.
-        notes: what the user should know about the mask, one sentence each.
-    """
+    """The pixels of a picture to fill: True in (H, W), white in the file; and what the user should know about them."""
 
     hidden: np.ndarray
     notes: tuple[str, ...] = ()

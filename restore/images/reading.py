@@ -11,28 +11,26 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from restore.errors import InputError, RestoreError, option, reason, shown
 from restore.images import pdf, tiff
-from restore.images.colours import LUMINANCE, picture_of
+from restore.images.colours import BY_LUMINANCE, SHALLOW, picture_of
 from restore.images.formats import FORMATS, READ, paged
-from restore.images.picture import Mask, Picture, Stored
-from restore.images.raster import SHALLOW, Raster, expand, spread
+from restore.images.picture import Mask, Picture
 from restore.sizes import DEFAULT_MAX_PIXELS
 
 # A path, a stream opened for reading bytes, or what was read from one.
 Source = str | os.PathLike[str] | BinaryIO | bytes
 
-# All images of a set, or pages of a file, together may have this many times as many.
+# All images of a set, or pages of a file, together may have this many times as many pixels as one.
 _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.
 _MUCH = 0.5
-# The TIFF tag PhotometricInterpretation.
-_PHOTOMETRIC = 262
+_PHOTOMETRIC = 262  # a TIFF tag
 
 # Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -41,13 +39,7 @@ _BORROWED = threading.Lock()
 
 
 def check_together(pixels: int, name: str, max_pixels: int) -> None:
-    """Raise InputError if images have together more than twenty times the pixels that one may have.
-
-    Args:
-        pixels: of all of them, as far as known.
-        name: the set's name for messages.
-        max_pixels: the most pixels of one image.
-    """
+    """Raise InputError if the images of a set have together more than twenty times the pixels that one may have."""
     if pixels > _SET * max_pixels:
         raise InputError(
             f"{shown(name)}: its images have more than {_SET * max_pixels} pixels together, {_SET} times those of one; "
@@ -63,10 +55,7 @@ def read_picture(
     max_pixels: int = DEFAULT_MAX_PIXELS,
     colour: bool = False,
 ) -> Picture:
-    """Read one picture.
-
-    Grey levels of 8 and 16 bits are kept; palettes, other colour spaces and 16-bit colours become 8 bits, floats 16.
-    An orientation tag is obeyed. Transparency is kept aside. Every conversion is noted.
+    """Read one picture, turned upright; every conversion is noted, and what cannot be read raises InputError.
 
     Args:
         source: a path, a stream opened for reading bytes, or its content.
@@ -74,25 +63,15 @@ def read_picture(
         frame: the frame or page to read, from 0; required if a file holds several.
         max_pixels: refuse larger images before decoding them; the frames before a chosen one count too.
         colour: keep colours, as levels (H, W, 3); else they become grey levels, see `picture_of`.
-
-    Raises:
-        InputError: there is no such file; it is damaged, too large, empty, or in an unknown format; its levels have no
-            defined range; or it holds several frames and none was chosen.
     """
-    return picture_of(read_raster(source, name=name, frame=frame, max_pixels=max_pixels), colour=colour)
-
-
-def read_raster(source: Source, *, name: str, frame: int | None = None, max_pixels: int = DEFAULT_MAX_PIXELS) -> Raster:
-    """Read the pixels of a file, as `read_picture` does, with all their colours."""
     content, label = read_content(source, shown(name), max_pixels), shown(name)
-    kind = paged(content)
-    if kind == "PDF":
-        count, drawn = pdf.raster(content, label, frame, max_pixels)
+    if paged(content) == "PDF":
+        count, drawn = pdf.page(content, label, frame, max_pixels)
         _chosen(frame, count, label)
         if drawn is None:
             raise too_large(label, max_pixels)
-        return drawn
-    pages = tiff.pages(content, label) if kind == "TIFF" else []
+        return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+    pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
         number = _chosen(frame, len(pages) or getattr(image, "n_frames", 1), label)
         # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
@@ -101,15 +80,9 @@ def read_raster(source: Source, *, name: str, frame: int | None = None, max_pixe
         if number:
             image.seek(number)
         # Read these first: loading forgets them.
-        layout = _layout(image)
+        layout, info = _layout(image), _kept(image)
         negative = bool(pages) and image.tag_v2.get(_PHOTOMETRIC) == 0  # type: ignore[attr-defined]
         orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
-        stored = Stored(
-            image.mode == "1",
-            _dpi(image),
-            image.info.get("compression", "") if pages else "",
-            image.info.get("icc_profile") or b"",
-        )
         if layout == "I;12":
             raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
         if pages:
@@ -118,57 +91,49 @@ def read_raster(source: Source, *, name: str, frame: int | None = None, max_pixe
         image.load()
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
-        raster = expand(upright, label)
-    notes = raster.notes
-    if image.mode.startswith("I;16") and negative:  # at 8 bits Pillow inverts it
-        raster = replace(raster, levels=65535 - raster.levels)
+        picture = picture_of(upright, label, colour=colour)
+    levels, notes = picture.levels, picture.notes
+    if negative and image.mode.startswith("I;16"):  # at 8 bits Pillow inverts it
+        levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
         notes = (*notes, SHALLOW)
     if orientation in range(2, 9):
         notes = (*notes, "it is turned upright as its orientation tag says")
-    if orientation in range(5, 9) and stored.dpi:
-        stored = replace(stored, dpi=stored.dpi[::-1])
-    return replace(raster, notes=notes, stored=stored)
+    if orientation in range(5, 9) and "dpi" in info:
+        info["dpi"] = info["dpi"][::-1]
+    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info)
 
 
 def read_mask(
     source: Source,
     *,
     name: str,
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     frame: int | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Mask:
-    """Read which pixels of a picture to fill: those whose luminance lies above half of white.
+    """Read which pixels of a picture of this shape to fill: the white ones of two colours, or paint on an empty layer.
 
-    A transparent mask counts as laid over black, so that white paint on an empty layer marks what it covers.
-
-    Args:
-        shape: (H, W) of the picture.
-        source, name, frame, max_pixels: as in `read_picture`.
-
-    Raises:
-        InputError: the file cannot be read (as in `read_picture`), has another size than the picture, marks every
-            pixel, or marks none although some are not black.
+    Raises InputError as `read_picture`, and for another size, more than two colours, and masks that mark every pixel,
+    or none although some are not black.
     """
-    raster, label, notes = read_raster(source, name=name, frame=frame, max_pixels=max_pixels), shown(name), []
-    levels, alpha, white = raster.levels, raster.alpha, np.iinfo(raster.levels.dtype).max
-    if levels.shape[:2] != tuple(shape):
+    picture, label = read_picture(source, name=name, frame=frame, max_pixels=max_pixels), shown(name)
+    levels, notes = picture.pixels, [f"the mask: {note}" for note in picture.notes]
+    if levels.shape != tuple(shape[:2]):
         sizes = f"{levels.shape[1]}x{levels.shape[0]} pixels, but the image has {shape[1]}x{shape[0]}"
         raise InputError(f"{label}: the mask has {sizes}; give a mask of the same width and height")
-    if levels.ndim == 3:
-        if spread(levels).any():
-            notes.append("the mask is in colour, and pixels brighter than half of white are to be filled")
-        levels = levels @ LUMINANCE if notes else levels[..., 1]
-    elif not np.isin(levels, (0, white)).all():
+    if BY_LUMINANCE in picture.notes:
+        raise InputError(f"{label}: the mask has more than two colours; paint white on black what is to be filled")
+    if not np.isin(levels, (0, 1)).all():
         notes.append("the mask has soft edges or grey levels, and pixels above half of white are to be filled")
-    if alpha is not None and (alpha < white).any():
+    painted = levels.any()
+    if picture.alpha is not None and (picture.alpha < picture.white).any():
         notes.append("the mask is transparent in places, which count as black and are not filled")
-        levels = levels * (alpha / white)
-    hidden = levels > white / 2
+        levels = levels * (picture.alpha / picture.white)
+    hidden = levels > 0.5
     if hidden.all():
         raise InputError(f"{label}: the mask marks every pixel; leave black what is to be kept")
-    if raster.levels.any() and not hidden.any():
+    if painted and not hidden.any():
         raise InputError(f"{label}: the mask marks no pixel; make white and opaque what is to be filled")
     notes += [doubt] if (doubt := doubted(hidden)) else []
     notes += [] if hidden.any() else ["the mask marks nothing to fill, and the image stays as it is"]
@@ -188,24 +153,22 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
         return source
     # An image of this many pixels needs no more bytes, and an endless stream (a device, a pipe) must end somewhere.
     limit = 8 * max_pixels + 2**26
+    content = io.BytesIO()
     try:
         with contextlib.ExitStack() as stack:
             stream = stack.enter_context(Path(source).open("rb")) if isinstance(source, str | os.PathLike) else source
-            content = bytearray()
             while part := stream.read(2**20):
-                content += part
-                if len(content) > limit:
+                if content.tell() + len(part) > limit:
                     raise InputError(f"{label}: is longer than {max_pixels} pixels; raise {option('max_pixels')}")
+                content.write(part)
     except RestoreError:
         raise
     except (OSError, ValueError) as fault:
         why = shown(getattr(fault, "strerror", None) or str(fault))
-        link = isinstance(source, str | os.PathLike) and Path(source).is_symlink()
-        why += ", where the link leads" if link else ""
         raise InputError(f"{label}: cannot be read ({why}); check the path and its permissions") from fault
-    if not content:
+    if not content.tell():
         raise InputError(f"{label}: is empty (0 bytes); give an image file")
-    return bytes(content)
+    return content.getvalue()
 
 
 @contextlib.contextmanager
@@ -223,8 +186,7 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
             raise too_large(label, max_pixels) from fault
         except UnidentifiedImageError as fault:
-            known = ", ".join(FORMATS)
-            raise InputError(f"{label}: is not an image of a known kind ({known}), or is damaged") from fault
+            raise InputError(f"{label}: is damaged, or no image of {', '.join(FORMATS)}; give another file") from fault
         except Exception as fault:  # decoders of damaged files raise nearly anything
             why = reason(fault) or type(fault).__name__
             raise InputError(f"{label}: cannot be decoded ({why}); get an intact copy") from fault
@@ -241,8 +203,7 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
     if frame is None and count > 1:
         raise InputError(f"{label}: holds {count} frames or pages; choose one with {option('frame')} 0 to {count - 1}")
     if not 0 <= (frame or 0) < count:
-        last = f" to {count - 1}" if count > 1 else ""
-        raise InputError(f"{label}: has no frame {frame}; choose {option('frame')} 0{last}")
+        raise InputError(f"{label}: has no frame {frame}; choose {option('frame')} from 0 to {count - 1}")
     return frame or 0
 
 
@@ -254,10 +215,12 @@ def _layout(image: ImageFile.ImageFile) -> str:
     return str(layout[0] if isinstance(layout, tuple) else layout)
 
 
-def _dpi(image: Image.Image) -> tuple[float, float] | None:
-    """The resolution of an image; None if its file has none, or one that cannot be."""
-    try:
+def _kept(image: Image.Image) -> dict[str, Any]:
+    """What the result of a file keeps of it: its resolution if it has a sound one, compression and profile."""
+    keys = ("icc_profile", "compression") if image.format == "TIFF" else ("icc_profile",)
+    kept = {key: image.info[key] for key in keys if image.info.get(key)}
+    with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         across, down = map(float, image.info["dpi"])
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
-        return None
-    return (across, down) if 1 < across <= 1e5 and 1 < down <= 1e5 else None  # Pillow says 1 of files without one
+        if min(across, down) > 1 and max(across, down) <= 1e5:  # Pillow says 1 of files without one
+            kept["dpi"] = (across, down)
+    return kept

@@ -12,9 +12,8 @@ _ROUNDING = 1e-9
 def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Bring a picture to the size of a prior by averaging the observed pixels over area.
 
-    Each new pixel is the mean of the old ones under it, weighted by the area they share; this avoids aliasing, and also
-    serves pictures smaller than `shape`. A new pixel is hidden if more than half of its area is. One without any
-    observed area gets the mean of all observed pixels (0.5 if there are none).
+    Each new pixel is the mean of the old ones under it, weighted by the area they share. It is hidden if more than half
+    of its area is; one without any observed area gets the mean of all observed pixels (0.5 if there are none).
 
     Args:
         pixels: (H, W), floats in [0, 1] except for noise; values under `hidden` are ignored, even NaN.
@@ -40,15 +39,7 @@ def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]
 
 
 def enlarge(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Interpolate a picture bicubically to another size, clipped to black and white.
-
-    Args:
-        pixels: (h, w), floats in [0, 1].
-        shape: the wanted (H, W); where that is smaller, pixels are averaged instead.
-
-    Returns:
-        (H, W), float64 in [0, 1].
-    """
+    """Interpolate a picture (h, w) bicubically to a larger shape (H, W), clipped to [0, 1]; float64."""
     image = Image.fromarray(np.ascontiguousarray(pixels, dtype=np.float32))
     resized = image.resize((shape[1], shape[0]), Image.Resampling.BICUBIC)
     return np.clip(np.asarray(resized, dtype=np.float64), 0.0, 1.0)

@@ -31,11 +31,7 @@ _NOISES = ("1" * 96, "001000111010" * 8)
 
 
 def pages(content: bytes, label: str) -> list[int]:
-    """The pixels of each page, or of its tile if that is larger.
-
-    Raises:
-        InputError: if there are too many pages, or one promises more than the file holds, or too many strips.
-    """
+    """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
     order = "<" if content[:2] == b"II" else ">"
     place, count, head = ("Q", "Q", "HHQ") if content[2:3] == b"+" else ("I", "H", "HHI")
     at, found = 8 if place == "Q" else 4, dict[int, int]()
@@ -63,10 +59,7 @@ def pages(content: bytes, label: str) -> list[int]:
 
 
 def check_rows(image: ImageFile, content: bytes, label: str) -> None:
-    """Refuse a page that lacks rows where Pillow and libtiff do not: strips are missing, or fax data end early.
-
-    Fax data are decoded with two kinds of noise behind them, which the decoder reads only if they end early.
-    """
+    """Refuse a page that lacks rows where Pillow and libtiff do not: strips are missing, or fax data end early."""
     tags = image.tag_v2  # type: ignore[attr-defined]
     places, lengths = (next((tags[tag] for tag in each if tag in tags), ()) for each in (_PLACES, _LENGTHS))
     width, height = tags[_WIDTH], tags[_LENGTH]
@@ -79,9 +72,9 @@ def check_rows(image: ImageFile, content: bytes, label: str) -> None:
             data = np.frombuffer(content[start : start + length], np.uint8)
             if tags.get(_FILL_ORDER, 1) == 2:
                 data = np.packbits(np.unpackbits(data, bitorder="little"))
-            bits = f"{int.from_bytes(data.tobytes(), 'big'):0{8 * len(data)}b}"
-            bits = _END_MARKS.sub("", bits)
+            bits = _END_MARKS.sub("", f"{int.from_bytes(data.tobytes(), 'big'):0{8 * len(data)}b}")
             start_of_line = _END_OF_LINE if tags[_COMPRESSION] == 3 else ""
+            # The decoder reads noise behind the data only if they end early.
             noises = (8 * (start_of_line + noise) for noise in _NOISES)
             one, other = (_decoded(bits + noise, width, min(down, height - row), tags) for noise in noises)
             short = short or one is None or one != other

@@ -6,6 +6,7 @@ Training and restoring ask here, so that what one takes for black and white the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +19,16 @@ _STRAY = 0.01
 # digits of MNIST have at most .10 there, the drawings of Omniglot .14, the faces of CBCL at least .21.
 _MIDDLE = (0.25, 0.75)
 _MOST = 0.2
+# The share of pixels that may have a third tone: one off black and white by so much of their distance, and the same as
+# their neighbours; looked for in the middle of a picture, of so many pixels a side.
+THIRD, _APART, _SIDE = 0.01, 0.125, 1024
 
 
 @dataclass(frozen=True)
 class Tones:
-    """The grey levels of one or more pictures.
-
-    Attributes:
-        threshold: 0 to 254; a pixel above it is white.
-        dark, light: the mean level of black and of white pixels, 0 to 255.
-        middle: share of the pixels that are neither dark nor light, 0 to 1.
-    """
+    """The grey levels of pictures: white is above the threshold, 0 to 254, and this share is neither dark nor light."""
 
     threshold: int
-    dark: float
-    light: float
     middle: float
 
     @property
@@ -48,9 +44,7 @@ class Tones:
         thresholds it is the middle one.
 
         >>> Tones.of(counted(np.array([[20, 20, 20, 240]], np.uint8)))
-        Tones(threshold=129, dark=20.0, light=240.0, middle=0.0)
-        >>> Tones.of(counted(np.arange(256, dtype=np.uint8))).binary
-        False
+        Tones(threshold=129, middle=0.0)
         """
         below, total = counts.cumsum().astype(np.float64), float(counts.sum())
         light = (counts * _LEVELS).cumsum().astype(np.float64)
@@ -58,11 +52,10 @@ class Tones:
             between = (light * total - below * light[-1]) ** 2 / (below * (total - below))
         between = np.nan_to_num(between[:-1], nan=0.0, posinf=0.0)
         threshold = int(np.flatnonzero(between == between.max())[[0, -1]].sum() // 2)
-        white = threshold < _LEVELS
         low, high = np.searchsorted(below, (_STRAY * total, (1 - _STRAY) * total))
         first, last = (low + part * (high - low) for part in _MIDDLE)
         inside = counts[(first < _LEVELS) & (last > _LEVELS)].sum()
-        return cls(threshold, _mean(counts, ~white), _mean(counts, white), float(inside / max(total, 1)))
+        return cls(threshold, float(inside / max(total, 1)))
 
 
 def counted(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -70,5 +63,16 @@ def counted(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.bincount(levels.ravel(), minlength=256)
 
 
-def _mean(counts: NDArray[np.int64], part: NDArray[np.bool_]) -> float:
-    return float((counts * _LEVELS)[part].sum() / max(1, counts[part].sum()))
+def has_third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) -> bool:
+    """True if even parts of a picture (H, W) are neither black nor white: soft edges and scans are nowhere even.
+
+    Black and white are the medians of the pixels up to and above a threshold in [0, 1], like the grey values.
+    """
+    rows, columns = (slice(max(0, (size - _SIDE) // 2), (size + _SIDE) // 2) for size in grey.shape)
+    part = np.asarray(grey[rows, columns], np.float64)
+    visible = np.ones(part.shape, bool) if hidden is None else ~hidden[rows, columns]
+    below, above = part[visible & (part <= threshold)], part[visible & (part > threshold)]
+    black, white = np.median(below) if below.size else 0.0, np.median(above) if above.size else 1.0
+    even = (part[1:, 1:] == part[:-1, 1:]) & (part[1:, 1:] == part[1:, :-1]) & visible[1:, 1:]
+    off = np.minimum(np.abs(part - black), np.abs(part - white))[1:, 1:] > _APART * (white - black)
+    return bool((even & off).sum() > THIRD * even.size)

@@ -34,20 +34,10 @@ def check_format(picture: Picture, format: str, *, name: str) -> None:
 def to_levels(
     picture: Picture, restored: np.ndarray, hidden: np.ndarray | None = None, *, name: str = "the restored image"
 ) -> np.ndarray:
-    """Bring restored values back to the integer levels of their picture.
+    """Bring restored values, (H, W) or (H, W, 3), back to the nearest integer levels of their picture.
 
-    Args:
-        picture: the picture as it was read.
-        restored: (H, W), or in colour (H, W, 3), floats in [0, 1]; values outside by a rounding error are clipped.
-        hidden: (H, W), bool; if given, all other pixels are copied from `picture`, bit for bit.
-        name: the result's name for messages.
-
-    Returns:
-        As `restored`, in the type of `picture.levels`, each the nearest level.
-
-    Raises:
-        OutputError: `restored` holds NaN or infinite values.
-        ValueError: the shapes differ.
+    Values are clipped to [0, 1]; NaN and infinite ones raise OutputError. If `hidden`, (H, W), is given, all other
+    pixels are copied from the picture, bit for bit.
     """
     whole = picture.levels.shape
     for array, shape in ((restored, whole), (hidden, whole[:2])):
@@ -74,50 +64,50 @@ def encode(
     hidden: np.ndarray | None = None,
     name: str = "the restored image",
 ) -> bytes:
-    """Make the content of an image file: the restored levels at the depth of `picture`, with its colours and alpha.
+    """Make the content of an image file of restored values, as in `to_levels`, with the depth, colours and alpha.
 
-    For PDF this is an image that `restore.images.pages.bound` makes a file of.
-
-    Args:
-        picture, restored, hidden, name: as in `to_levels`.
-        format: a name from `format_of`.
-
-    Raises:
-        UsageError: `format` cannot hold the depth or the alpha of `picture`.
-        OutputError: `restored` holds NaN or infinite values, or the image is too large for `format`.
-        ValueError: the shapes differ.
+    For PDF this is an image that `restore.images.pages.bound` makes a file of. Raises UsageError if the format cannot
+    hold the picture, and OutputError for NaN, or an image too large for the format.
     """
     check_format(picture, format, name=name)
-    image = _image(picture, restored, hidden, name, bits=picture.stored.bits or format == "PDF")
+    image = as_pil(picture, restored, hidden, name=name, bits=picture.bits or format == "PDF")
     if image.mode not in FORMATS[format].modes.split():
         image = image.convert("L")
-    options: dict[str, Any] = dict(FORMATS[format].options) | {str(key): value for key, value in image.info.items()}
     as_fax = format == "PDF" and image.mode == "1"
-    if format == "TIFF" and picture.stored.compression:
+    options: dict[str, Any] = {key: image.info[key] for key in ("dpi", "icc_profile") if key in image.info}
+    if format == "TIFF" and (compression := picture.info.get("compression")):
         known = _OF_BITS if image.mode == "1" else _LOSSLESS
-        options["compression"] = picture.stored.compression if picture.stored.compression in known else known[0]
+        options["compression"] = compression if compression in known else known[0]
     if as_fax:
         options |= {"compression": "group4", "strip_size": image.width * image.height}
     stream = io.BytesIO()
     try:
-        image.save(stream, "TIFF" if as_fax else "PNG" if format == "PDF" else format, **options)
+        written_as = "TIFF" if as_fax else "PNG" if format == "PDF" else format
+        image.save(stream, written_as, **FORMATS[format].options, **options)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
         raise OutputError(f"{shown(name)}: cannot be written as {format} ({reason(fault)}); choose .png") from fault
     return stream.getvalue()
 
 
-def as_pil(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None = None) -> Image.Image:
-    """The restored picture as a PIL image, with its resolution and colour profile; see `encode`."""
-    return _image(picture, restored, hidden, "the restored image", bits=picture.stored.bits)
+def as_pil(
+    picture: Picture,
+    restored: np.ndarray,
+    hidden: np.ndarray | None = None,
+    *,
+    name: str = "the restored image",
+    bits: bool | None = None,
+) -> Image.Image:
+    """The restored picture, as in `to_levels`, as a PIL image with what it keeps of its source.
 
-
-def _image(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None, name: str, *, bits: bool) -> Image.Image:
-    """The restored picture; with one bit each if that is wished, and its pixels are black and white."""
-    levels, stored = to_levels(picture, restored, hidden, name=name), picture.stored
+    With `bits` it has one bit for each pixel if it is black and white; by default if its source has.
+    """
+    levels = to_levels(picture, restored, hidden, name=name)
     bands = levels if picture.inks is None else picture.inks.painted(levels, hidden)
     image = Image.fromarray(bands if picture.alpha is None else np.dstack([bands, picture.alpha]))
-    if bits and image.mode == "L" and not ((bands > 0) & (bands < 255)).any():
+    as_bits = picture.bits if bits is None else bits
+    if as_bits and image.mode == "L" and not ((bands > 0) & (bands < 255)).any():
         image = image.convert("1", dither=Image.Dither.NONE)
-    image.info |= {} if stored.dpi is None else {"dpi": stored.dpi}
-    image.info |= {"icc_profile": stored.profile} if stored.profile[16:20] == _SPACE[image.mode] else {}
+    image.info = dict(picture.info)
+    if image.info.get("icc_profile", b"")[16:20] != _SPACE[image.mode]:
+        image.info.pop("icc_profile", None)
     return image

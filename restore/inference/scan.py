@@ -9,14 +9,10 @@ import numpy as np
 
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
-from restore.images.tones import Tones, counted
+from restore.images.tones import Tones, counted, has_third_tone
 from restore.inference.damage import Observed, Pixels
 from restore.inference.two_tones import tones_of
 from restore.marginals import Status
-
-# The share of pixels that may have a tone of their own: off black and white by so much of their distance, and the same
-# as their neighbours; looked for in the middle of a picture, of so many pixels a side.
-THIRD, APART, SIDE = 0.01, 0.125, 1024
 
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
 # a blank page is split into.
@@ -84,7 +80,7 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
         at = (found.threshold + 0.5) / 255 if threshold is None else threshold
         parts, ends = (grey[grey <= at], grey[grey > at]), (0.0, 1.0)
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
-        if careful and _third_tone(picture, black, white) > THIRD:
+        if careful and has_third_tone(picture.pixels, at, damage.hidden):
             raise Foreign(Status.NOT_INK.sentence)
         if careful and not found.binary:
             return _scan(picture, None)
@@ -93,18 +89,6 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     whole = sample.shape == picture.shape
     cut = (sample > at).astype(np.float32) if whole else Cut(picture.pixels, at)
     return Reading(replace(picture, pixels=cut), tones, notes)
-
-
-def _third_tone(picture: Observed, black: float, white: float) -> float:
-    """The share of even pixels that are neither black nor white nor hidden: soft edges and scans are nowhere even."""
-    height, width = picture.shape
-    rows, columns = (slice(max(0, (size - SIDE) // 2), (size + SIDE) // 2) for size in (height, width))
-    grey = np.asarray(picture.pixels[rows, columns], np.float64)
-    even = (grey[1:, 1:] == grey[:-1, 1:]) & (grey[1:, 1:] == grey[1:, :-1])
-    if picture.damage.hidden is not None:
-        even &= ~picture.damage.hidden[rows, columns][1:, 1:]
-    near = np.minimum(np.abs(grey - black), np.abs(grey - white))[1:, 1:]
-    return float((even & (near > APART * (white - black))).mean()) if even.size else 0.0
 
 
 def _scan(picture: Observed, apart: float | None) -> Reading:

@@ -90,7 +90,7 @@ def read_lesson(
     if table.gathered:
         wish = table.gathering
         shape = (wish.shape[0], wish.shape[1]) if wish.shape else None
-        wanted = Wanted(shape, wish.fit, wish.patches, wish.levels or "auto", wish.held_out, recipe.seed)
+        wanted = Wanted(shape, wish.patches, wish.levels or "auto", wish.held_out, recipe.seed)
         found = gather(name, wanted, **limits)
         recipe = replace(recipe, data=table, prior=prior)
         return Lesson(recipe, text, found.training, found.held_out, found.notes, found.wholes)
@@ -121,7 +121,7 @@ def planned_lesson(
     facts = Facts(len(images), shape, found.levels, found.threshold if threshold is None else threshold, black)
     # The recipe states all of it, so that it does not change with the defaults.
     gathering: dict[str, Any] = {"levels": found.levels, "shape": list(shape)}
-    gathering |= {"fit": wanted.fit, "patches": found.patches, "held_out": wanted.held_out}
+    gathering |= {"patches": found.patches, "held_out": wanted.held_out}
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     units = "as many hidden units as it takes" if recipe.prior.grows else recipe.prior.kind.count(recipe.prior)

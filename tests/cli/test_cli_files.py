@@ -149,20 +149,20 @@ def test_pictures_under_way_are_few_however_many_there_are(
     run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, told, most, lock = 0, 0, 0, Lock()
-    read_raster = files.read_raster
+    read_picture = files.read_picture
 
     def counted(*given: object, **options: object) -> object:
         nonlocal read, most
         with lock:
             read += 1
             most = max(most, read - told)
-        return read_raster(*given, **options)
+        return read_picture(*given, **options)
 
     def tell(record: object) -> None:
         nonlocal told
         told += 1
 
-    monkeypatch.setattr(files, "read_raster", counted)
+    monkeypatch.setattr(files, "read_picture", counted)
     monkeypatch.setattr(files, "print_json", tell)
     source = images(tmp_path / "in", 6 * files.CHUNK)
     assert run("denoise", source, "--model", model, "--p", 0.3, "-o", f"{tmp_path}/out/", "--json") == 0

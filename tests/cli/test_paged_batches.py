@@ -13,9 +13,8 @@ from bad_images import encoded
 from commands import QUICK, Run, fault
 from PIL import Image
 
-from restore import images
 from restore.cli import files
-from restore.images import bound, read_picture
+from restore.images import Picture, bound, read_picture
 
 SHAPE = (28, 28)
 
@@ -61,7 +60,7 @@ def test_pages_in_pages_out(make, ending: str, run: Run, tmp_path: Path, capsys:
         Image.fromarray(page).save(tmp_path / "one.png")
         assert run("denoise", tmp_path / "one.png", "--model", QUICK, "--p", 0.02, "--overwrite") == 0
         np.testing.assert_array_equal(levels(restored, number), levels(tmp_path / "one.restored.png", 0))
-        assert read_picture(restored, name="x", frame=number).stored.dpi == pytest.approx((300, 300), rel=1e-3)
+        assert read_picture(restored, name="x", frame=number).info["dpi"] == pytest.approx((300, 300), rel=1e-3)
     assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--frame", 1, "-o", tmp_path / "two.png") == 0
     np.testing.assert_array_equal(levels(restored, 1), levels(tmp_path / "two.png", 0))
 
@@ -125,16 +124,16 @@ def test_masks_and_maps_have_pages_too(run: Run, tmp_path: Path, capsys: pytest.
 @pytest.mark.thorough
 def test_only_a_few_pages_are_held(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book = tiff(tmp_path / "book.tif", *STROKES * 20)
-    alive: weakref.WeakSet[images.Picture] = weakref.WeakSet()
+    alive: weakref.WeakSet[Picture] = weakref.WeakSet()
     most = 0
 
     def reading(*given, **options):
         nonlocal most
-        alive.add(picture := images.picture_of(*given, **options))
+        alive.add(picture := read_picture(*given, **options))
         most = max(most, len(alive))
         return picture
 
-    monkeypatch.setattr(files, "picture_of", reading)
+    monkeypatch.setattr(files, "read_picture", reading)
     monkeypatch.setattr(files, "CHUNK_PIXELS", 4 * 28 * 28)
     assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 0
     # Four at a time, and those that are read ahead.

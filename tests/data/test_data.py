@@ -5,11 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import struct
-import subprocess
-import sys
 import tracemalloc
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +16,7 @@ from PIL import Image
 
 from restore.data import Dataset, binarise, load, overlap
 from restore.data.arrays import read_idx
-from restore.errors import InputError, TrainingError, UsageError
+from restore.errors import InputError, TrainingError, UsageError, option
 
 
 def save_pictures(folder: Path, images: np.ndarray) -> Path:
@@ -39,13 +35,9 @@ def test_binarise_is_strictly_above_the_threshold() -> None:
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, [[0, 0, 1, 1]])
     np.testing.assert_array_equal(binarise(images, 0), [[0, 1, 1, 1]])
-    assert binarise(np.empty((0, 3, 3), dtype=np.uint8)).shape == (0, 9)
-
-
-@pytest.mark.parametrize("threshold", [-1, 255])
-def test_thresholds_that_leave_one_colour_are_refused(threshold: int) -> None:
-    with pytest.raises(UsageError):
-        binarise(IMAGES, threshold)
+    for threshold in (-1, 255):
+        with pytest.raises(UsageError):
+            binarise(images, threshold)
 
 
 def test_fingerprint_tells_any_change() -> None:
@@ -55,18 +47,6 @@ def test_fingerprint_tells_any_change() -> None:
     prints = {Dataset(images, "x", "train").fingerprint for images in variants}
     assert len(prints) == len(variants)
     assert Dataset(IMAGES.copy(), "y", "test", ("note",)).fingerprint == Dataset(IMAGES, "x", "train").fingerprint
-
-
-def test_notes_count_constant_images_duplicates_and_constant_pixels(tmp_path: Path) -> None:
-    images = IMAGES.copy()
-    images[2], images[4], images[5] = 9, images[0], images[0]
-    images[:, 0, 0] = 9
-    np.save(tmp_path / "a.npy", images)
-    assert load(str(tmp_path / "a.npy")).notes == (
-        "1 of 7 images have the same value in every pixel",
-        "2 of 7 images repeat an earlier one",
-        "1 of 20 pixels have the same value in every image",
-    )
 
 
 def test_the_first_images_of_a_set() -> None:
@@ -85,11 +65,6 @@ def test_overlap_counts_test_images_seen_in_training() -> None:
     assert overlap(train, Dataset(IMAGES.reshape(7, 4, 5), "x", "test")) == 0
 
 
-def test_loading_data_does_not_load_torch() -> None:
-    code = "import sys, restore.data; sys.exit(not {'torch', 'skimage', 'scipy'}.isdisjoint(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
-
-
 # --- idx files ---
 
 
@@ -100,10 +75,6 @@ def test_idx_and_npy_files_are_read_whatever_their_name(tmp_path: Path, pack: Ca
         np.testing.assert_array_equal(load(str(write(tmp_path / "digits", pack(content)))).images, IMAGES)
 
 
-def promising(*sizes: int) -> bytes:
-    return struct.pack(">BBBB3I", 0, 0, 8, 3, *sizes) + bytes(9)
-
-
 BAD_IDX = {
     "no-bytes": b"",
     "text": b"hello, world",
@@ -112,15 +83,19 @@ BAD_IDX = {
     "padded": idx_bytes(IMAGES) + b"x",
     "labels": idx_bytes(np.zeros(9, dtype=np.uint8)),
     "floats": b"\0\0\x0d\3" + bytes(40),
-    "huge": promising(*[2**32 - 1] * 3),
-    "huge-without-images": promising(0, 2**32 - 1, 2**32 - 1),
-    "huge-without-rows": promising(2**32 - 1, 0, 2**32 - 1),
-    "gzip-huge": gzip.compress(promising(*[2**32 - 1] * 3)),
     "gzip-truncated": gzip.compress(idx_bytes(IMAGES))[:-12],
     "gzip-bad-checksum": gzip.compress(idx_bytes(IMAGES))[:-8] + bytes(8),
     "gzip-flipped": gzip.compress(idx_bytes(IMAGES))[:14] + bytes(60),
     "gzip-padded": gzip.compress(idx_bytes(IMAGES) + bytes(10**6)),
 }
+
+
+@pytest.mark.parametrize("shape", [(0, 2**32 - 1, 2**32 - 1), (2**32 - 1, 0, 2**32 - 1), (2**20, 2**10, 1)])
+def test_an_idx_file_is_measured_before_it_is_read(tmp_path: Path, shape: tuple[int, int, int]) -> None:
+    header = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in shape)
+    with pytest.raises(InputError) as caught:
+        read_idx(write(tmp_path / "x", header))
+    assert option("max_pixels") in str(caught.value)
 
 
 @pytest.mark.parametrize("name", BAD_IDX)
@@ -129,13 +104,6 @@ def test_bad_idx_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError) as caught:
         read_idx(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_every_truncation_of_a_gzipped_idx_file_is_noticed(tmp_path: Path) -> None:
-    whole = gzip.compress(idx_bytes(IMAGES[:1]))
-    for length in range(len(whole)):
-        with pytest.raises(InputError):
-            read_idx(write(tmp_path / "x", whole[:length]))
 
 
 # --- .npy files ---
@@ -188,18 +156,6 @@ def test_truncated_npy_is_refused(tmp_path: Path) -> None:
             load(str(write(tmp_path / "b.npy", whole[:length])))
 
 
-def test_every_damaged_byte_of_a_npy_header_is_survived(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", IMAGES)
-    whole = (tmp_path / "a.npy").read_bytes()
-    for place in range(6, 80):
-        for value in (0, ord("("), ord("'"), 255):
-            damaged = whole[:place] + bytes([value]) + whole[place + 1 :]
-            try:
-                load(str(write(tmp_path / "b.npy", damaged)))
-            except InputError as fault:
-                assert "\n" not in str(fault)  # some of these files are still good
-
-
 def test_the_only_images_of_a_npz_file_or_those_of_the_split(tmp_path: Path) -> None:
     labels = np.arange(7)
     np.savez(tmp_path / "one.npz", y=labels, x=IMAGES)
@@ -212,23 +168,6 @@ def test_the_only_images_of_a_npz_file_or_those_of_the_split(tmp_path: Path) -> 
     for name in ("none.npz", "many.npz"):
         with pytest.raises(InputError):
             load(str(tmp_path / name))
-
-
-@pytest.mark.parametrize(
-    ("kind", "shape"), [("|u1", (70, 6000, 6000)), ("<f8", (0, 2**40, 2**40)), ("<f8", (2**31, 2**31, 4))]
-)
-def test_row_66_a_npz_file_that_promises_too_much(tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
-    with (
-        zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open("x.npy", "w") as stream,
-    ):
-        np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": shape})
-        stream.write(bytes(10_000_000))
-    tracemalloc.start()
-    with pytest.raises(InputError):
-        load(str(tmp_path / "x.npz"))
-    assert tracemalloc.get_traced_memory()[1] < 5_000_000
-    tracemalloc.stop()
 
 
 def test_row_66_an_array_of_floats_takes_the_memory_of_its_grey_levels(tmp_path: Path) -> None:
@@ -266,35 +205,16 @@ def test_transparency_deep_grey_and_colour(tmp_path: Path) -> None:
     assert len(found.notes) == 2
 
 
-def test_folders_named_train_and_test_are_the_splits(tmp_path: Path) -> None:
-    save_pictures(tmp_path / "train", IMAGES[:4])
-    save_pictures(tmp_path / "test", IMAGES[4:])
-    np.testing.assert_array_equal(load(str(tmp_path)).images, IMAGES[:4])
-    np.testing.assert_array_equal(load(str(tmp_path), split="test").images, IMAGES[4:])
-
-
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_row_45_empty(tmp_path: Path, split: str) -> None:
     np.save(tmp_path / "none.npy", IMAGES[:0])
     write(tmp_path / "none.idx", idx_bytes(IMAGES[:0]))
     (tmp_path / "folder").mkdir()
-    for name in ("none.npy", "none.idx", "folder"):
+    np.save(tmp_path / "one.npy", IMAGES[:1])
+    for name in ("none.npy", "none.idx", "folder", *["one.npy"] * (split == "train")):
         with pytest.raises(TrainingError):
             load(str(tmp_path / name), split=split)  # type: ignore[arg-type]
-
-
-def test_row_45_one_image(tmp_path: Path) -> None:
-    np.save(tmp_path / "one.npy", IMAGES[:1])
-    with pytest.raises(TrainingError):
-        load(str(tmp_path / "one.npy"))
     assert len(load(str(tmp_path / "one.npy"), split="test").images) == 1
-
-
-def test_row_45_all_corrupt(tmp_path: Path) -> None:
-    for name in ("a.png", "b.png"):
-        write(tmp_path / name, b"")
-    with pytest.raises(TrainingError):
-        load(str(tmp_path), max_bad=9)
 
 
 def test_row_46_some_corrupt(tmp_path: Path) -> None:
@@ -309,13 +229,9 @@ def test_row_46_some_corrupt(tmp_path: Path) -> None:
     assert len(found.notes) == 2
     assert "bad[x].png" in found.notes[0]
     assert "cut.png" in found.notes[1]
-
-
-def test_row_47_mixed_sizes(tmp_path: Path) -> None:
-    save_pictures(tmp_path, IMAGES)
     Image.fromarray(IMAGES[0].T).save(tmp_path / "turned.png")
-    with pytest.raises(TrainingError):
-        load(str(tmp_path))
+    with pytest.raises(TrainingError):  # of another size
+        load(str(tmp_path), max_bad=2)
 
 
 # --- what a source may be ---
@@ -325,18 +241,6 @@ def test_row_47_mixed_sizes(tmp_path: Path) -> None:
 def test_unknown_sources(source: str) -> None:
     with pytest.raises(InputError):
         load(source)
-
-
-def test_a_misspelt_name_gets_the_near_one() -> None:
-    with pytest.raises(InputError):
-        load("mnits")
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        load(str(write(tmp_path / "notes.txt", b"some text")))
-    with pytest.raises(InputError):
-        load(str(write(tmp_path / "empty.npy", b"")))
 
 
 def test_bad_arguments() -> None:

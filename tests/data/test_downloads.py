@@ -20,7 +20,7 @@ from restore.data.arrays import read_idx
 from restore.data.sets import NAMED
 from restore.data.sets.download import RemoteFile, fetch
 from restore.data.sets.named import NamedSet
-from restore.errors import InputError, OutputError
+from restore.errors import InputError
 
 
 @dataclass
@@ -118,13 +118,6 @@ def test_a_damaged_copy_in_the_cache_is_replaced(mirror: Mirror, tmp_path: Path)
     assert fetch(remote(mirror.address), tmp_path).read_bytes() == CONTENT
 
 
-def test_a_folder_that_cannot_be_made_is_an_output_error(mirror: Mirror, tmp_path: Path) -> None:
-    mirror.answers["/x-ubyte.gz"] = (200, CONTENT)
-    write(tmp_path / "file", b"")
-    with pytest.raises(OutputError):
-        fetch(remote(mirror.address), tmp_path / "file" / "folder")
-
-
 @pytest.fixture
 def named(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     """A data set "tiny" with one file, published by the mirror; no own copy, and a cache of its own."""
@@ -168,13 +161,6 @@ def test_offline_says_in_one_line_where_to_put_the_file(
     monkeypatch.setenv("RESTORE_DATA", str(tmp_path / "mine"))
     with pytest.raises(InputError):
         load("tiny")
-
-
-def test_no_network_at_all_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "*")
-    with pytest.raises(InputError) as caught:
-        fetch(remote("http://127.0.0.1:9"), tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_mnist_of_another_shape_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, save
 
 from restore.data import Wanted, gather
-from restore.data.fitting import commonest, cropped, drawn, patches, resized, spread
+from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
-from restore.errors import TrainingError
+from restore.errors import Foreign, TrainingError
 from restore.images import shrink
+from restore.inference import scan
+from restore.inference.damage import Damage, Observed
 
 # --- one size ---
 
@@ -27,46 +30,20 @@ def test_resizing_is_what_restoring_does() -> None:
     np.testing.assert_array_equal(resized(np.kron(image, np.ones((3, 7), np.uint8)), (12, 10)), image)
 
 
-@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 5), st.integers(1, 5))
-def test_the_middle_is_as_far_from_either_border(more: int, wide: int, rows: int, columns: int) -> None:
-    image = np.arange((rows + more) * (columns + wide), dtype=np.uint8).reshape(rows + more, columns + wide)
-    found = cropped(image, (rows, columns))
-    assert found.shape == (rows, columns)
-    assert found[0, 0] == image[more // 2, wide // 2]
-    assert found[-1, -1] == image[more // 2 + rows - 1, wide // 2 + columns - 1]
-
-
 def test_the_commonest_size() -> None:
     assert commonest(np.array([[9, 9], [3, 4], [9, 9]])) == (9, 9)
     assert commonest(np.array([[9, 9], [3, 4], [4, 3], [4, 3], [3, 4]])) == (3, 4)
 
 
-@pytest.mark.parametrize("fit", ["crop", "resize"])
-def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path, fit: str) -> None:
+def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> None:
     images = mixed(tmp_path)
-    found = gather(save(tmp_path, images), Wanted(fit=fit))  # type: ignore[arg-type]
+    found = gather(save(tmp_path, images))
     assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (12, 10)
-    change = cropped if fit == "crop" else resized
-    expected = as_set(np.stack([change(pixels, (12, 10)) for pixels in images.values()]))
+    expected = as_set(np.stack([resized(pixels, (12, 10)) for pixels in images.values()]))
     assert as_set(found.training.images) | as_set(found.held_out.images) == expected
-    done = "cut down to its middle" if fit == "crop" else "resized to it"
-    assert f"10 of 40 images are not of 12x10 pixels, the most common size, and are {done}" in found.notes
-
-
-def test_row_47_mixed_sizes_are_an_error_where_asked(tmp_path: Path) -> None:
-    save(tmp_path, mixed(tmp_path))
+    assert any(note.startswith("10 of 40 images are not of 12x10 pixels") for note in found.notes)
     with pytest.raises(TrainingError):
-        gather(tmp_path, Wanted(fit="error"))
-    with pytest.raises(TrainingError):
-        gather(tmp_path, Wanted(fit="error", shape=(9, 9)))
-    assert gather(GREY, Wanted(fit="error")).training.images.shape[1:] == (12, 10)
-
-
-def test_row_47_images_too_small_to_cut_are_named(tmp_path: Path) -> None:
-    save(tmp_path, mixed(tmp_path))
-    with pytest.raises(TrainingError):
-        gather(tmp_path, Wanted(fit="crop", shape=(13, 10)))
-    assert gather(tmp_path, Wanted(fit="resize", shape=(13, 10))).training.images.shape[1:] == (13, 10)
+        gather(tmp_path, Wanted(shape=(13, 10), patches=10))
 
 
 def test_arrays_of_several_sizes() -> None:
@@ -83,7 +60,7 @@ def test_images_too_large_to_learn(tmp_path: Path) -> None:
         gather(large, Wanted(shape=(129, 128)))
     large[:, :60] = 255
     large[:, 0, :3] = np.diag([255, 255, 255])
-    assert gather(large, Wanted(shape=(128, 128), fit="crop")).training.images.shape == (2, 128, 128)
+    assert gather(large, Wanted(shape=(128, 128))).training.images.shape == (2, 128, 128)
 
 
 def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
@@ -94,7 +71,7 @@ def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
     assert (found.patches, len(found.training.images)) == (WINDOWS, WINDOWS)
     assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (WINDOW, WINDOW)
     assert any("larger than 40 pixels are learnt in 1000 windows" in note for note in found.notes)
-    for wanted in (Wanted(shape=(41, 50)), Wanted(fit="crop"), Wanted(shape=(20, 20))):
+    for wanted in (Wanted(shape=(41, 50)), Wanted(shape=(20, 20))):
         assert gather(halves, wanted).patches == 0
     assert gather(halves[:, :40]).patches == 0
     # One is smaller than a window.
@@ -143,11 +120,6 @@ def test_patches_are_drawn_after_the_split(tmp_path: Path) -> None:
     assert other.training.fingerprint != found.training.fingerprint
 
 
-def test_patches_of_images_too_small_for_them(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError):
-        gather(GREY, Wanted(shape=(13, 4), patches=10))
-
-
 # --- levels ---
 
 
@@ -169,17 +141,21 @@ def test_levels_found_and_asked_for() -> None:
     assert not any("taken for" in note for note in asked.notes)
 
 
+def test_what_is_learnt_as_black_and_white_is_not_refused_by_restoring() -> None:
+    """Icons with areas of a third tone, of few pixels each, and without."""
+    icons = np.random.default_rng(0).choice(np.array([0, 255], np.uint8), (20, 8, 8)).repeat(2, 1).repeat(2, 2)
+    shaded = icons.copy()
+    shaded[:16, 2:5, 3:7] = 150
+    for images, levels in ((icons, "binary"), (shaded, "grey")):
+        found, kept = gather(images), 0
+        for image in images:
+            with contextlib.suppress(Foreign):
+                scan.read(Observed(image / 255, Damage()), None, careful=True)
+                kept += 1
+        assert found.levels == levels and kept == (20 if levels == "binary" else 4)
+        assert any("third tone" in note for note in found.notes)
+
+
 def test_row_47_a_single_level_teaches_nothing() -> None:
     with pytest.raises(TrainingError):
         gather(np.full((9, 4, 4), 77, dtype=np.uint8))
-
-
-def test_row_47_constant_images_pixels_and_duplicates_are_noted(tmp_path: Path) -> None:
-    images = GREY.copy()
-    learnt = np.flatnonzero(~held_out_of([str(row) for row in range(40)], 0.1, 0))
-    images[learnt[2]], images[learnt[5]] = 9, images[learnt[6]]
-    images[:, 0, 0] = 9
-    notes = gather(images).notes
-    assert f"1 of {len(learnt)} images have the same value in every pixel" in notes
-    assert f"1 of {len(learnt)} images repeat an earlier one" in notes
-    assert "1 of 120 pixels have the same value in every image" in notes

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restore.data import Split, load, overlap, sample_binary
-from restore.data.sets.patterns import bars_and_stripes, shifting_bar
+from restore.data.sets.patterns import bars_and_stripes
 from restore.data.sets.shapes import KINDS, shapes
 
 BEST = {"bars-and-stripes": -2.5993, "shifting-bar": -2.1972}
@@ -30,17 +30,6 @@ def test_bars_and_stripes_are_what_the_recipe_of_the_literature_draws() -> None:
     # Turning by 90 degrees reverses columns that transposing leaves in order: the same pictures altogether.
     assert counts(bars_and_stripes(3)) == wanted
     assert (len(wanted), sorted(wanted.values())) == (14, [1] * 12 + [2] * 2)
-
-
-def test_the_bar_visits_every_place_once() -> None:
-    images = shifting_bar(9, 1)
-    assert images.shape == (9, 1, 9)
-    np.testing.assert_array_equal(images[:, 0], 255 * np.eye(9, dtype=np.uint8))
-    wide = shifting_bar(5, 3)[:, 0] // 255
-    assert wide.sum(1).tolist() == [3] * 5
-    assert len(counts(wide)) == 5
-    assert [0, 0, 0, 1, 1] not in wide.tolist()
-    assert [1, 0, 0, 1, 1] in wide.tolist()
 
 
 @pytest.mark.parametrize("split", ["train", "test"])

@@ -105,18 +105,3 @@ def test_different_files_work(run: Run, model: Path, files: Path, monkeypatch: p
     assert contents(files) == before
     # A mask may be asked for where the image is, and replaced where it is not read.
     assert run("corrupt", "n.png", "--task", "patch:4", "-o", "s.png", "--mask-output", "m.png", "--overwrite") == 0
-    assert run("complete", "s.png", "--mask", "n.png", "--model", model, "--force", "-o", "m.png", "--overwrite") in (
-        0,
-        3,
-    )
-
-
-def test_an_image_from_stdin_is_left_out_if_its_result_is_there(
-    run: Run, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(files)
-    before = contents(files)
-    with redirected(0, Path("n.png")):
-        assert run("denoise", "-", "--p", 0.1, "--model", model, "-o", "m.png", "--skip-existing") == 0
-        assert run("denoise", "-", "--p", 0.1, "--model", model, "-o", "again/") == 2
-    assert contents(files) == before

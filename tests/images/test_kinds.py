@@ -31,31 +31,20 @@ STRIPED = np.zeros((20, 24), np.uint8)
 STRIPED[::2, ::2] = GREY
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        GREY16.astype(">u2"),
-        UNIT.astype(">f4"),
-        UNIT.astype(np.float16),
-        UNIT.astype(np.longdouble),
-        GREY[::-1, ::-1],
-        STRIPED[::2, ::2],
-        np.asfortranarray(GREY16),
-        np.broadcast_to(GREY[:1], GREY.shape),
-        np.asmatrix(GREY),
-    ],
-    ids=[
-        "big-endian",
-        "big-endian-float",
-        "half",
-        "long-double",
-        "reversed",
-        "strided",
-        "fortran",
-        "broadcast",
-        "matrix",
-    ],
-)
+LAYOUTS = {
+    "big-endian": GREY16.astype(">u2"),
+    "big-endian-float": UNIT.astype(">f4"),
+    "half": UNIT.astype(np.float16),
+    "long-double": UNIT.astype(np.longdouble),
+    "reversed": GREY[::-1, ::-1],
+    "strided": STRIPED[::2, ::2],
+    "fortran": np.asfortranarray(GREY16),
+    "broadcast": np.broadcast_to(GREY[:1], GREY.shape),
+    "matrix": np.asmatrix(GREY),
+}
+
+
+@pytest.mark.parametrize("array", LAYOUTS.values(), ids=LAYOUTS)
 def test_layouts_do_not_matter(array: np.ndarray) -> None:
     white = np.iinfo(array.dtype).max if array.dtype.kind == "u" else 1
     (item,) = unpack(array).items
@@ -76,14 +65,11 @@ def test_what_rounding_carried_out_of_range_is_cut() -> None:
 
 REFUSED: dict[str, tuple[Any, type[RestoreError]]] = {
     "empty": (np.zeros((0, 0)), UsageError),
-    "no-rows": (np.zeros((0, 5), np.uint8), UsageError),
     "no-images": (np.zeros((0, 5, 5), np.uint8), UsageError),
-    "one-dimension": (np.zeros(5), UsageError),
     "no-dimension": (np.array(0.5), UsageError),
     "object": (GREY.astype(object), UsageError),
     "structured": (np.zeros((3, 3), [("a\n", "u1"), ("b", "f4")]), UsageError),
     "complex": (GREY.astype(complex), UsageError),
-    "dates": (GREY.astype("M8[s]"), UsageError),
     "text": (GREY.astype(str), UsageError),
     "signed": (GREY.astype(np.int16), UsageError),
     "wide": (GREY.astype(np.uint32), UsageError),
@@ -100,7 +86,6 @@ REFUSED: dict[str, tuple[Any, type[RestoreError]]] = {
     "quantised": (torch.quantize_per_tensor(torch.tensor(UNIT).float(), 0.1, 0, torch.quint8), UsageError),
     "gradients": (torch.tensor(UNIT, requires_grad=True), UsageError),
     "complex-tensor": (torch.tensor(UNIT) * 1j, UsageError),
-    "eight-bit-float-tensor": (torch.tensor(UNIT).to(torch.float8_e4m3fn), UsageError),
     "integer-tensor": (torch.zeros(3, 3, dtype=torch.int64), UsageError),
     "empty-tensor": (torch.zeros(0, 0), UsageError),
     "no-tensor": (torch.float32, UsageError),
@@ -138,6 +123,8 @@ def test_masks() -> None:
     for mask in (np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True), 7 * hidden.astype(np.int64)):
         with pytest.raises(UsageError):
             unpack_masks(mask)
+    with pytest.raises(InputError):  # a painting, which is no mask
+        unpack_masks(Image.fromarray(COLOUR))
     assert [mask.shape for mask in fitted_masks([hidden], [hidden.shape] * 2)] == [hidden.shape] * 2
     for masks in ([hidden] * 3, [hidden[1:]], [np.ones_like(hidden)]):
         with pytest.raises(InputError):
@@ -189,10 +176,6 @@ def with_alpha(mode: str) -> Image.Image:
     return {"LA": lambda: pair, "PA": lambda: pair.convert("PA"), "RGBA": lambda: pair.convert("RGBA")}[mode]()
 
 
-def big_endian() -> Image.Image:
-    return Image.frombytes("I;16B", GREY16.shape[::-1], GREY16.astype(">u2").tobytes())
-
-
 def palette(transparency: object) -> Image.Image:
     image = Image.fromarray(GREY).convert("P")
     image.info["transparency"] = transparency
@@ -205,30 +188,36 @@ PICTURES: dict[str, tuple[Callable[[], Image.Image], np.ndarray]] = {
     "LA": (lambda: with_alpha("LA"), GREY),
     "PA": (lambda: with_alpha("PA"), GREY),
     "RGBA": (lambda: with_alpha("RGBA"), GREY),
-    "RGBX": (lambda: Image.fromarray(np.dstack([GREY] * 3)).convert("RGBX"), GREY),
     "HSV": (lambda: Image.fromarray(np.dstack([GREY] * 3)).convert("HSV"), GREY),
     "P": (lambda: Image.fromarray(GREY).convert("P"), GREY),
-    "P-transparent-level": (lambda: palette(5), GREY),
     "P-transparent-bytes": (lambda: palette(bytes(range(256))), GREY),
     "I;16": (lambda: Image.fromarray(GREY16), GREY16),
-    "I;16B": (big_endian, GREY16),
     "F": (lambda: Image.fromarray(UNIT.astype(np.float32)), GREY),
 }
+
+
+GREY_PROFILE = bytes(16) + b"GRAY"
+
+
+def fits(image: Image.Image) -> bool:
+    """A profile of greys is wrong for colours."""
+    return not image.mode.startswith("RGB")
 
 
 @pytest.mark.parametrize("mode", PICTURES)
 def test_modes_of_pictures(mode: str) -> None:
     make, expected = PICTURES[mode]
     image = make()
-    image.info |= {"dpi": (72, 36), "icc_profile": b"any", "exif": b"some"}
-    (item,) = unpack(image).items
+    image.info |= {"dpi": (72, 36), "icc_profile": GREY_PROFILE, "exif": b"some"}
+    taken = unpack(image)
+    (item,) = taken.items
     white = 65535 if expected is GREY16 else 255
     np.testing.assert_allclose(item.pixels, expected / white, atol=1e-7)
-    found = item.back(item.pixels, None)
+    found = taken.together([item.back(item.pixels, None)])
     assert isinstance(found, Image.Image) and found.size == (12, 10)
-    assert found.info == {key: value for key, value in image.info.items() if key != "transparency"}
-    kept_as_is = item.back(0 * item.pixels, np.zeros(item.pixels.shape[:2], bool))
-    kept = {"I;16B": "I;16", "RGBX": "RGB", "HSV": "L", "PA": "LA", "P": "L"}.get(mode, mode)
+    assert found.info == {"dpi": (72, 36), "exif": b"some"} | ({"icc_profile": GREY_PROFILE} if fits(found) else {})
+    kept_as_is = taken.together([item.back(0 * item.pixels, np.zeros(item.pixels.shape[:2], bool))])
+    kept = {"HSV": "L", "PA": "LA", "P": "L"}.get(mode, mode)
     assert found.mode == kept or (mode.startswith("P-") and found.mode == "LA")
     assert bool(item.notes) == (mode[0] in "PH")  # palettes, and other colour spaces
     np.testing.assert_array_equal(np.asarray(kept_as_is.convert(found.mode)), np.asarray(found))
@@ -251,9 +240,3 @@ def test_a_damaged_or_too_large_file_that_pil_has_opened(tmp_path: Any) -> None:
     for given in (path, image):
         with pytest.raises(InputError):
             unpack(given, max_pixels=119)
-
-
-def test_a_fault_of_a_path_keeps_its_cause(tmp_path: Any) -> None:
-    with pytest.raises(InputError) as caught:
-        unpack(tmp_path / "missing.png")
-    assert isinstance(caught.value.__cause__, FileNotFoundError)

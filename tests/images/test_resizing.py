@@ -34,26 +34,13 @@ def test_resized_stays_in_range_and_ignores_hidden(old, new, data):
     pixels = data.draw(arrays(np.float64, old, elements=st.floats(0, 1)))
     hidden = data.draw(arrays(bool, old))
     small, small_hidden = shrink(pixels, hidden, new)
-    assert small.shape == small_hidden.shape == new
-    assert small_hidden.dtype == bool
-    assert small.min() >= 0
-    assert small.max() <= 1
+    assert small.shape == small_hidden.shape == new and small_hidden.dtype == bool
     large = enlarge(small, old)
     assert large.shape == old
-    assert large.min() >= 0
-    assert large.max() <= 1
+    assert min(small.min(), large.min()) >= 0 and max(small.max(), large.max()) <= 1
     changed = shrink(np.where(hidden, np.nan, pixels), hidden, new)
     np.testing.assert_array_equal(changed[0], small)
     np.testing.assert_array_equal(changed[1], small_hidden)
-
-
-@given(arrays(np.float64, sizes, elements=st.floats(0, 1)))
-@quick
-def test_same_size_changes_nothing(pixels):
-    small, hidden = shrink(pixels, None, pixels.shape)
-    np.testing.assert_allclose(small, pixels, atol=1e-12)
-    assert not hidden.any()
-    np.testing.assert_allclose(enlarge(pixels, pixels.shape), pixels, atol=1e-6)
 
 
 def test_shrink_averages_area():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from image_cases import check_message, quick, read
 from PIL import Image, ImageCms
 
-from restore.errors import OutputError, UsageError, shown
-from restore.images import FORMATS, Picture, encode, format_of, to_levels
+from restore.errors import OutputError, UsageError
+from restore.images import FORMATS, Picture, encode, to_levels
 
 pytestmark = pytest.mark.usefixtures("silent")
 WRITTEN = [(name, mode) for name, format in FORMATS.items() if name != "PDF" for mode in format.modes.split()]
@@ -39,14 +38,6 @@ def test_every_mode_of_the_table_survives_a_round_trip(format: str, mode: str) -
             image = image.convert(again.mode)
         assert again.mode in (image.mode, "I", "RGB")
         np.testing.assert_array_equal(np.asarray(again), np.asarray(image))
-
-
-@given(pictures(), st.sampled_from(["PNG", "TIFF", "PPM"]))
-@quick
-def test_round_trip(picture: Picture, format: str) -> None:
-    again = read(encode(picture, picture.pixels, format=format))
-    assert again.levels.dtype == picture.levels.dtype
-    np.testing.assert_array_equal(again.levels, picture.levels)
 
 
 @given(pictures(), st.data())
@@ -80,23 +71,6 @@ def test_nan_is_never_saved() -> None:
     with pytest.raises(OutputError) as caught:
         encode(Picture(GREY), restored, format="PNG", hidden=HOLE > 0, name="y.png")
     check_message(caught.value, "y.png")
-
-
-def test_wrong_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match="shape"):
-        to_levels(Picture(GREY), GREY16[1:] / 65535)
-
-
-@pytest.mark.parametrize("suffix", [".png", ".TIF", ".webp", ".pgm", ".ppm", ".bmp", ".pdf"])
-def test_format_of(suffix: str) -> None:
-    assert suffix.lower() in FORMATS[format_of(Path("some.dir") / f"x{suffix}")].suffixes
-
-
-@pytest.mark.parametrize("name", ["x.jpg", "x.JPEG", "x.gif", "x.eps", "x", "x.p\nng"])
-def test_a_format_that_would_lose_pixels(name: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        format_of(name)
-    check_message(caught.value, shown(name))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from skimage import data
 
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
-from restore.images.tones import Tones, counted
-from restore.inference import scan, two_tones
+from restore.images.tones import THIRD, Tones, counted
+from restore.inference import two_tones
 from restore.inference.damage import Damage, Observed
 from restore.inference.scan import Reading, read
 from restore.inference.two_tones import Local, smoothed, tones_of
@@ -222,7 +222,7 @@ def test_a_map_of_more_tones_than_two_is_refused_unless_it_is_to_be_cut() -> Non
     # A hundredth of the pixels may be stamps and specks.
     few = soft()
     few[100:116, 20:35] = 0.5
-    assert scan.THIRD * few.size > 16 * 15 and reading(few, "auto").notes
+    assert THIRD * few.size > 16 * 15 and reading(few, "auto").notes
 
 
 # --- sums around pixels ---

@@ -45,12 +45,12 @@ def test_the_recipe_in_the_run_folder_repeats_the_run(home: Path, run: Run) -> N
 @pytest.mark.thorough
 def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run: Run) -> None:
     assert run("train", "images", "--name", "parts", "--hidden", 5, *SHORT) == 0
-    made = restore.train(home / "images", name="mine", hidden=5, epochs=2, fit="resize", keep=True)
+    made = restore.train(home / "images", name="mine", hidden=5, epochs=2, keep=True)
     assert made.description.image_shape == (5, 6)
     assert bits("mine") == bits("parts")
     with refused(OutputError, "mine", "overwrite"):
         restore.train(home / "images", name="mine", keep=True)
-    restore.train(home / "images", name="mine", hidden=4, epochs=1, fit="resize", keep=True, overwrite=True)
+    restore.train(home / "images", name="mine", hidden=4, epochs=1, keep=True, overwrite=True)
     assert zoo.describe(zoo.find("mine")).hidden == 4
 
 

@@ -84,7 +84,6 @@ OUTPUTS = [
     OutputCase("missing-parent", _file("no/out/"), OutputError),
     OutputCase("existing", _existing_output, OutputError),
     OutputCase("folder-in-the-way", _output_is_folder, OutputError),
-    OutputCase("long-name", lambda folder: (images(folder, "n" * 251 + ".png"), None), OutputError),
 ]
 
 

@@ -36,14 +36,7 @@ def rows_of(split: Split) -> NDArray[np.intp]:
 
 
 def upright(rows: NDArray[np.uint8]) -> Images:
-    """Turn rows of the file into pictures.
-
-    Args:
-        rows: shape (N, 28·28), each image column after column, 0 = silhouette, 1 = ground.
-
-    Returns:
-        Shape (N, 28, 28), 0 = silhouette, 255 = ground.
-    """
+    """Turn rows of the file, columns of 0 = silhouette and 1 = ground, into pictures (N, 28, 28) of 0 and 255."""
     columns = rows.reshape(len(rows), _SIDE, _SIDE)
     return np.ascontiguousarray(columns.transpose(0, 2, 1)) * np.uint8(255)
 

@@ -12,13 +12,9 @@ from restore.errors import InputError, OutputError, reason, shown
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A published file.
+    """A published file: its name, its checksum, and the folders that hold it, in the order to try them.
 
-    Attributes:
-        name: its file name.
-        sha256: of its content, in hexadecimal.
-        mirrors: addresses of the folders that hold it, in the order to try them.
-        origin: where a user can get it if there are no mirrors.
+    `origin` says where a user can get it if there are no mirrors.
     """
 
     name: str
@@ -30,9 +26,7 @@ class RemoteFile:
 def fetch(file: RemoteFile, folder: Path) -> Path:
     """Return the path of the file in `folder`, downloaded from the first mirror that has it unless it is there, intact.
 
-    Raises:
-        InputError: if no mirror gave the file; the message says why for each. Nothing is left behind.
-        OutputError: if the folder cannot be written to.
+    Raises InputError, which says why for each mirror, and OutputError if the folder cannot be written to.
     """
     import pooch
     import requests
@@ -53,11 +47,7 @@ def fetch(file: RemoteFile, folder: Path) -> Path:
 
 
 def read_intact(path: Path, file: RemoteFile) -> bytes:
-    """Read a copy of a published file, for readers that must not be given anything else.
-
-    Raises:
-        InputError: if the copy cannot be read, or differs in any bit from what was published.
-    """
+    """Read a copy of a published file; raises InputError if it differs in any bit from what was published."""
     with readable(path):
         content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != file.sha256:

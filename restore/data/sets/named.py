@@ -16,13 +16,9 @@ VARIABLE = "RESTORE_DATA"
 
 @dataclass(frozen=True)
 class NamedSet:
-    """A published data set.
+    """A published data set: its name, the files of each split (none if it is computed), and their reader.
 
-    Attributes:
-        name: what users call it; also the name of its folder under RESTORE_DATA, where "_" may stand for "-", and in
-            the cache.
-        files: the files that hold each split; none if the set is computed.
-        read: reads images (N, H, W) from these files; raises InputError if they hold anything else.
+    The name is also that of its folder in the cache and under RESTORE_DATA, where "_" may stand for "-".
     """
 
     name: str
@@ -33,14 +29,7 @@ class NamedSet:
 def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Images:
     """Read the images of one split: from the user's own copy, else from the cache, else downloaded into the cache.
 
-    Args:
-        known: the data set.
-        split: "train" or "test".
-        root: the folder that holds one folder per data set; by default the environment variable RESTORE_DATA.
-
-    Raises:
-        InputError: if a file cannot be had, or does not hold what it should.
-        OutputError: if the cache cannot be written to.
+    `root` holds one folder per data set; by default it is the environment variable RESTORE_DATA.
     """
     return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
 

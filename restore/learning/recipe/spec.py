@@ -55,13 +55,12 @@ class Gathering:
     """[data.gathering]: images of any size are brought to one, and some files held out; see `restore.data.gather`.
 
     `levels` says what pixels are, "binary" or "grey"; without it nothing is gathered, and images are used as read.
-    `shape` is height and width, by default the images' own; `fit` is how others are brought to it. `patches` is the
+    `shape` is height and width, by default the images' own, to which others are resized. `patches` is the
     number of random patches to learn from instead, 0 for whole images. `held_out` is the share of the files held out.
     """
 
     levels: Literal["", "binary", "grey"] = ""
     shape: tuple[int, ...] = ()
-    fit: Literal["error", "crop", "resize"] = "resize"
     patches: int = 0
     held_out: float = 0.1
 
@@ -72,7 +71,7 @@ class Gathering:
         )
         require(self.patches >= 0, f"patches must not be negative, not {self.patches}")
         require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
-        alone = (self.shape, self.fit, self.patches, self.held_out) == ((), "resize", 0, 0.1)
+        alone = (self.shape, self.patches, self.held_out) == ((), 0, 0.1)
         require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
 
 
