@@ -14,7 +14,7 @@ from commands import QUICK, Run, fault
 from PIL import Image
 
 from restore import images
-from restore.cli import files
+from restore.cli import batch
 from restore.images import bound, read_picture
 
 SHAPE = (28, 28)
@@ -134,11 +134,11 @@ def test_only_a_few_pages_are_held(run: Run, tmp_path: Path, monkeypatch: pytest
         most = max(most, len(alive))
         return picture
 
-    monkeypatch.setattr(files, "picture_of", reading)
-    monkeypatch.setattr(files, "CHUNK_PIXELS", 4 * 28 * 28)
+    monkeypatch.setattr(batch, "picture_of", reading)
+    monkeypatch.setattr(batch, "CHUNK_PIXELS", 4 * 28 * 28)
     assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 0
     # Four at a time, and those that are read ahead.
-    assert 4 <= most <= 8 + files.AHEAD
+    assert 4 <= most <= 8 + batch.AHEAD
     assert levels(tmp_path / "book.restored.tif", 59).shape == SHAPE
 
 
