@@ -67,7 +67,7 @@ class Damage:
         known = p if p is None or isinstance(p, str) else _probabilities(p)
         if isinstance(known, float) and 0.5 < known < 1:
             warnings.warn(f"p = {known:g} says that most pixels are inverted, and so is the result", stacklevel=4)
-        return cls(known, sigma if sigma is None or isinstance(sigma, str) else _deviation(sigma))
+        return cls(known, sigma if sigma is None or isinstance(sigma, str) else _deviation(sigma))  # type: ignore[arg-type]
 
     def check_for(self, about: Description) -> None:
         """Refuse damage that a prior does not know.

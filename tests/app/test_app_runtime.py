@@ -84,17 +84,18 @@ def test_a_wrong_download_leaves_nothing(
     }
     address = "http://127.0.0.1:9/" if fault == "refused" else mirror(sent[fault], max(len(archive), len(sent[fault])))
     release(archive, address)
-    with pytest.raises(ModelError, match=r"run-1\.0\.tgz.*--runtime FILE\.tgz") as raised:
+    with pytest.raises(ModelError) as raised:
         runtime.install(tmp_path / "there")
-    assert "\n" not in str(raised.value)
+    assert "run-1.0.tgz" in str(raised.value) and "\n" not in str(raised.value)
     assert not list(tmp_path.iterdir())
 
 
 def test_an_archive_of_the_users_stays_though_it_is_the_wrong_one(tmp_path: Path, release: Callable[..., None]) -> None:
     path = local(tmp_path, b"another version")
     release(tarball(FILES))
-    with pytest.raises(ModelError, match=r"run\.tgz"):
+    with pytest.raises(ModelError) as fault:
         runtime.install(tmp_path / "there", path)
+    assert "run.tgz" in str(fault.value)
     assert path.exists() and not (tmp_path / "there").exists()
 
 

@@ -46,8 +46,9 @@ def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> N
 
 def test_a_card_keeps_everything_but_its_scores() -> None:
     assert with_scores("# card\n\n## Scores\n\nold\n", "new", "card.md") == "# card\n\n## Scores\n\nnew\n"
-    with pytest.raises(ModelError, match=r"card\.md"):
+    with pytest.raises(ModelError) as fault:
         with_scores("# card\n", "new", "card.md")
+    assert "card.md" in str(fault.value)
 
 
 def test_the_command_puts_scores_on_the_card(
@@ -85,4 +86,4 @@ def test_the_card_of_a_patch_prior_has_scores_on_whole_images(
     )
     first = 100 * float((observed.numpy() != pages[:1].reshape(1, -1)).mean())
     assert abs(float(rows[2][3].split()[0]) - first) < 1
-    assert "restored, in percent 100/100" in told.err and rows[2][2] in told.out
+    assert "restored 100%" in told.err and rows[2][2] in told.out

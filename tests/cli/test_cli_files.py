@@ -85,14 +85,6 @@ def test_one_line_tells_what_was_done(
         assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
 
 
-def test_overwriting_keeps_permissions(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "x.png"
-    target.write_bytes(b"old")
-    target.chmod(0o640)
-    assert run("denoise", DIGIT, "--model", QUICK, "--p", 0.1, "-o", target, "--overwrite") == 0
-    assert target.stat().st_mode & 0o777 == 0o640 and Image.open(target).size == (28, 28)
-
-
 def test_row51_a_folder_of_outputs_inside_that_of_inputs_is_not_read(
     run: Run, words: tuple[object, ...], tmp_path: Path
 ) -> None:
