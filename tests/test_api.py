@@ -85,7 +85,7 @@ def test_pil_images_and_paths_come_back_as_pil_images(model: restore.Restorer, t
 
 def test_what_pil_knows_of_an_image_is_kept(model: restore.Restorer, tmp_path: Path) -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    image = Image.fromarray(GREY)
+    image = Image.fromarray(GREY).convert("RGB")
     image.info |= {"dpi": (300, 300), "icc_profile": profile}
     image.save(tmp_path / "image.png", dpi=(300, 300), icc_profile=profile)
     for source in (image, tmp_path / "image.png", Image.open(tmp_path / "image.png")):
@@ -309,3 +309,10 @@ def test_a_good_result_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not restore.denoise(noisy, "tap-mnist-25", 0.02)[20, 4]
+
+
+def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "restore")
+    restore.denoise(STROKE, "tap-mnist-25")
+    (record,) = caplog.records
+    assert record.name == "restore" and "tap-mnist-25" in record.getMessage() and "p = " in record.getMessage()

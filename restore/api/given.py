@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
@@ -41,6 +42,8 @@ Picture = TypeVar(
 )
 No: TypeAlias = Literal[False]
 Yes: TypeAlias = Literal[True]
+
+_LOG = logging.getLogger("restore")
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1]; and how far at most, as its
 # square has to fit into single precision.
@@ -125,6 +128,8 @@ def restored(
     if single and answers[0].refused:
         raise Foreign(f"{shown(items[0].path) or 'the image'}: {answers[0].objection}")
     _warn(answers)
+    for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
+        _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
     values = [np.asarray(answer.means if options.soft else answer.estimate, np.float64) for answer in answers]
     together = collection.together(
         [item.back(each, answer.replaced) for item, each, answer in zip(items, values, answers, strict=True)]

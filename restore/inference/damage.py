@@ -12,7 +12,7 @@ import numpy as np
 
 from restore.channels import AsymmetricFlip, Channel, Told, channel_of
 from restore.channels.values import LARGEST
-from restore.errors import UsageError, option, shown
+from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.zoo.description import Description
 
 # Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
@@ -66,7 +66,9 @@ class Damage:
             raise UsageError(f"{option('p')} and {option('sigma')} cannot both be auto; give a number for one of them")
         known = p if p is None or isinstance(p, str) else _probabilities(p)
         if isinstance(known, float) and 0.5 < known < 1:
-            warnings.warn(f"p = {known:g} says that most pixels are inverted, and so is the result", stacklevel=4)
+            warnings.warn(
+                f"p = {known:g} says that most pixels are inverted, and so is the result", RestoreWarning, stacklevel=4
+            )
         return cls(known, sigma if sigma is None or isinstance(sigma, str) else _deviation(sigma))  # type: ignore[arg-type]
 
     def check_for(self, about: Description) -> None:
@@ -275,5 +277,7 @@ def _deviation(sigma: Any) -> float:
         raise _refused("sigma", sigma)
     if value > 1:
         meant = f"; of 255 levels it is {value / 255:.2g}" if value < 255 else ""
-        warnings.warn(f"sigma = {value:g} is more than from black to white, which is 1{meant}", stacklevel=5)
+        warnings.warn(
+            f"sigma = {value:g} is more than from black to white, which is 1{meant}", RestoreWarning, stacklevel=5
+        )
     return min(max(float(value), SMALLEST), LARGEST)

@@ -6,6 +6,7 @@ import base64
 import http.client
 import io
 import json
+import os
 import socket
 import struct
 import threading
@@ -17,12 +18,15 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from priors import saved_prior
 from waiting import HANG, wait_for
 
 import restore
+from restore import zoo
 from restore.app import assembly
 from restore.app.answers import BYTES, Answers
 from restore.app.server import Server
+from restore.errors import RestoreError
 from restore.marginals import Status
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -225,6 +229,23 @@ def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None
 def test_what_cannot_be_restored_is_an_error_in_one_line(server: Server, asked: Any) -> None:
     status, found = post(server, "/denoise", asked)
     assert status == 422 and list(found) == ["error"] and "\n" not in found["error"]
+
+
+@pytest.mark.parametrize("become", ["link", "pipe"])
+def test_a_prior_that_becomes_something_else_is_not_followed(
+    become: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path)
+    folder = saved_prior(tmp_path)
+    weights, answers = folder / zoo.WEIGHTS, Answers([folder.name])
+    kept = weights.rename(tmp_path / "elsewhere")
+    if become == "pipe":
+        os.mkfifo(weights)
+    else:
+        weights.symlink_to(kept)
+    request = json.dumps({"image": base64_of("digit.png"), "model": folder.name, "p": 0.1}).encode()
+    with pytest.raises(RestoreError):
+        answers.answer(request, complete=False, watch=lambda share: None)
 
 
 def test_a_mask_of_another_size_or_none_is_an_error(server: Server) -> None:

@@ -47,7 +47,7 @@ def test_other_sizes_are_restored_in_tiles_or_resized(
     for words in (["--force"], ["--fit", "resize"]):
         assert run("denoise", big, "--model", model, "--p", 0.1, *words, "--overwrite") == 0
         assert levels(tmp_path / "big.restored.png").shape == (20, 24)
-        assert ("12x10" in capsys.readouterr().err) == ("--force" in words)
+        assert ("of 12x10" in capsys.readouterr().err) == ("--force" in words)
 
 
 def test_row49_a_folder_with_one_stem_in_two_formats(run: Run, model: str, tmp_path: Path) -> None:

@@ -125,5 +125,3 @@ def test_what_needs_torch_says_so(words: list[object], library: str, tmp_path: P
     assert len(found.stderr.splitlines()) == 1
     assert f"needs {library}; pip install 'restore-prior[torch]'" in found.stderr
     assert not list(tmp_path.iterdir())
-
-
