@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from PIL import Image, ImageCms
 from priors import saved_prior
 
 import restore
+from restore import zoo
 from restore.inference.restored import Restored
+from restore.marginals import Status
 
 HIDDEN = HOLE > 0
 
@@ -262,7 +265,6 @@ def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | 
 
 def test_a_diverged_picture_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     from restore.inference import choose
-    from restore.marginals import Status
 
     whole = choose.solve
 
@@ -301,6 +303,16 @@ def test_a_restorer_is_pickled_by_name_and_copied() -> None:
 def test_unknown_options_are_refused(model: restore.Restorer) -> None:
     with pytest.raises(TypeError):
         restore.denoise(GREY, model, 0.1, fitt="tile")  # type: ignore[call-overload]
+
+
+def test_a_solver_that_does_not_converge_is_warned_of(tmp_path: Path) -> None:
+    prior = zoo.load(zoo.find("tap-mnist-25"))
+    impatient = replace(prior.description.inference, max_iter=20, tol=0.0)
+    zoo.save(tmp_path / "m", replace(prior, description=replace(prior.description, inference=impatient)), "")
+    with pytest.warns(restore.RestoreWarning) as told:
+        _, solution = restore.denoise(STROKE, tmp_path / "m", 0.02, return_solution=True)
+    assert solution.status == Status.MAX_ITER
+    assert [Status.MAX_ITER.sentence in str(each.message) for each in told] == [True]
 
 
 def test_a_good_result_warns_of_nothing() -> None:

@@ -92,7 +92,7 @@ def _parsed(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as fault:
         raise UsageError(f"the request is no JSON ({reason(fault)}); reload the page") from fault
     if not isinstance(request, dict) or not all(isinstance(request[name], OPTIONS.get(name, ())) for name in request):
-        raise UsageError(f"the request holds something else than {', '.join(OPTIONS)}; reload the page")
+        raise UsageError(f"a request holds nothing but {', '.join(OPTIONS)}; reload the page")
     return request
 
 

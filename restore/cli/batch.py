@@ -1,4 +1,4 @@
-"""What denoise and complete do: restore files into files, report on each, and fail if any failed."""
+"""Restore files into files, for denoise and complete: report on each, and fail if any failed."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         colour, pixels = header.kind.photographs, header.pixels
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
-        note(f"{named - len(jobs)} of {named} images have their results already, which are left as they are")
+        note(f"{named - len(jobs)} of {named} images have results already and are skipped")
     engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
     if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
         raise fault
@@ -189,9 +189,9 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     if streams:
         output = output or STDIO
         if len(inputs) != 1:
-            raise UsageError("- stands for the only image; name files instead to restore several")
+            raise UsageError("- is stdin, which holds one image; name files to restore several")
         if output == STDIO and (results.json or sys.stdout.isatty()):
-            raise UsageError("the image goes to stdout, which is no terminal then, and not for JSON; give -o FILE")
+            raise UsageError("stdout is for the image, so it is no terminal and carries no --json; give -o FILE")
         if output != STDIO and means_folder(output):
             raise UsageError(f"{shown(output)}: is a folder, but an image from stdin has no name; give -o FILE")
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
@@ -221,7 +221,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
 
 @dataclass(frozen=True)
 class Work:
-    """What becomes of files, step by step; a file that fails is left out of the steps that follow.
+    """The steps from a file to its result; a file that fails skips those that follow.
 
     Attributes:
         damage: as the user described it; masks belong to the jobs.

@@ -66,7 +66,7 @@ def evaluate(
     if (task is None) != card:
         raise UsageError("give one of --task and --card")
     if card and (mask or soft or json or threshold is not None or max_memory or solver or split == "train"):
-        raise UsageError("--card scores test images in its own way; give --data, --n, --seed or --device alone with it")
+        raise UsageError("--card takes only --data, --n, --seed and --device; leave the other options out")
     if not (data or card):
         raise UsageError("--data is missing; give the images to evaluate on")
     source = Source(data, split, n, threshold, data_root, quiet, max_pixels)

@@ -174,14 +174,7 @@ def watcher(meter: Meter, lesson: Lesson) -> Callable[[Passed], None]:
 def _by_recipe(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """The name of a recipe's prior, and a function that makes its lesson; `given` overrides the recipe.
-
-    Args:
-        source, data: as in `train`.
-        given: options for any prior; None where not given.
-        of_images: options for images only.
-        limits: limits on the data, for `read_lesson` and `planned_lesson`.
-    """
+    """The name of a recipe's prior, and a function that reads its images; options in `given` override the recipe."""
     from dataclasses import replace
 
     from restore.errors import UsageError
@@ -189,7 +182,7 @@ def _by_recipe(
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
-        raise UsageError(f"{source}: is a recipe, which says that itself; change it there and leave {options} out")
+        raise UsageError(f"{source}: is a recipe, which settles that; change it there and leave {options} out")
     recipe = read_recipe(Path(source))
     prior = recipe.prior
     if given["hidden"] is not None:
@@ -213,7 +206,7 @@ def _by_recipe(
 def _by_plan(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """As `_by_recipe`, for images: a plan makes the recipe."""
+    """As `_by_recipe`, for images, whose recipe a plan makes."""
     from restore.learning.recipe.plan import Wishes
     from restore.learning.recipe.recipe import check_name
 
