@@ -253,13 +253,12 @@ def _parsed(name: str, level: Any) -> Any:
 def _probabilities(p: Any) -> float | np.ndarray | Rates:
     """Check flip probabilities; raise UsageError if one is not a probability."""
     try:
-        given = np.asarray(p)
-        values = given.astype(np.float64)
+        values = np.asarray(p, np.float64)
     except (TypeError, ValueError) as fault:
         raise _refused("p", p) from fault
     # Written so that NaN fails too.
     wrong = values[~((values >= 0) & (values <= 1))]
-    if wrong.size or given.dtype == bool:
+    if wrong.size or np.asarray(p).dtype == bool:
         raise _refused("p", wrong[0] if wrong.size else p)
     single = values.astype(np.float32)
     values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
