@@ -33,8 +33,6 @@ def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
     found = {}
     for folder in priors:
         try:
-            if any((folder / name).is_symlink() for name in (zoo.GRAPH, zoo.WEIGHTS)):
-                raise ModelError(f"{shown(folder)}: holds links, which are not followed; put the files there")
             if (folder / zoo.GRAPH).is_file() and not zoo.describe(folder).grey:
                 found[folder] = facts(folder)
         except ModelError as fault:

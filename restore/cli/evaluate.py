@@ -232,7 +232,7 @@ def _card(source: Source, options: Options, seed: int) -> str:
     from restore.files import write_atomically
     from restore.inference.open import require_torch
     from restore.learning.run.card import with_scores
-    from restore.zoo import CARD, describe, find
+    from restore.zoo import CARD, card_of, describe, find
 
     require_torch(options.model)
     folder = find(options.model)
@@ -252,5 +252,5 @@ def _card(source: Source, options: Options, seed: int) -> str:
         truth = source.pixels(source.loaded(stock).images[:n], header)
         scores = as_section(measure(_opened(options), truth, seed), command)
     path = folder / CARD
-    write_atomically(path, with_scores(path.read_text() if path.exists() else "", scores, str(path)).encode())
+    write_atomically(path, with_scores(card_of(folder), scores, str(path)).encode())
     return f"{header.name}\n{scores}"
