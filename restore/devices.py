@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from restore.errors import UsageError
+from restore.errors import UsageError, option, shown
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -18,5 +18,6 @@ def pick_device(name: str = "auto") -> torch.device:
         return torch.device("cuda" if count else "cpu")
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
     if name not in known:
-        raise UsageError(f"--device {name}: there is no such device here; choose one of auto, {', '.join(known)}")
+        asked = option("device", shown(name))
+        raise UsageError(f"{asked}: there is no such device here; choose one of auto, {', '.join(known)}")
     return torch.device(name)

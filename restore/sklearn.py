@@ -22,7 +22,7 @@ except ModuleNotFoundError as fault:
     said = f"restore.sklearn: needs {fault.name}; pip install 'restore-prior[sklearn]'"
     raise ModuleNotFoundError(said, name=fault.name) from fault
 
-from restore.errors import UsageError
+from restore.errors import RestoreWarning, UsageError
 from restore.evaluation.likelihoods.ais import log_partition
 from restore.evaluation.likelihoods.exact import exact_log_partition
 from restore.evaluation.likelihoods.result import unnormalised
@@ -143,7 +143,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             base = torch.logit(torch.from_numpy(self.feature_means_))
             found = log_partition(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base)
             if found.warning:
-                warnings.warn(f"{type(self).__name__}: {found.warning}", stacklevel=2)
+                warnings.warn(f"{type(self).__name__}: {found.warning}", RestoreWarning, stacklevel=2)
             log_z = found.log_partition
         return unnormalised(machine, rows).numpy() - log_z
 
@@ -206,7 +206,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rows = found if isinstance(found, np.ndarray) else found.toarray()
         if rows.min() < 0 or rows.max() > 1:
             said = f"{type(self).__name__} takes values in [0, 1] and clips others; scale them, as MinMaxScaler does"
-            warnings.warn(said, stacklevel=3)
+            warnings.warn(said, RestoreWarning, stacklevel=3)
         return np.ascontiguousarray(rows.clip(0, 1))
 
     @property

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import torch
 from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE
-from PIL import Image
+from PIL import Image, ImageCms
 from priors import saved_prior
 
 import restore
+from restore import zoo
 from restore.inference.restored import Restored
+from restore.marginals import Status
 
 HIDDEN = HOLE > 0
 
@@ -85,6 +87,27 @@ def test_pil_images_and_paths_come_back_as_pil_images(model: restore.Restorer, t
         assert (np.asarray(result.convert("L")) == expected).all()
 
 
+def test_what_pil_knows_of_an_image_is_kept(model: restore.Restorer, tmp_path: Path) -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    image = Image.fromarray(GREY).convert("RGB")
+    image.info |= {"dpi": (300, 300), "icc_profile": profile}
+    image.save(tmp_path / "image.png", dpi=(300, 300), icc_profile=profile)
+    for source in (image, tmp_path / "image.png", Image.open(tmp_path / "image.png")):
+        result = model.denoise(source, 0.1)
+        assert result.info["icc_profile"] == profile
+        assert result.info["dpi"] == pytest.approx((300, 300), rel=1e-3)
+
+
+def test_batches_of_networks_are_batches(model: restore.Restorer) -> None:
+    batch = torch.from_numpy(np.stack([GREY, GREY[::-1].copy()])).float() / 255
+    one, (many, solution) = model.denoise(batch, 0.1), model.denoise(batch[:, None], 0.1, return_solution=True)
+    assert torch.equal(many, one[:, None]) and solution.means.shape == (2, *SHAPE)
+    assert torch.equal(model.denoise(batch[:, None], np.full((2, 1, *SHAPE), 0.1)), many)
+    hidden = torch.from_numpy(np.stack([HIDDEN] * 2))
+    assert torch.equal(model.complete(batch[:, None], hidden[:, None]), model.complete(batch, hidden)[:, None])
+    assert model.transform(batch[:, None]).shape == (2, model.description.hidden)
+
+
 def test_alpha_is_kept(model: restore.Restorer) -> None:
     image = Image.fromarray(np.dstack([GREY, HOLE]))
     assert (np.asarray(model.denoise(image, 0.1))[..., 1] == HOLE).all()
@@ -106,6 +129,9 @@ def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
     assert solution.means.shape == SHAPE and ((solution.means > 0.5) == (result > 0)).all()
     several, answers = model.denoise([GREY, GREY], 0.1, return_solution=True)
     assert answers.means.shape == (2, *SHAPE) and (several[0] == result).all()
+    for each, first in ((solution, ()), (answers, (2,))):
+        assert [layer.shape for layer in each.layers] == [(*first, model.description.hidden)]
+        assert "\n" not in repr(each) and len(repr(each)) < 100
 
 
 def test_p_per_pixel(model: restore.Restorer) -> None:
@@ -123,35 +149,40 @@ def test_resizing_fits_any_size(model: restore.Restorer) -> None:
         assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
 
 
+LOOP: list[object] = []
+LOOP.append(LOOP)
+
+# The call, the error's class, and what it names.
 FAULTS = {
-    "row24-float-out-of-range": (lambda m: m.denoise(GREY.astype(float), 0.1), restore.InputError, r"\[0, 1\]"),
+    "row24-float-out-of-range": (lambda m: m.denoise(GREY.astype(float), 0.1), restore.InputError, "[0, 1]"),
     "row23-nan": (lambda m: m.denoise(np.full(SHAPE, np.nan), 0.1), restore.InputError, "NaN"),
-    "row13-empty": (lambda m: m.denoise(np.zeros((0, 5)), 0.1), restore.UsageError, "no images"),
-    "row36-empty-batch": (lambda m: m.denoise([], 0.1), restore.InputError, "empty"),
+    "row13-empty": (lambda m: m.denoise(np.zeros((0, 5)), 0.1), restore.UsageError, "(0, 5)"),
+    "row36-empty-batch": (lambda m: m.denoise([], 0.1), restore.InputError, "list"),
+    "row36-list-of-itself": (lambda m: m.denoise(LOOP, 0.1), restore.UsageError, "list"),
     "row27-size": (lambda m: m.denoise(np.zeros((50, 9)), 0.1, fit="resize"), restore.ModelError, "9x50"),
-    "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "tile, resize"),
+    "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "fit"),
     "row24-integers-without-range": (lambda m: m.denoise(GREY.astype(int), 0.1), restore.UsageError, "int64"),
     "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
-    "row35-p-nan": (lambda m: m.denoise(GREY, float("nan")), restore.UsageError, "nan"),
-    "row35-p-two": (lambda m: m.denoise(GREY, 2.0), restore.UsageError, "2.0"),
-    "row30-mask-size": (lambda m: m.complete(GREY, np.ones((3, 3), bool)), restore.InputError, "size"),
-    "row31-mask-covers-all": (lambda m: m.complete(GREY, np.ones(SHAPE, bool)), restore.InputError, "whole"),
-    "row34-two-masks-for-three": (
-        lambda m: m.complete([GREY] * 3, [HIDDEN] * 2),
-        restore.InputError,
-        "2 masks for 3 images",
-    ),
+    **{
+        f"row35-p-{p}": (lambda m, p=p: m.denoise(GREY, p), restore.UsageError, "p is")
+        for p in ("much", "", "110%", "0.1,0.2,0.3", True, 2.0, float("nan"), (True, False))
+    },
+    "row35-p-of-itself": (lambda m: m.denoise(GREY, LOOP), restore.UsageError, "p is"),
+    "row30-mask-size": (lambda m: m.complete(GREY, np.ones((3, 3), bool)), restore.InputError, "mask"),
+    "row31-mask-covers-all": (lambda m: m.complete(GREY, np.ones(SHAPE, bool)), restore.InputError, "mask"),
+    "row34-two-masks-for-three": (lambda m: m.complete([GREY] * 3, [HIDDEN] * 2), restore.InputError, "2 masks"),
     "row01-missing-path": (lambda m: m.denoise("no-such.png", 0.1), restore.InputError, "no-such.png"),
     "row38-unknown-model": (lambda m: restore.denoise(GREY, "nonsense", p=0.1), restore.ModelError, "nonsense"),
     "row37-device": (lambda m: restore.load("tap-mnist-25", device="warp"), restore.UsageError, "warp"),
 }
 
 
-@pytest.mark.parametrize(("call", "error", "says"), FAULTS.values(), ids=FAULTS.keys())
-def test_faults_are_named(call, error, says, model: restore.Restorer) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(error, match=says) as fault:
+@pytest.mark.parametrize(("call", "error", "subject"), FAULTS.values(), ids=FAULTS.keys())
+def test_faults_are_named(call, error, subject, model: restore.Restorer) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error) as fault:
         call(model)
     assert isinstance(fault.value, restore.RestoreError) and "\n" not in str(fault.value)
+    assert subject in str(fault.value) and "--" not in str(fault.value)
 
 
 @pytest.mark.thorough
@@ -169,9 +200,9 @@ def test_train_makes_a_prior_that_knows_its_images() -> None:
     again = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
     first, second = (model.engine.trained.machine.weights for model in (learned, again))
     assert torch.equal(first, second)
-    with pytest.raises(restore.UsageError, match="epochs"):
+    with pytest.raises(restore.UsageError):
         restore.train(bars, epochs=0)
-    with pytest.raises(restore.TrainingError, match="not of 6x6 pixels"):
+    with pytest.raises(restore.TrainingError):
         restore.train([bars[0], bars[1], np.zeros((5, 5))])
 
 
@@ -180,9 +211,9 @@ def test_names_are_listed() -> None:
     assert isinstance(restore.list_models(), list)
 
 
-def test_p_may_be_a_numpy_number_or_a_tensor(model: restore.Restorer) -> None:
+def test_p_may_be_a_number_of_any_kind_or_a_text(model: restore.Restorer) -> None:
     expected = model.denoise(GREY, 0.1)
-    for p in (np.float64(0.1), np.array(0.1), torch.tensor(0.1, dtype=torch.float64), np.full(SHAPE, 0.1)):
+    for p in (np.float64(0.1), torch.tensor(0.1, dtype=torch.float64), np.full(SHAPE, 0.1), "0.1", "10%", "0.1,10%"):
         assert (model.denoise(GREY, p) == expected).all()
 
 
@@ -195,7 +226,7 @@ def test_training_a_prior_that_learns_the_damage() -> None:
     assert (about.family, about.task, about.inference.solver) == ("crbm", "flip:0.1", "sum_product")
     noisy = bars[:20] ^ (np.random.default_rng(0).random((20, 6, 6)) < 0.1)
     assert (learned.denoise(noisy) != bars[:20]).mean() < 0.2 * (noisy != bars[:20]).mean()
-    with pytest.raises(restore.UsageError, match="has learnt to undo"):
+    with pytest.raises(restore.UsageError):
         learned.denoise(noisy, 0.1)
     margin = {"method": "marginal_max_margin"}
     other = restore.train(bars, hidden=4, epochs=1, task="patch:2", learner=margin, optimizer={"rate": 0.01})
@@ -209,19 +240,19 @@ NOISE = np.random.default_rng(0).random((28, 28)) < 0.5
 
 def test_a_single_picture_that_is_refused_is_a_fault(tmp_path: Path) -> None:
     Image.fromarray(NOISE).save(tmp_path / "noise.png")
-    for picture in (NOISE, tmp_path / "noise.png"):
-        with pytest.raises(restore.Foreign):
-            restore.denoise(picture, "tap-mnist-25")
-    with pytest.raises(restore.Foreign, match=r"noise\.png"):
+    with pytest.raises(restore.Foreign):
+        restore.denoise(NOISE, "tap-mnist-25")
+    with pytest.raises(restore.Foreign) as fault:
         restore.denoise(tmp_path / "noise.png", "tap-mnist-25", return_solution=True)
+    assert "noise.png" in str(fault.value)
     assert restore.denoise(NOISE, "tap-mnist-25", force=True).shape == NOISE.shape
 
 
 @pytest.mark.parametrize("batch", [np.stack([STROKE, NOISE, NOISE]), [STROKE, NOISE, NOISE]], ids=["array", "list"])
 def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | list[np.ndarray]) -> None:
-    with pytest.warns(restore.RestoreWarning, match="2 of 3") as told:
+    with pytest.warns(restore.RestoreWarning) as told:
         found, answers = restore.denoise(batch, "tap-mnist-25", return_solution=True)
-    assert len(told) == 1
+    assert len(told) == 1 and "2 of 3" in str(told[0].message) and told[0].filename == __file__
     np.testing.assert_array_equal(found[1], NOISE)
     assert answers.means.shape == (3, 28, 28) and [bool(status >= 2) for status in answers.status] == [
         False,
@@ -247,7 +278,7 @@ def test_a_diverged_picture_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Prior, "solve", breaking)
     noisy = STROKE.copy()
     noisy[20, 4] = True
-    with pytest.warns(restore.RestoreWarning, match="1 of 2"):
+    with pytest.warns(restore.RestoreWarning):
         found = restore.denoise(np.stack([noisy, noisy]), "tap-mnist-25", 0.02)
     assert not found[0][20, 4] and (found[1] == noisy).all()
 
@@ -256,6 +287,7 @@ def test_a_restorer_is_pickled_by_name_and_copied() -> None:
     prior = restore.load("tap-mnist-25", engine="onnx")
     again = pickle.loads(pickle.dumps(prior))
     assert again.engine.name == "onnx" and (again.denoise(STROKE, 0.1) == prior.denoise(STROKE, 0.1)).all()
+    assert pickle.loads(pickle.dumps(restore.load("tap-mnist-25", "cpu", engine="torch"))).engine.name == "torch"
     assert copy.deepcopy(prior).description == prior.description
     with pytest.raises(restore.UsageError):
         pickle.dumps(restore.Restorer(prior.engine))
@@ -266,9 +298,26 @@ def test_unknown_options_are_refused(model: restore.Restorer) -> None:
         restore.denoise(GREY, model, 0.1, fitt="tile")  # type: ignore[call-overload]
 
 
+def test_a_solver_that_does_not_converge_is_warned_of(tmp_path: Path) -> None:
+    prior = zoo.load(zoo.find("tap-mnist-25"))
+    impatient = replace(prior.description.inference, max_iter=20, tol=0.0)
+    zoo.save(tmp_path / "m", replace(prior, description=replace(prior.description, inference=impatient)), "")
+    with pytest.warns(restore.RestoreWarning) as told:
+        _, solution = restore.denoise(STROKE, tmp_path / "m", 0.02, return_solution=True)
+    assert solution.status == Status.MAX_ITER
+    assert [Status.MAX_ITER.sentence in str(each.message) for each in told] == [True]
+
+
 def test_a_good_result_warns_of_nothing() -> None:
     noisy = STROKE.copy()
     noisy[8, 20] = noisy[20, 4] = True
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not restore.denoise(noisy, "tap-mnist-25", 0.02)[20, 4]
+
+
+def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "restore")
+    restore.denoise(STROKE, "tap-mnist-25")
+    (record,) = caplog.records
+    assert record.name == "restore" and "tap-mnist-25" in record.getMessage() and "p = " in record.getMessage()

@@ -126,6 +126,13 @@ def test_the_loop_knows_no_physics() -> None:
         assert not [module for module in imported(PACKAGE / file) if module.startswith("restore")]
 
 
+def test_every_warning_is_of_one_class() -> None:
+    for path in files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
+                assert "RestoreWarning" in map(ast.unparse, node.args), f"{path}:{node.lineno}"
+
+
 @pytest.fixture(scope="module")
 def prior(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a prior of 2x2 pixels in it."""

@@ -72,8 +72,9 @@ def test_images_of_any_sizes_are_restored_in_windows_as_by_denoise() -> None:
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"needs ray; pip install 'restore-prior\[ray\]'"):
+    with pytest.raises(UsageError) as fault:
         restored(None, model=MODEL, p=0.1)
+    assert "restore-prior[ray]" in str(fault.value)
 
 
 @pytest.fixture(scope="module")

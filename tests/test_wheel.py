@@ -81,3 +81,5 @@ def test_a_wheel_in_a_clean_environment_finds_its_priors(wheel: Path, tmp_path: 
     pip = (environment / "bin" / "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel)
     run(*pip, where=tmp_path, PYTHONPATH="")
     check_installed(environment / "bin" / "restore", environment, tmp_path, PYTHONPATH="")
+    listed = json.loads(run(environment / "bin" / "pip", "list", "--format=json", where=tmp_path, PYTHONPATH=""))
+    assert not {"torch", "scipy", "scikit-image", "matplotlib", "onnx"} & {each["name"].lower() for each in listed}

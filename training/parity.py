@@ -112,7 +112,7 @@ def damage_of(about: Description) -> Mapping[str, Damage]:
 
 
 def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
-    """Images (N, H, W) damaged in every way that a prior is tried on: each way, they as the prior knows them, and the damage."""
+    """Images (N, H, W), as the prior knows them, after each damage that a prior is tried on; with its name."""
     tried = {about.task: Damage()} if about.task else damage_of(about)
     for text, told in tried.items():
         observed, hidden = _damaged(clean, text, np.random.default_rng(seed))

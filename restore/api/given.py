@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import logging
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
@@ -15,29 +17,38 @@ from restore import zoo
 from restore.channels import gaussian_noise
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
-from restore.images.kinds import Collection, fitted_masks, unpack, unpack_masks
-from restore.inference.damage import Auto, Damage, Observed, Rates, Scanned
+from restore.images.kinds import fitted_masks, unpack, unpack_masks
+from restore.inference.damage import Auto, Damage, Observed, Rates
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import EngineName, Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored, stacked
-from restore.marginals import Status
 from restore.sizes import Fit
-from restore.zoo.description import Description
 
 if TYPE_CHECKING:
     import torch
 
 # How callers describe flips; see `restore.denoise`.
-Flips: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | Scanned | None
-Picture = TypeVar("Picture", Image.Image, np.ndarray, "torch.Tensor")
+Flips: TypeAlias = float | tuple[float, float] | np.ndarray | str | None
+Picture = TypeVar(
+    "Picture",
+    Image.Image,
+    np.ndarray,
+    "torch.Tensor",
+    list[Image.Image],
+    list[np.ndarray],
+    "list[torch.Tensor]",
+)
 No: TypeAlias = Literal[False]
 Yes: TypeAlias = Literal[True]
 
+_LOG = logging.getLogger("restore")
+
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1]; and how far at most, as its
 # square has to fit into single precision.
-FARTHEST, FARTHEST_OF_ALL = 6.0, 1e15
+FARTHEST = 6.0
+FARTHEST_OF_ALL = 1e15
 
 
 class Manner(TypedDict, total=False):
@@ -62,81 +73,76 @@ class Opening(Manner, total=False):
 
 
 def listing(manner: type) -> Callable[[Any], Any]:
-    """Show the options in `manner` in a function's signature, with their defaults, in place of **how."""
-    defaults = {"sigma": None, "channel_axis": None} | {each.name: each.default for each in fields(Options)}
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    """Show the options of `manner` in a function's signature, for its **how, and in its docstring, for `{options}`."""
+    known = {each.name: each for each in fields(Options)}
 
     def listed(function: Any) -> Any:
         own = inspect.signature(function)
-        more = [
-            inspect.Parameter(name, keyword, default=defaults[name], annotation=getattr(kind, "__forward_arg__", kind))
-            for name, kind in manner.__annotations__.items()
-        ]
+        more = []
+        for name, kind in manner.__annotations__.items():
+            default = known[name].default if name in known else None
+            annotation = getattr(kind, "__forward_arg__", kind)
+            more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
+        texts = [f"{name}: {known[name].metadata['help']}" for name in manner.__annotations__ if name in known]
+        wrapped = [textwrap.fill(text, 120, initial_indent=8 * " ", subsequent_indent=12 * " ") for text in texts]
+        function.__doc__ = (function.__doc__ or "").replace("        {options}", "\n".join(wrapped))
         return function
 
     return listed
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """What a caller says beside the images: the damage, the options, and a prior that is open already, if any."""
+def restored(
+    images: Any, masks: Any, prior: PictureEngine | str, p: Flips, return_solution: bool, how: dict[str, Any]
+) -> Any:
+    """Restore images, and return them as their own kind; see `restore.denoise`.
 
-    damage: Damage
-    options: Options
-    engine: PictureEngine | None
-    channel_axis: int | None
-    return_solution: bool
+    Args:
+        images: of the caller.
+        masks: what to fill; None for nothing.
+        prior: its name, or itself if it is open already.
+        p: flip probability of visible pixels.
+        return_solution: return what was found, too.
+        how: the options in `Opening`.
+    """
+    damage, axis = Damage.of(p, how.pop("sigma", None)), how.pop("channel_axis", None)
+    engine = None if isinstance(prior, str) else prior
+    options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
+    highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
+    beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
+    collection = unpack(images, axis, beyond, options.max_pixels, _in_colour(damage, options, engine))
+    items = collection.items
+    holes: Sequence[Any] = [None] * len(items)
+    if masks is not None:
+        found = unpack_masks(masks, options.max_pixels)
+        holes = fitted_masks(found, [(item.pixels.shape[0], item.pixels.shape[1]) for item in items])
+        for sentence in dict.fromkeys(filter(None, map(doubted, found))):
+            warnings.warn(sentence, RestoreWarning, stacklevel=3)
+    pictures = [
+        Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden))
+        for place, (item, hidden) in enumerate(zip(items, holes, strict=True))
+    ]
+    answers = restore(pictures, options, Engines(options, sum(item.pixels.size for item in items), engine))
+    batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
+    single = len(items) == 1 and not batch
+    if single and answers[0].refused:
+        raise Foreign(f"{shown(items[0].path) or 'the image'}: {answers[0].objection}")
+    _warn(answers)
+    for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
+        _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
+    values = [np.asarray(answer.means if options.soft else answer.estimate, np.float64) for answer in answers]
+    together = collection.together(
+        [item.back(each, answer.replaced) for item, each, answer in zip(items, values, answers, strict=True)]
+    )
+    return (together, answers[0] if single else stacked(answers)) if return_solution else together
 
-    @classmethod
-    def of(cls, engine: PictureEngine | None, p: Flips, return_solution: bool, how: dict[str, Any]) -> Given:
-        """Check what a caller says; `how` holds the options in `Opening`, and the model."""
-        rest = {"sigma": None, "channel_axis": None} | how
-        damage, axis = Damage.of(p, rest.pop("sigma")), rest.pop("channel_axis")
-        return cls(damage, Options(**rest), engine, axis, return_solution)
 
-    def restored(self, images: Any, masks: Any = None) -> Any:
-        """Restore the caller's images, and return them as their own kind; see `restore.denoise`."""
-        damage, most = self.damage, self.options.max_pixels
-        highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
-        colour = self._about.kind.photographs if self._about else damage.sigma is not None
-        collection = unpack(images, self.channel_axis, min(FARTHEST * highest, FARTHEST_OF_ALL), most, colour)
-        items = collection.items
-        holes: Sequence[Any] = [None] * len(items)
-        if masks is not None:
-            found = unpack_masks(masks, most)
-            holes = fitted_masks(found, [(item.pixels.shape[0], item.pixels.shape[1]) for item in items])
-            for sentence in dict.fromkeys(filter(None, map(doubted, found))):
-                warnings.warn(sentence, RestoreWarning, stacklevel=3)
-        pictures = [
-            Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden))
-            for place, (item, hidden) in enumerate(zip(items, holes, strict=True))
-        ]
-        engines = Engines(self.options, sum(item.pixels.size for item in items), self.engine)
-        answers = restore(pictures, self.options, engines)
-        single = len(items) == 1 and not _is_batch(images, self.channel_axis)
-        if single and answers[0].refused:
-            raise Foreign(f"{shown(items[0].path) or 'the image'}: {answers[0].objection}")
-        _warn(answers)
-        together = self._together(collection, answers)
-        if not self.return_solution:
-            return together
-        return together, answers[0] if single else stacked(answers)
-
-    @property
-    def _about(self) -> Description | None:
-        """The facts about the prior that was named."""
-        if self.engine is not None:
-            return self.engine.description
-        place = None if self.options.model == "auto" else zoo.find(self.options.model)
-        return zoo.describe(place) if place is not None and place.is_dir() else None
-
-    def _together(self, collection: Collection, answers: Sequence[Restored]) -> Any:
-        found = []
-        for item, answer in zip(collection.items, answers, strict=True):
-            values = np.asarray(answer.means if self.options.soft else answer.estimate, np.float64)
-            found.append(item.back(values, answer.replaced))
-        return collection.together(found)
+def _in_colour(damage: Damage, options: Options, engine: PictureEngine | None) -> bool:
+    """True if colours are restored, and not read by their luminance."""
+    if engine is not None:
+        return engine.description.kind.photographs
+    place = None if options.model == "auto" else zoo.find(options.model)
+    return zoo.describe(place).kind.photographs if place and place.is_dir() else damage.sigma is not None
 
 
 def _part(damage: Damage, place: int, count: int) -> Damage:
@@ -150,30 +156,17 @@ def _part(damage: Damage, place: int, count: int) -> Damage:
         if len(level) not in (1, count):
             raise UsageError(f"p is given for {len(level)} images, and there are {count}; give one p, or one for each")
         own = level[place % len(level)]
-        return own.item() if own.size == 1 else own
+        return own.item() if own.size == 1 else own.reshape(own.shape[-2:])
 
     return replace(damage, p=part(damage.p))
 
 
-def _is_batch(images: Any, channel_axis: int | None) -> bool:
-    return isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if channel_axis is None else 3)
-
-
 def _warn(answers: Sequence[Restored]) -> None:
-    """Warn of images that came back as they were, and of doubtful results, each with their number."""
-    kept = [answer for answer in answers if answer.refused]
-    doubts = [
-        answer.doubt or Status(answer.status).sentence for answer in answers if answer.doubt or _unfinished(answer)
-    ]
-    for found, what in (([each.objection for each in kept], "came back as they were"), (doubts, "are doubtful")):
-        if found:
-            whose = (
-                f"{len(found)} of {len(answers)} images {what}; the first"
-                if len(answers) > 1
-                else "the result is doubtful"
-            )
-            warnings.warn(f"{whose}: {found[0]}", RestoreWarning, stacklevel=4)
-
-
-def _unfinished(answer: Restored) -> bool:
-    return Status(answer.status) is Status.MAX_ITER and not any("was trained with" in note for note in answer.notes)
+    """Warn of images that came back as they were, and of doubtful results, once each."""
+    kept = [answer.objection for answer in answers if answer.refused]
+    doubts = [answer.doubt for answer in answers if answer.doubt]
+    for sentences, what in ((kept, "came back as they were"), (doubts, "are doubtful")):
+        if sentences:
+            whose = f"{len(sentences)} of {len(answers)} images {what}; the first"
+            whose = whose if len(answers) > 1 else "the result is doubtful"
+            warnings.warn(f"{whose}: {sentences[0]}", RestoreWarning, stacklevel=4)

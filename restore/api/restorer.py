@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from restore import zoo
-from restore.api.given import Flips, Given, Manner, No, Picture, Yes, listing
+from restore.api.given import Flips, Manner, No, Picture, Yes, listing, restored
 from restore.errors import ModelError, UsageError
 from restore.images.kinds import in_kind, unpack
 from restore.inference.engine import PictureEngine
@@ -61,7 +61,7 @@ class Restorer:
     @listing(Manner)
     def denoise(self, image: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.denoise`, with this prior."""
-        return Given.of(self.engine, p, return_solution, how).restored(image)
+        return restored(image, None, self.engine, p, return_solution, how)
 
     @overload
     def complete(
@@ -82,7 +82,7 @@ class Restorer:
     @listing(Manner)
     def complete(self, image: Any, mask: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.complete`, with this prior."""
-        return Given.of(self.engine, p, return_solution, how).restored(image, mask)
+        return restored(image, mask, self.engine, p, return_solution, how)
 
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
         """Features for other methods, such as a classifier: the expected hidden units given each image.

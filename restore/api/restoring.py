@@ -7,8 +7,9 @@ from typing import Any, Unpack, overload
 
 from PIL import Image
 
-from restore.api.given import Flips, Given, No, Opening, Picture, Yes, listing
+from restore.api.given import Flips, No, Opening, Picture, Yes, listing, restored
 from restore.api.restorer import Restorer
+from restore.inference.engine import PictureEngine
 from restore.inference.restored import Restored
 
 Model = str | Path | Restorer
@@ -47,10 +48,9 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
     (False, False, True)
 
     Args:
-        image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
-            batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
-        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one of the published priors and your own
-            that predicts each image best.
+        image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), a batch
+            (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold.
+        model: name or path of a prior, a loaded `Restorer`, or "auto" for the prior that predicts each image best.
         p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
             (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
             second. "auto", and leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey
@@ -63,15 +63,7 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
         channel_axis: axis of colour channels; without sigma, images are read by their luminance.
         return_solution: return (image, `Restored`): means, deviations, status, level found, prior and notes; of several
             images each has a first axis of N.
-        fit: "tile" restores images of another size than the prior's in tiles that overlap, "resize" brings them to that
-            size and back, by a factor of 2 at most.
-        force: restore what no prior recognises too, and resize by any factor.
-        invert: dark strokes on a light ground; found from the image if it is not given.
-        soft: return posterior probabilities as grey values instead of black and white.
-        engine, device, max_memory: as in `load`; for a model given by name.
-        solver: solve the prior with this instead of its own solver: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
-            "sum_product", "max_product" or "mixed_product". This needs torch; conditional priors keep their own.
-        max_pixels: refuse larger images before decoding them.
+        {options}
 
     Returns:
         The same kind, type and shape as `image`. A path gives a PIL image; that of a TIFF or PDF of several pages gives
@@ -84,7 +76,7 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    return _given(model, p, return_solution, how).restored(image)
+    return restored(image, None, _prior(model), p, return_solution, how)
 
 
 @overload
@@ -126,12 +118,11 @@ def complete(
     (True, True)
 
     Args:
-        image: as in `denoise`.
+        image, channel_axis, return_solution: as in `denoise`.
         mask: True or white = to fill. Any kind of image, of the image's size; one for each image or one for all.
         model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
         p, sigma: damage of the *visible* pixels, as in `denoise`. Without them visible pixels are returned bit for bit.
-        channel_axis, return_solution, fit, force, invert, soft: as in `denoise`.
-        engine, device, max_memory, solver, max_pixels: as in `denoise`.
+        {options}
 
     Returns:
         As `denoise`.
@@ -139,10 +130,8 @@ def complete(
     Raises:
         RestoreError: as `denoise`.
     """
-    return _given(model, p, return_solution, how).restored(image, mask)
+    return restored(image, mask, _prior(model), p, return_solution, how)
 
 
-def _given(model: Model, p: Flips, return_solution: bool, how: dict[str, Any]) -> Given:
-    if isinstance(model, Restorer):
-        return Given.of(model.engine, p, return_solution, how)
-    return Given.of(None, p, return_solution, {"model": str(model), **how})
+def _prior(model: Model) -> PictureEngine | str:
+    return model.engine if isinstance(model, Restorer) else str(model)

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from restore.errors import InputError, UsageError, reason
-from restore.images import Picture, encode, read_mask, read_picture
+from restore.images import encode, read_mask, read_picture
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Restored
 from restore.marginals import Status
 
 # The most pixels of a picture, and bytes of a request: a picture and a mask that cannot be compressed, as text.
@@ -54,49 +53,46 @@ class Answers:
         Raises:
             RestoreError: if the request, the picture or a prior cannot be used.
         """
-        asked = _parsed(content)
-        if ("mask" in asked) != complete or "image" not in asked:
-            raise UsageError("to denoise takes an image, and to complete an image and its mask")
-        options = Options(asked.get("model", "auto"), invert=asked.get("invert", False), max_pixels=PIXELS)
+        request = _parsed(content)
+        if ("mask" in request) != complete or "image" not in request:
+            raise UsageError("to denoise takes an image, and to complete an image and its mask; reload the page")
+        options = Options(request.get("model", "auto"), invert=request.get("invert", False), max_pixels=PIXELS)
         if options.model not in self._names:
             raise UsageError("this page restores with the priors that it lists; choose one of them")
-        picture = read_picture(_bytes(asked["image"]), name="the image", max_pixels=PIXELS)
-        damage, notes = Damage.of(asked.get("p")), picture.notes
+        picture = read_picture(_bytes(request["image"]), name="the image", max_pixels=PIXELS)
+        damage, notes = Damage.of(request.get("p")), picture.notes
         if complete:
-            mask = read_mask(_bytes(asked["mask"]), name="the mask", shape=picture.shape, max_pixels=PIXELS)
+            mask = read_mask(_bytes(request["mask"]), name="the mask", shape=picture.shape, max_pixels=PIXELS)
             damage, notes = replace(damage, hidden=mask.hidden), (*notes, *mask.notes)
         with self._turn:
             began = perf_counter()
             engines = self._engines.setdefault(options.model, Engines(options))
-            (found,) = restore([Observed(picture, damage)], options, engines, watch)
-        told = {"model": found.model, "notes": [*notes, *found.notes], "seconds": perf_counter() - began}
-        if found.refused:
-            return told | {"refused": Status(found.status).sentence}
-        return told | _shown(found, picture)
+            (restored,) = restore([Observed(picture, damage)], options, engines, watch)
+        facts = {"model": restored.model, "notes": [*notes, *restored.notes], "seconds": perf_counter() - began}
+        if restored.refused:
+            return facts | {"refused": Status(restored.status).sentence}
 
+        def png(values: np.ndarray, hidden: np.ndarray | None = None) -> str:
+            return base64.b64encode(encode(picture, np.asarray(values), format="PNG", hidden=hidden)).decode()
 
-def _shown(found: Restored, picture: Picture) -> dict[str, Any]:
-    def png(values: np.ndarray, hidden: np.ndarray | None = None) -> str:
-        return base64.b64encode(encode(picture, np.asarray(values), format="PNG", hidden=hidden)).decode()
-
-    return {
-        "image": png(found.estimate, found.replaced),
-        "means": png(found.means, found.replaced),
-        "deviations": png(2 * found.deviations),
-        "status": Status(found.status).sentence,
-        "iterations": int(found.iterations),
-        "changed": found.changed,
-    }
+        return facts | {
+            "image": png(restored.estimate, restored.replaced),
+            "means": png(restored.means, restored.replaced),
+            "deviations": png(2 * restored.deviations),
+            "status": Status(restored.status).sentence,
+            "iterations": int(restored.iterations),
+            "changed": restored.changed,
+        }
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
     try:
-        asked = json.loads(content)
+        request = json.loads(content)
     except (ValueError, RecursionError) as fault:
         raise UsageError(f"the request is no JSON ({reason(fault)}); reload the page") from fault
-    if not isinstance(asked, dict) or not all(isinstance(asked[name], OPTIONS.get(name, ())) for name in asked):
-        raise UsageError(f"the request holds something else than {', '.join(OPTIONS)}; reload the page")
-    return asked
+    if not isinstance(request, dict) or not all(isinstance(request[name], OPTIONS.get(name, ())) for name in request):
+        raise UsageError(f"a request holds nothing but {', '.join(OPTIONS)}; reload the page")
+    return request
 
 
 def _bytes(text: str) -> io.BytesIO:

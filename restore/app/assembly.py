@@ -50,28 +50,20 @@ def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, byte
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """What the page must know about a prior; raises ModelError if it is damaged."""
+    """The header of a prior, and what the page must know beside it; raises ModelError if it is damaged."""
     read_intact(folder / zoo.GRAPH)
-    about, ground = zoo.describe(folder), polarity(folder)
-    height, width = about.image_shape
-    return {
+    header, ground = zoo.describe(folder), polarity(folder)
+    height, width = header.image_shape
+    return asdict(header) | {
         "name": folder.name,
         "width": width,
         "height": height,
-        "hidden": about.hidden,
-        "threshold": about.threshold,
-        "conditional": bool(about.task),
-        "convolutional": about.kind.any_size,
-        "task": about.task,
+        "whole": header.whole,
         "polarity": ground,
-        "example": EXAMPLES.get(about.data, DIGIT_OR_SILHOUETTE[ground]),
-        "method": about.method,
-        "data": about.data,
-        "triesAgain": about.tries_again,
-        "outcomes": {status.name.lower(): outcome(status, about) for status in Status},
+        "example": EXAMPLES.get(header.data, DIGIT_OR_SILHOUETTE[ground]),
+        "triesAgain": header.tries_again,
+        "outcomes": {status.name.lower(): outcome(status, header) for status in Status},
         "blind": BLIND,
-        "inference": {key: asdict(about.inference)[key] for key in ("max_iter", "tol", "damping")},
-        "tiling": asdict(about.tiling),
         "bytes": sum((folder / name).stat().st_size for name in (zoo.GRAPH, zoo.WEIGHTS)),
     }
 
@@ -91,16 +83,8 @@ def polarity(folder: Path) -> str:
 def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, overwrite: bool = False) -> None:
     """Write the page with its priors to a folder, for any web server that serves static files.
 
-    Args:
-        priors: folders of priors.
-        runtime: files of onnxruntime-web by name.
-        folder: where to.
-        overwrite: write into a folder that is not empty.
-
-    Raises:
-        ModelError: if there is no prior.
-        OutputError: if the folder is not empty and `overwrite` is not given, a link in it would lead out of it, or
-            it cannot be written to.
+    `runtime` holds the files of onnxruntime-web by name. Raises OutputError if the folder is not empty and not to be
+    overwritten, if a link in it would lead out of it, or if it cannot be written to.
     """
     known = usable(priors)
     files: dict[str, bytes | Path] = {**page(known.values(), served=False)}

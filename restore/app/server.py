@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -25,15 +24,12 @@ from restore.errors import RestoreError, UsageError
 ADDRESS = "127.0.0.1"
 
 # A foreign page can point a host name of its own at this machine; requests under such a name are refused.
-HOSTS = frozenset({"localhost", ADDRESS})
+HOSTS = {"localhost", ADDRESS}
 
 JSON = "application/json"
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": JSON,
-    ".png": "image/png",
+TYPES = {"json": JSON, "png": "image/png"}
+TYPES |= {
+    ending: f"text/{kind}; charset=utf-8" for ending, kind in {"html": "html", "css": "css", "js": "javascript"}.items()
 }
 
 # Scripts, styles, images and data only from this site.
@@ -52,15 +48,9 @@ HEADERS = {
 
 
 class Server(ThreadingTCPServer):
-    """A web server for the page, reachable only from this machine.
+    """A web server for this machine alone: it sends `site`, files by address, and `answers` restore what is posted.
 
-    Args:
-        site: what it serves, by address.
-        answers: restore what is posted.
-        port: where it listens; 0 picks a free port, see `url`.
-
-    Raises:
-        UsageError: if the port is in use or may not be used.
+    With port 0 it picks a free one; see `url`. Raises UsageError if the port is in use or may not be used.
     """
 
     # Not `http.server.HTTPServer`, which looks up the name of its address.
@@ -100,11 +90,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # what follows is no request
         if not self._welcome():
             return
-        found = self.server.site.get(self._name or "index.html")
-        if found is None:
-            self.send_error(HTTPStatus.NOT_FOUND)
+        name = self._name or "index.html"
+        if name in self.server.site:
+            self._send(HTTPStatus.OK, self.server.site[name], TYPES[name.rpartition(".")[2]])
         else:
-            self._send(HTTPStatus.OK, found, TYPES[Path(self._name or "index.html").suffix])
+            self.send_error(HTTPStatus.NOT_FOUND)
 
     do_HEAD = do_GET
 
@@ -121,15 +111,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif length > BYTES:
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         else:
-            self._restore(self.rfile.read(length))
-
-    def _restore(self, content: bytes) -> None:
-        status = HTTPStatus.OK
-        try:
-            told = self.server.answers.answer(content, complete=self._name == "complete", watch=self._stay)
-        except RestoreError as fault:
-            status, told = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(fault)}
-        self._send(status, json.dumps(told).encode(), JSON)
+            status, content = HTTPStatus.OK, self.rfile.read(length)
+            try:
+                answer = self.server.answers.answer(content, complete=self._name == "complete", watch=self._stay)
+            except RestoreError as fault:
+                status, answer = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(fault)}
+            self._send(status, json.dumps(answer).encode(), JSON)
 
     def _stay(self, share: float) -> None:
         """Raise ConnectionAbortedError if nobody waits for the answer any more."""
@@ -143,11 +130,12 @@ class _Handler(BaseHTTPRequestHandler):
         return path.removeprefix("/") if self.path.startswith("/") else "/"
 
     def _welcome(self) -> bool:
-        """Answer under this machine's own names only."""
-        own = _host(self.headers) in HOSTS
-        if not own:
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only")
-        return own
+        """Answer under this machine's own names only, given exactly once."""
+        hosts = [host.rpartition(":")[0] or host for host in self.headers.get_all("Host") or []]
+        if len(hosts) == 1 and hosts[0] in HOSTS:
+            return True
+        self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only")
+        return False
 
     def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
         self.send_response(status)
@@ -164,12 +152,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Print nothing: the terminal is the user's."""
-
-
-def _host(headers: Message) -> str:
-    """The host name of a request without the port; empty unless it was given exactly once."""
-    given = headers.get_all("Host") or []
-    return given[0].rpartition(":")[0] or given[0] if len(given) == 1 else ""
 
 
 def _length(headers: Message) -> int | None:

@@ -18,20 +18,14 @@ def complete(
         str,
         typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
     ],
-    p: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FLOAT|WHITE,BLACK|auto|scan",
-            help="Probability that a visible pixel is inverted, or that a white and that a black one is, auto or scan; "
-            "without it visible pixels stay as they are.",
-        ),
-    ] = None,
+    p: given.Flips = None,
     sigma: given.Sigma = None,
     *,
     options: given.Options,
     results: given.Results,
 ) -> None:
     """Fill the pixels under a mask."""
-    from restore.cli import files
+    from restore.cli import batch
+    from restore.inference.damage import Damage
 
-    files.run(images, given.damage_of(p, sigma), options, results, mask)
+    batch.run(images, Damage.of(p, sigma), options, results, mask)

@@ -13,14 +13,8 @@ EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy
 
 def corrupt(
     images: Annotated[list[str], typer.Argument(help="Images or folders of images.", show_default=False)],
-    task: Annotated[
-        str,
-        typer.Option(
-            help="flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, patch:SIZE[:FILL], "
-            "holes:SIZE:SHARE, or several: noise:0.1+patch:8."
-        ),
-    ],
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
+    task: Annotated[str, given.TASK],
+    seed: given.Seed = 0,
     mask_output: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the mask of the patch: white = hidden.")
     ] = None,
@@ -42,7 +36,7 @@ def corrupt(
     import numpy as np
 
     from restore.channels import parse_task
-    from restore.cli.reports import Failures, print_json
+    from restore.cli.batch import Failures, print_json
     from restore.errors import RestoreError, UsageError, option, shown
     from restore.files import write_atomically
     from restore.images import Picture, bound, check_format, encode, format_of, read_picture
@@ -78,5 +72,4 @@ def corrupt(
             continue
         if json:
             print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
-    if failures.count:
-        raise failures.of(len(pairs))
+    failures.verdict(len(pairs))

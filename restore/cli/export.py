@@ -45,7 +45,7 @@ def export(
     if is_folder(target):
         raise OutputError(f"{shown(target)}: is a folder; name a file")
     if target.suffix != ".onnx":
-        raise UsageError(f"{shown(target)}: is no name to find a graph by later; let it end in .onnx")
+        raise UsageError(f"{shown(target)}: the name of a graph ends in .onnx; choose such a name")
     if os.path.lexists(target) and not overwrite:
         raise OutputError(f"{shown(target)}: exists already; give {option('overwrite')} or another -o")
     require_writable(target.parent)

@@ -37,12 +37,12 @@ def import_(
     ],
     name: Annotated[str, typer.Option(help="Name for the prior.")],
     spins: Annotated[bool, typer.Option("--spins", help="Its units are -1 or 1, not 0 or 1.")] = False,
-    shape: Annotated[str | None, typer.Option(help="Size of its images, HEIGHTxWIDTH. [square]")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the images drawn from it.")] = 0,
+    shape: options.Shape = None,
+    seed: options.Seed = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the prior [user model folder, by the name].")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a prior of the same name.")] = False,
+    overwrite: options.Overwrite = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Make a prior of a binary RBM trained elsewhere: scikit-learn, PyTorch, PGMax, ...
@@ -59,8 +59,7 @@ def import_(
     from restore.zoo.description import Description
 
     check_name(name)
-    size = None if shape is None else options.image_shape(shape)
-    machine, image_shape = read_rbm(file, spins=spins, shape=size)
+    machine, image_shape = read_rbm(file, spins=spins, shape=shape)
     source = shown(file.name)[: limits.TEXT]
     about = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
     command, digest = shlex.join(["restore", *map(shown, sys.argv[1:])]), hashlib.sha256(file.read_bytes()).hexdigest()

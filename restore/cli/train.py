@@ -16,12 +16,19 @@ from restore.cli import options
 from restore.cli.process.processes import launched_by, with_others
 from restore.console import say
 from restore.errors import shown
-from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from restore.learning.lesson import Lesson
+    from restore.learning.run.session import Passed
+    from restore.progress import Meter
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
+
+
+def _hidden(text: str) -> int | Literal["auto"]:
+    if text != "auto" and not text.isdecimal():
+        raise typer.BadParameter(f"{shown(text)} is neither a whole number nor auto")
+    return "auto" if text == "auto" else int(text)
 
 
 @with_others
@@ -38,16 +45,15 @@ def train(
         typer.Option(help="convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]"),
     ] = None,
     hidden: Annotated[
-        str | None, typer.Option(help="Number of hidden units; auto adds units while they help. [by the images]")
+        str | None,
+        typer.Option(parser=_hidden, help="Number of hidden units; auto adds units while they help. [by the images]"),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the images. [by their number]")] = None,
     minutes: Annotated[
         float | None, typer.Option(help="Time limit for all of it; it ends with the best prior so far.")
     ] = None,
     task: Annotated[str | None, typer.Option(help="Learn to undo one kind of damage, such as flip:0.1.")] = None,
-    shape: Annotated[
-        str | None, typer.Option(help="Size to learn, HEIGHTxWIDTH; other images are resized. [the most common]")
-    ] = None,
+    shape: options.Shape = None,
     patches: Annotated[int | None, typer.Option(help="Learn from this many random patches of larger images.")] = None,
     levels: Annotated[
         Literal["auto", "binary", "grey"] | None, typer.Option(help="Black and white, or grey levels. [auto]")
@@ -67,21 +73,15 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the newest checkpoint; --minutes and --threads may change.")
     ] = False,
-    every: Annotated[
-        int,
-        typer.Option(min=0, help="Also keep the prior every N epochs, in epochs/ of the run."),
-    ] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a prior of the same name at the end.")
-    ] = False,
+    every: Annotated[int, typer.Option(min=0, help="Also keep the prior every N epochs, in epochs/ of the run.")] = 0,
+    overwrite: options.Overwrite = False,
     threads: Annotated[
-        int,
-        typer.Option(help="CPU threads; 0 for torch's default. The exact result depends on them."),
+        int, typer.Option(min=0, help="CPU threads; 0 for torch's default. The exact result depends on them.")
     ] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
+    device: options.Device = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
-    max_pixels: options.MaxPixelsOfSets = DEFAULT_MAX_PIXELS,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    max_pixels: options.MaxPixelsOfSets = options.DEFAULT_MAX_PIXELS,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train a prior on images, or as a recipe says; stop it at any time and continue with --resume.
 
@@ -90,15 +90,11 @@ def train(
     import time
 
     began = time.monotonic()
-    from restore.errors import UsageError
-
-    if threads < 0:
-        raise UsageError(f"--threads must not be negative, not {threads}")
-    for_all = {"name": name, "hidden": None if hidden is None else _size(hidden), "epochs": epochs, "minutes": minutes}
+    for_all = {"name": name, "hidden": hidden, "epochs": epochs, "minutes": minutes}
     of_images = {
         "method": method,
         "task": task,
-        "shape": None if shape is None else options.image_shape(shape),
+        "shape": shape,
         "patches": patches,
         "levels": levels,
         "held_out": held_out,
@@ -110,7 +106,8 @@ def train(
 
     from restore.learning.run.place import reserve
 
-    typed = for_all | of_images | {"shape": shape, "data": data, "output": output, "threads": threads or None}
+    size = shape and f"{shape[0]}x{shape[1]}"
+    typed = for_all | of_images | {"shape": size, "data": data, "output": output, "threads": threads or None}
     pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
     command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
     folder = run or Path("runs") / called
@@ -120,7 +117,6 @@ def train(
 
     import torch
 
-    from restore.cli.live import watcher
     from restore.devices import pick_device
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
@@ -138,7 +134,7 @@ def train(
         session = Session(
             folder,
             resume=resume,
-            watch=watcher(meter, _judged(lesson)),
+            watch=watcher(meter, lesson),
             note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
@@ -152,24 +148,29 @@ def train(
         say(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
 
 
-def _judged(lesson: Lesson) -> str:
-    """What the score of an epoch measures."""
+def watcher(meter: Meter, lesson: Lesson) -> Callable[[Passed], None]:
+    """Tell a meter with a total of 1 about training: epoch, the newest score and the best one."""
     recipe = lesson.recipe
     damage = recipe.training.watch or recipe.data.task
-    return f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
+    judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
+    newest, best = "", float("inf")
+
+    def watch(passed: Passed) -> None:
+        nonlocal newest, best
+        if passed.score is not None:
+            best = min(best, passed.score)
+            newest = f", {judged} {passed.score:.5f}, best so far {best:.5f}"
+        total = f" of at most {passed.total}" if passed.total else ""
+        stage = f"{passed.stage}, " if passed.stage else ""
+        meter(0.0 if passed.stage else passed.progress, f"{stage}{passed.done}{total}{newest}")
+
+    return watch
 
 
 def _by_recipe(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """The name of a recipe's prior, and a function that makes its lesson; `given` overrides the recipe.
-
-    Args:
-        source, data: as in `train`.
-        given: options for any prior; None where not given.
-        of_images: options for images only.
-        limits: limits on the data, for `read_lesson` and `planned_lesson`.
-    """
+    """The name of a recipe's prior, and a function that reads its images; options in `given` override the recipe."""
     from dataclasses import replace
 
     from restore.errors import UsageError
@@ -177,7 +178,7 @@ def _by_recipe(
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
-        raise UsageError(f"{source}: is a recipe, which says that itself; change it there and leave {options} out")
+        raise UsageError(f"{source}: is a recipe, which settles that; change it there and leave {options} out")
     recipe = read_recipe(Path(source))
     prior = recipe.prior
     if given["hidden"] is not None:
@@ -201,7 +202,7 @@ def _by_recipe(
 def _by_plan(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """As `_by_recipe`, for images: a plan makes the recipe."""
+    """As `_by_recipe`, for images, whose recipe a plan makes."""
     from restore.learning.recipe.plan import Wishes
     from restore.learning.recipe.recipe import check_name
 
@@ -219,14 +220,3 @@ def _by_plan(
         return planned_lesson(source, name, wishes, shown_as=source, wanted=Wanted(**gathering), root=root, **limits)
 
     return name, lesson
-
-
-def _size(hidden: str) -> int | Literal["auto"]:
-    from restore.errors import UsageError
-
-    if hidden == "auto":
-        return "auto"
-    try:
-        return int(hidden)
-    except ValueError:
-        raise UsageError(f"--hidden must be a whole number or auto, not {shown(hidden)}") from None

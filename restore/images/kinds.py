@@ -88,7 +88,10 @@ def unpack(
     >>> unpack([np.zeros((28, 28), np.uint8)] * 2).items[0].pixels.shape
     (28, 28)
     """
-    return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour))
+    try:
+        return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour))
+    except RecursionError:
+        raise UsageError("the list of images contains itself; give a list of images") from None
 
 
 def unpack_masks(masks: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
@@ -202,8 +205,10 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
 
 def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
     white, axis = _white(images), how.channel_axis
+    if axis is None and images.ndim == 4 and images.shape[1] == 1:  # (N, 1, H, W), as of networks
+        axis = 1
     if 0 in images.shape or images.ndim not in ((2, 3) if axis is None else (3, 4)):
-        raise UsageError(f"an array of shape {images.shape} holds no images; give (H, W), or (N, H, W) for a batch")
+        raise UsageError(f"an array of shape {images.shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
     least, kind = (1, "bool") if images.max() <= 1 else (255, "np.uint8")
     if white > least and 0 < images.max() <= least:
         raise UsageError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from restore.channels import AsymmetricFlip, Channel, Told, channel_of
 from restore.channels.values import LARGEST
-from restore.errors import UsageError, option, shown
+from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.zoo.description import Description
 
 # Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
@@ -53,23 +53,23 @@ class Damage:
 
     @classmethod
     def of(cls, p: Any = None, sigma: Any = None) -> Damage:
-        """Check the noise levels that a caller gives.
+        """Check the noise levels that a caller gives; numbers may be texts, in per cent too.
 
         Raises:
             UsageError: if p is no probability, sigma no standard deviation, or both are "auto".
 
-        >>> Damage.of(0.1).p, Damage.of((0.1, 0.02)).p, Damage.of(sigma="auto").unknown
+        >>> Damage.of("10%").p, Damage.of((0.1, 0.02)).p, Damage.of(sigma="auto").unknown
         (0.1, Rates(white=0.1, black=0.02), 'sigma')
         """
-        if isinstance(p, str) and p not in ("auto", "scan"):
-            raise UsageError(f"{option('p')} is a flip probability in [0, 1], auto or scan, not {shown(p)}")
-        if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
+        p, sigma = _parsed("p", p), _parsed("sigma", sigma)
+        if isinstance(p, str) and p == sigma:
             raise UsageError(f"{option('p')} and {option('sigma')} cannot both be auto; give a number for one of them")
         known = p if p is None or isinstance(p, str) else _probabilities(p)
         if isinstance(known, float) and 0.5 < known < 1:
-            warnings.warn(f"p = {known:g} says that most pixels are inverted, and so is the result", stacklevel=4)
-        is_word = sigma is None or (isinstance(sigma, str) and sigma == "auto")
-        return cls(known, sigma if is_word else _deviation(sigma))  # type: ignore[arg-type]
+            warnings.warn(
+                f"p = {known:g} says that most pixels are inverted, and so is the result", RestoreWarning, stacklevel=4
+            )
+        return cls(known, sigma if sigma is None or isinstance(sigma, str) else _deviation(sigma))  # type: ignore[arg-type]
 
     def check_for(self, about: Description) -> None:
         """Refuse damage that a prior does not know.
@@ -223,17 +223,40 @@ def _flat(values: Any) -> Any:
     return whole.reshape(len(whole), -1)
 
 
+# What the levels may be, in words.
+_KINDS = {
+    "p": "a flip probability in [0, 1] such as 0.1 or 10%, two (of white and of black pixels), auto or scan",
+    "sigma": "a standard deviation, a finite number above 0, or auto",
+}
+
+
+def _refused(name: str, level: Any) -> UsageError:
+    return UsageError(f"{option(name)} is {_KINDS[name]}, not {shown(str(level)) or 'nothing'}")
+
+
+def _parsed(name: str, level: Any) -> Any:
+    """A level, or the numbers in a text such as 0.1, 10% or 0.1,0.02."""
+    if not isinstance(level, str) or level == "auto" or (name, level) == ("p", "scan"):
+        return level
+    try:
+        found = [float(part.removesuffix("%")) / (100 if part.endswith("%") else 1) for part in level.split(",")]
+    except ValueError:
+        raise _refused(name, level) from None
+    if len(found) > 2:
+        raise _refused(name, level)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
 def _probabilities(p: Any) -> float | np.ndarray | Rates:
     """Check flip probabilities; raise UsageError if one is not a probability."""
     try:
-        values = np.asarray(p, dtype=np.float64)
+        values = np.asarray(p, np.float64)
     except (TypeError, ValueError) as fault:
-        raise UsageError(f"{option('p')} is a probability in [0, 1], or one per pixel, not {shown(str(p))}") from fault
+        raise _refused("p", p) from fault
     # Written so that NaN fails too.
     wrong = values[~((values >= 0) & (values <= 1))]
-    if wrong.size or isinstance(p, bool):
-        worst = p if isinstance(p, bool) else wrong[0]
-        raise UsageError(f"{option('p')} is a flip probability and must lie in [0, 1], not {worst}")
+    if wrong.size or np.asarray(p).dtype == bool:
+        raise _refused("p", wrong[0] if wrong.size else p)
     single = values.astype(np.float32)
     values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
     if values.shape == (2,):
@@ -247,9 +270,10 @@ def _deviation(sigma: Any) -> float:
     # Numpy's numbers are accepted, but would compare with the largest value of their own type.
     value = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
-        given = shown(str(sigma))
-        raise UsageError(f"{option('sigma')} is a standard deviation, a finite number above 0, not {given}")
+        raise _refused("sigma", sigma)
     if value > 1:
         meant = f"; of 255 levels it is {value / 255:.2g}" if value < 255 else ""
-        warnings.warn(f"sigma = {value:g} is more than from black to white, which is 1{meant}", stacklevel=5)
+        warnings.warn(
+            f"sigma = {value:g} is more than from black to white, which is 1{meant}", RestoreWarning, stacklevel=5
+        )
     return min(max(float(value), SMALLEST), LARGEST)

@@ -1,8 +1,8 @@
-"""How pictures are to be restored."""
+"""How pictures are to be restored: the options that the command, Python and the local page share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
@@ -10,30 +10,34 @@ from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 EngineName = Literal["auto", "onnx", "torch"]
 
 
+def _help(panel: str, text: str) -> dict[str, str]:
+    """What `--help` and Python's documentation say of an option, and the panel of `--help` that shows it."""
+    return {"panel": panel, "help": text}
+
+
+_MODEL = _help("Prior", "Name or path of a prior; auto picks the one that predicts each image best.")
+_FIT = _help("Prior", "Images of another size than the prior's: in tiles that overlap, or resized by 2 at most.")
+_FORCE = _help("Prior", "Restore what no prior recognises too, and resize by any factor.")
+_INVERT = _help("Prior", "Dark strokes on light: invert for the prior, and back. [found from the image]")
+_SOFT = _help("Results", "Give posterior probabilities as grey levels; priors of grey images always do.")
+_ENGINE = _help("Computing", "onnx starts at once, torch knows every device; auto picks what is done first.")
+_DEVICE = _help("Computing", "auto, cpu or cuda[:N].")
+_SOLVER = _help("Computing", "Another solver than the prior's own, in torch.")
+_MEMORY = _help("Computing", "Bytes for messages or matrices of a solver, in torch; 2 GiB by default.")
+_PIXELS = _help("Computing", "Refuse larger images before decoding them.")
+
+
 @dataclass(frozen=True)
 class Options:
-    """How to restore, beside the damage.
+    """How to restore, beside what is known of the damage; each field says in its metadata what it is for."""
 
-    Attributes:
-        model: name or path of a prior; "auto" for the one that predicts the picture best.
-        fit: pictures of another size than the prior's are restored in tiles ("tile"), or resized ("resize").
-        force: restore also what no prior recognises, and resize by any factor.
-        invert: invert pictures for the prior, and the results back; else polarity is found where it is not told.
-        soft: return posterior probabilities as grey levels, not black and white.
-        engine: "onnx", "torch", or "auto" for the one that is done first.
-        device: "auto", "cpu" or "cuda[:N]".
-        solver: solve the prior with this, in torch; None for its own.
-        max_memory: bytes that messages or matrices of a solver may take; None for its own limit.
-        max_pixels: the most pixels of a picture.
-    """
-
-    model: str = "auto"
-    fit: Fit = "tile"
-    force: bool = False
-    invert: bool = False
-    soft: bool = False
-    engine: EngineName = "auto"
-    device: str = "auto"
-    solver: str | None = None
-    max_memory: int | None = None
-    max_pixels: int = DEFAULT_MAX_PIXELS
+    model: str = field(default="auto", metadata=_MODEL)
+    fit: Fit = field(default="tile", metadata=_FIT)
+    force: bool = field(default=False, metadata=_FORCE)
+    invert: bool = field(default=False, metadata=_INVERT)
+    soft: bool = field(default=False, metadata=_SOFT)
+    engine: EngineName = field(default="auto", metadata=_ENGINE)
+    device: str = field(default="auto", metadata=_DEVICE)
+    solver: str | None = field(default=None, metadata=_SOLVER)
+    max_memory: int | None = field(default=None, metadata=_MEMORY)
+    max_pixels: int = field(default=DEFAULT_MAX_PIXELS, metadata=_PIXELS)

@@ -223,7 +223,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
     if status is Status.DIVERGED:
         return _untouched(original, status, choice=choice, residual=whole.residual[place])
-    doubt = ""
+    doubt = status.sentence if status is Status.MAX_ITER and not about.task else ""
     if not (about.task and status is Status.MAX_ITER):
         refusal = trust.refusal(choice, before, after, means, status, float(whole.residual[place]))
         if refusal is not None:

@@ -334,18 +334,14 @@ def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
     low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
     grid = probability_of(np.linspace(low, high, RATES))
     odds = np.linspace(-SURE, SURE, BINS).reshape(-1, COARSE).mean(1)
-    counts = prediction.counts[:, index].reshape(2, -1, COARSE).sum(2)
-    found = []
-    for surer in SURER_OF_LEVEL:
+    white, black = prediction.counts[:, index].reshape(2, -1, COARSE).sum(2)
+
+    def score(surer: float) -> np.ndarray:
         means = probability_of(odds / surer)[:, None, None]
-        each = zip(counts, (True, False), strict=True)
-        found.append(
-            sum(
-                np.tensordot(count, _log_flipped(means, np.array(shown), grid[:, None], grid), 1)
-                for count, shown in each
-            )
-        )
-    log_p = np.max(found, 0)
+        of_white, of_black = (_log_flipped(means, shown, grid[:, None], grid) for shown in (True, False))
+        return np.asarray(np.tensordot(white, of_white, 1) + np.tensordot(black, of_black, 1))
+
+    log_p = np.max([score(surer) for surer in SURER_OF_LEVEL], 0)
     best = np.unravel_index(int(log_p.argmax()), log_p.shape)
     return Rates(float(grid[best[0]]), float(grid[best[1]])), float(log_p.max())
 

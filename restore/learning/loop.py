@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from restore.errors import TrainingError, shown
+from restore.errors import RestoreWarning, TrainingError, shown
 from restore.learning.optimizers import optimizer_of, scheduled_rate
 from restore.learning.rules.conditional.likelihood import CONVERGED
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
@@ -77,7 +77,9 @@ def drive(work: Steps | Rounds, facts: Mapping[str, Any]) -> Passed:
             changed = work.restore(held.found)
             if not work.finished:
                 for change in filter(None, (changed, held.threads)):
-                    warnings.warn(f"{shown(folder)}: {change}; the bits of what follows differ", stacklevel=3)
+                    warnings.warn(
+                        f"{shown(folder)}: {change}; the bits of what follows differ", RestoreWarning, stacklevel=3
+                    )
                 use()
         if not work.finished:
             from_first(lambda: cut_log(folder, work.done))
@@ -318,7 +320,7 @@ class Steps:
         return {"validation_error": judged.error, "validation_converged": judged.converged}
 
     def _warn(self, said: str) -> None:
-        warnings.warn(f"{shown(self.session.folder)}: {said}", stacklevel=5)
+        warnings.warn(f"{shown(self.session.folder)}: {said}", RestoreWarning, stacklevel=5)
 
     def _passed(self, done: int, monitors: Mapping[str, float], machine: Any) -> Passed:
         session, total = self.session, self.recipe.training.epochs

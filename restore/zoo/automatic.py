@@ -6,7 +6,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-from restore.errors import ModelError
+from restore.errors import ModelError, RestoreWarning
 from restore.sizes import Fit, said
 from restore.zoo import search
 from restore.zoo.description import Description
@@ -82,7 +82,7 @@ def _suits(header: Description, image_shape: tuple[int, ...]) -> bool:
 @cache
 def leave_out(fault: str) -> None:
     """Warn about a prior that cannot be used where others can; once, however many images there are."""
-    warnings.warn(f"{fault} (left out)", stacklevel=3)
+    warnings.warn(f"{fault} (left out)", RestoreWarning, stacklevel=3)
 
 
 def _readable(folder: Path) -> Description | None:

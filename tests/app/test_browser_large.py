@@ -21,7 +21,6 @@ from restore.inference.options import Options
 from restore.inference.restore import BLIND, restore
 from restore.inference.restored import Restored
 from restore.inference.tiles.blocks import parts_of
-from restore.inference.tiles.grid import Cover
 from restore.marginals import Status
 
 # Both compute in single precision, and differ in the order of their sums.
@@ -96,71 +95,11 @@ def test_any_size_is_restored_as_outside_the_browser(
     assert found["blind"] == (BLIND in expected.notes) == (side > 30)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("shape", "window", "overlap"), [((9, 20), (6, 5), 2), ((4, 13), (5, 4), 3), ((7, 7), (3, 3), 1)]
-)
-def test_windows_are_those_of_python(
-    reader: Visit, shape: tuple[int, int], window: tuple[int, int], overlap: int
-) -> None:
-    pixels = np.random.default_rng(0).random(shape).astype(np.float32)
-    windows, edged, back = reader.page.evaluate(
-        """async ([pixels, shape, window, overlap]) => {
-            const { Cover } = await import("./tiles.js");
-            const [image, size] = [shape, window].map(([height, width]) => ({ width, height }));
-            const cover = new Cover(image, size, overlap);
-            const padded = cover.pad(Float32Array.from(pixels), 0.25);
-            const edged = cover.pad(Float32Array.from(pixels), "edge");
-            return [cover.cut(padded), cover.cut(edged), cover.crop(padded)].map((each) => [...each]);
-        }""",
-        [pixels.ravel().tolist(), shape, window, overlap],
-    )
-    cover = Cover.of(shape, window, overlap)
-    np.testing.assert_array_equal(windows, cover.cut(pixels, 0.25).ravel())
-    np.testing.assert_array_equal(edged, cover.cut(pixels, "edge").ravel())
-    np.testing.assert_array_equal(back, pixels.ravel())
-
-
 @pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
 def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
     found = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
     expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1))]
     assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in found] == expected
-
-
-def test_equal_windows_are_solved_once(reader: Visit) -> None:
-    groups = reader.page.evaluate(
-        """async () => {
-            const { alike } = await import("./alike.js");
-            const windows = Float32Array.of(1, 2, 0, 0, 1, 2, 2, 1, 0, 0, 0, 0);
-            return [alike(windows, 2, [0, 1, 2, 3, 4, 5]), alike(windows, 2, [5, 2])];
-        }"""
-    )
-    assert groups == [[[0, 2], [1, 4, 5], [3]], [[5], [2]]]
-
-
-@pytest.mark.thorough
-def test_progress_is_told_and_a_restoration_cancelled(reader: Visit) -> None:
-    pixels = page(90, 120)
-    asked = {"prior": assembly.facts(zoo.find("tap-text")), "pixels": pixels.ravel().tolist(), "size": pixels.shape}
-    shares, cancelled, after = reader.page.evaluate(
-        """async ({ prior, pixels, size: [height, width] }) => {
-            const { Solver } = await import("./solver.js");
-            const solver = (globalThis.solver ??= new Solver());
-            const mask = new Uint8Array(pixels.length);
-            const request = { width, height, pixels: Float32Array.from(pixels), p: 0.1, mask };
-            const [shares, after] = [[], []];
-            await solver.solve(prior, request, (share) => shares.push(share));
-            const cancelled = await solver.solve(prior, request, (share) => {
-                after.push(share);
-                solver.cancel();
-            });
-            return [shares, cancelled, after];
-        }""",
-        asked,
-    )
-    assert len(shares) > 5 and shares == sorted(shares) and shares[-1] == 1
-    assert cancelled is None and len(after) <= 2
 
 
 @pytest.mark.thorough

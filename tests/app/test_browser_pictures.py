@@ -16,16 +16,6 @@ def test_a_picture_is_dropped_or_pasted(guest: Visit, way: str) -> None:
         np.testing.assert_array_equal(guest.shown("image", 56)[..., 0], np.asarray(image.convert("L")))
 
 
-@pytest.mark.thorough
-def test_row73_a_picture_of_another_size_than_the_prior_stays_as_it_is(guest: Visit) -> None:
-    for width, height in ((500, 3), (1, 1), (2000, 40)):
-        noise = np.random.default_rng(0).integers(0, 256, (height, width), np.uint8)
-        upload(guest, "page.png", png(Image.fromarray(noise)))
-        guest.wait_for(f"page.png is open: {width}×{height} pixels.")
-        assert guest.at("message").inner_text() == ""
-        np.testing.assert_array_equal(guest.shown("image", width)[..., 0], noise)
-
-
 def test_a_drop_that_is_no_file_is_refused(guest: Visit) -> None:
     give(guest, "drop", None)
     assert "is no file" in guest.refused()

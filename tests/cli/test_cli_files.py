@@ -19,7 +19,7 @@ from commands import QUICK, Run, command, fault
 from PIL import Image
 from waiting import HANG, wait_for
 
-from restore.cli import files
+from restore.cli import batch
 from restore.images import Picture
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
@@ -85,14 +85,6 @@ def test_one_line_tells_what_was_done(
         assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
 
 
-def test_overwriting_keeps_permissions(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "x.png"
-    target.write_bytes(b"old")
-    target.chmod(0o640)
-    assert run("denoise", DIGIT, "--model", QUICK, "--p", 0.1, "-o", target, "--overwrite") == 0
-    assert target.stat().st_mode & 0o777 == 0o640 and Image.open(target).size == (28, 28)
-
-
 def test_row51_a_folder_of_outputs_inside_that_of_inputs_is_not_read(
     run: Run, words: tuple[object, ...], tmp_path: Path
 ) -> None:
@@ -149,7 +141,7 @@ def test_pictures_under_way_are_few_however_many_there_are(
     run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, told, most, lock = 0, 0, 0, Lock()
-    read_picture = files.read_picture
+    read_picture = batch.read_picture
 
     def counted(*given: object, **options: object) -> object:
         nonlocal read, most
@@ -162,18 +154,18 @@ def test_pictures_under_way_are_few_however_many_there_are(
         nonlocal told
         told += 1
 
-    monkeypatch.setattr(files, "read_picture", counted)
-    monkeypatch.setattr(files, "print_json", tell)
-    source = images(tmp_path / "in", 6 * files.CHUNK)
+    monkeypatch.setattr(batch, "read_picture", counted)
+    monkeypatch.setattr(batch, "print_json", tell)
+    source = images(tmp_path / "in", 6 * batch.CHUNK)
     assert run("denoise", source, "--model", model, "--p", 0.3, "-o", f"{tmp_path}/out/", "--json") == 0
-    assert read == told == 6 * files.CHUNK and most <= 3 * files.CHUNK
+    assert read == told == 6 * batch.CHUNK and most <= 3 * batch.CHUNK
 
 
 def test_large_pictures_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHUNK_PIXELS", 100)
-    sides, job = [3, 3, 11, 10, 5, 5, 5, 5, 3], files.Job("", "", "", {})
-    sheets = [files.Sheet(job, picture=Picture(np.zeros((side, side), np.uint8))) for side in sides]
-    assert [len(portion) for portion in files._portions(sheets)] == [3, 1, 4, 1]
+    monkeypatch.setattr(batch, "CHUNK_PIXELS", 100)
+    sides, job = [3, 3, 11, 10, 5, 5, 5, 5, 3], batch.Job("", "", "", {})
+    sheets = [batch.Sheet(job, picture=Picture(np.zeros((side, side), np.uint8))) for side in sides]
+    assert [len(portion) for portion in batch._portions(sheets)] == [3, 1, 4, 1]
 
 
 def test_faults_in_threads_name_options_as_the_command_does(
@@ -190,14 +182,14 @@ HELD = """
 import sys, time
 from itertools import count
 from pathlib import Path
-from restore.cli import files, main
-number, write, go = count(), files.write_atomically, Path(sys.argv.pop(1))
+from restore.cli import batch, main
+number, write, go = count(), batch.write_atomically, Path(sys.argv.pop(1))
 def held(*arguments):
     late = next(number) >= 2
     while late and not go.exists():
         time.sleep(0.02)
     write(*arguments)
-files.write_atomically = held
+batch.write_atomically = held
 main()
 """
 

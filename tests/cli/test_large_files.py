@@ -1,4 +1,4 @@
-"""Files of another size than the prior's, on the command line: rows 14, 27, 30 and 73."""
+"""Files of another size than the prior's, and scans, on the command line: rows 14, 27, 30 and 73."""
 
 from __future__ import annotations
 
@@ -33,37 +33,9 @@ def test_row14_73_files_of_any_size_come_back_at_theirs(
     said = capsys.readouterr()
     record = json.loads(said.out)
     assert record["status"] == "converged" and record["p"] == 0.1
-    assert any("in tiles of 12x10 pixels" in note for note in record["notes"]) == (shape[0] > 10 or shape[1] > 12)
+    assert any("12x10" in note for note in record["notes"]) == (shape[0] > 10 or shape[1] > 12)
     for name in ("it.restored.png", "u.png"):
         assert np.asarray(Image.open(tmp_path / name)).shape == shape
-
-
-def test_row30_the_mask_of_a_large_file_is_kept_to(model: str, run: Run, tmp_path: Path) -> None:
-    pixels = saved(tmp_path / "it.png", (25, 31))
-    hidden = np.zeros((25, 31), bool)
-    hidden[4:21, 6:26] = True
-    Image.fromarray((hidden * 255).astype(np.uint8)).save(tmp_path / "mask.png")
-    words = ("--mask", tmp_path / "mask.png", "--model", model, "--force")
-    assert run("complete", tmp_path / "it.png", *words) == 0
-    found = np.asarray(Image.open(tmp_path / "it.restored.png"))
-    assert (found[~hidden] == pixels[~hidden]).all() and set(np.unique(found[hidden])) <= {0, 255}
-
-
-def test_many_files_of_several_sizes_are_restored_in_one_run(
-    model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shapes = [(10, 12), (25, 31), (3, 5), (10, 12)]
-    for number, shape in enumerate(shapes):
-        saved(tmp_path / f"{number}.png", shape)
-    words = ("--model", model, "--p", 0.1, "--force", "-o", f"{tmp_path / 'out'}/")
-    assert run("denoise", *(tmp_path / f"{number}.png" for number in range(4)), *words) == 0
-    for number, shape in enumerate(shapes):
-        (found,) = (tmp_path / "out").glob(f"{number}*.png")
-        assert np.asarray(Image.open(found)).shape == shape
-    # Those of the prior's own size are what they are alone.
-    assert run("denoise", tmp_path / "0.png", "--model", model, "--p", 0.1, "--force", "-o", tmp_path / "one.png") == 0
-    (first,) = (tmp_path / "out").glob("0*.png")
-    assert np.array_equal(np.asarray(Image.open(first)), np.asarray(Image.open(tmp_path / "one.png")))
 
 
 @pytest.mark.thorough
@@ -77,24 +49,51 @@ def test_a_large_file_shows_how_far_it_has_come(
     assert "restored 100%" in capsys.readouterr().err
 
 
-@pytest.mark.thorough
-def test_a_folder_of_several_sizes_is_damaged_and_restored(
-    model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("level", "shape"), [(0, (40, 60)), (255, (40, 60)), (0, (1, 1)), (255, (1, 1))])
+def test_row14_what_is_blank_stays_blank(level: int, shape: tuple[int, int], run: Run, tmp_path: Path) -> None:
+    blank = np.full(shape, level, np.uint8)
+    Image.fromarray(blank).save(tmp_path / "it.png")
+    assert run("denoise", tmp_path / "it.png", "--model", "tap-text", "--p", "0.1") == 0
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "it.restored.png")), blank)
+
+
+# --- scans ---
+
+SHAPE = (64, 80)
+INK = np.zeros(SHAPE, bool)
+INK[8:56, 10:70:10] = INK[8:56, 11:71:10] = True
+
+
+@pytest.fixture
+def scan(tmp_path: Path) -> Path:
+    light = np.linspace(1.0, 0.5, SHAPE[1])
+    grey = light * np.where(INK, 0.2, 0.9) + 0.04 * np.random.default_rng(0).standard_normal(SHAPE)
+    path = tmp_path / "scan.jpg"
+    Image.fromarray(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)).save(path, quality=95)
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return saved_prior(tmp_path, (8, 8))
+
+
+@pytest.mark.parametrize("words", [[], ["--p", "scan"]], ids=["no options", "--p scan"])
+def test_a_scan_becomes_black_and_white(
+    run: Run, scan: Path, small: Path, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shapes = [(25, 31), (3, 50), (12, 10)]
-    clean = tmp_path / "clean"
-    clean.mkdir()
-    for number, shape in enumerate(shapes):
-        saved(clean / f"{number}.png", shape)
-    holes = ("--task", "flip:0.1+holes:3:0.2", "--mask-output", f"{tmp_path / 'holes'}/")
-    assert run("corrupt", clean, *holes, "-o", f"{tmp_path / 'torn'}/") == 0
-    torn, masks = sorted((tmp_path / "torn").glob("*.png")), sorted((tmp_path / "holes").glob("*.png"))
-    assert [np.asarray(Image.open(path)).shape for path in (*torn, *masks)] == 2 * shapes
-    words = ("complete", tmp_path / "torn", "--mask", tmp_path / "holes", "--p", 0.1, "--model", model, "--force")
-    words = (*words, "-o", f"{tmp_path / 'whole'}/", "--json")
-    assert run(*words) == 0
-    outputs = sorted((tmp_path / "whole").glob("*.png"))
-    assert [np.asarray(Image.open(path)).shape for path in outputs] == shapes
-    before = [path.read_bytes() for path in outputs]
-    alone = ("complete", torn[0], "--mask", masks[0], "--p", 0.1, "--model", model, "--force", "-o", tmp_path / "a.png")
-    assert run(*alone) == 0 and (tmp_path / "a.png").read_bytes() == before[0]
+    assert run("denoise", scan, "--model", small, "--force", "--json", *words) == 0
+    told = capsys.readouterr()
+    assert ("read as a scan" in told.err) == bool(words)
+    found = np.asarray(Image.open(scan.with_name("scan.jpg.restored.png")))
+    assert set(np.unique(found)) <= {0, 255} and found.shape == SHAPE
+    assert (json.loads(told.out)["p"] == "scan") == bool(words)
+
+
+def test_a_blank_page_is_refused(run: Run, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blank = tmp_path / "blank.png"
+    Image.fromarray(np.full(SHAPE, 200, np.uint8)).save(blank)
+    assert run("denoise", blank, "--model", small, "--p", "scan") == 4
+    said = capsys.readouterr().err
+    assert "blank.png: " in said and said.count("\n") == 1
+    assert not blank.with_name("blank.restored.png").exists()

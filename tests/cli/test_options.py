@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import typer
@@ -15,6 +16,7 @@ from commands import Run, command
 from waiting import HANG
 
 import restore
+from restore import zoo
 from restore.cli.command import app
 from restore.errors import in_command, option
 from restore.inference.options import Options
@@ -45,13 +47,43 @@ def test_help_shows_options_in_panels(run: Run, capsys: pytest.CaptureFixture[st
     assert places == sorted(places) and "[found from the image]" in " ".join(said.split())
 
 
+# Prints the modules that were loaded, and the bytes of the file of each.
+REPORT = """
+import atexit, json, os, sys
+def report():
+    files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
+    sizes = {name: os.path.getsize(file) if os.path.exists(file) else 0 for name, file in files.items()}
+    print(json.dumps(sizes), file=sys.stderr)
+atexit.register(report)
+"""
+COMMAND = "from restore.cli import main; main()"
+
+
+def loaded(code: str, *words: str) -> tuple[dict[str, int], str]:
+    """The modules that some code loads, with their sizes, and what it prints."""
+    called = [sys.executable, "-c", REPORT + code, *words]
+    done = subprocess.run(called, capture_output=True, text=True, timeout=HANG, check=True)
+    return json.loads(done.stderr.splitlines()[-1]), done.stdout
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["-V"], ["denoise", "--help"]], ids=" ".join)
 def test_words_about_the_command_load_no_numbers_and_no_pictures(words: list[str]) -> None:
-    code = "import atexit, sys, json; atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr));"
-    called = [sys.executable, "-c", code + "from restore.cli import main; main()", *words]
-    done = subprocess.run(called, capture_output=True, text=True, timeout=HANG, check=True)
-    assert not {"numpy", "PIL", "rich", "torch"} & set(json.loads(done.stderr.splitlines()[-1]))
-    assert "denoise" in done.stdout or done.stdout == f"restore {restore.__version__}\n"
+    modules, said = loaded(COMMAND, *words)
+    assert not {"numpy", "PIL", "rich", "torch"} & set(modules)
+    assert "denoise" in said or said == f"restore {restore.__version__}\n"
+
+
+def test_restoring_loads_few_modules_beside_those_of_onnxruntime(tmp_path: Path) -> None:
+    """Times are measured by benchmarks/cold_start.py."""
+    graph = zoo.published_folder() / zoo.preferred() / zoo.GRAPH
+    peer, _ = loaded(f"import numpy, PIL.Image, onnxruntime; onnxruntime.InferenceSession({str(graph)!r})")
+    image = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
+    options = ("--model", zoo.preferred(), "--p", "0.1", "-o", str(tmp_path / "restored.png"))
+    restoration, _ = loaded(COMMAND, "denoise", str(image), *options)
+    # Most of them ours and those of typer; with torch it is over 1,000.
+    assert len(restoration) - len(peer) < 210
+    # Half of it Python's own; of torch it is hundreds of megabytes, of scipy tens.
+    assert sum(restoration.values()) - sum(peer.values()) < 15_000_000
 
 
 @pytest.mark.parametrize(("typed", "offered"), [("restore de", "denoise"), ("restore denoise --max-m", "--max-memory")])

@@ -64,14 +64,6 @@ def test_denoise(name: str, words: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_complete_keeps_what_is_visible(tmp_path: Path) -> None:
-    mask = ASSETS / "digit-hole.png"
-    done(restore("complete", ASSETS / "digit-torn.png", "--mask", mask, "-o", "out.png", where=tmp_path))
-    hidden, torn = ink(mask), np.asarray(Image.open(ASSETS / "digit-torn.png"))
-    assert (np.asarray(Image.open(tmp_path / "out.png"))[~hidden] == torn[~hidden]).all()
-
-
-@pytest.mark.thorough
 def test_what_needs_no_solver(tmp_path: Path) -> None:
     listed = done(restore("models", "--json", where=tmp_path)).splitlines()
     assert "tap-mnist" in {json.loads(line)["name"] for line in listed}
@@ -80,16 +72,6 @@ def test_what_needs_no_solver(tmp_path: Path) -> None:
     assert json.loads(done(restore("info", graph, where=tmp_path)))["name"] == "tap-mnist"
     done(restore("corrupt", ASSETS / "digit.png", "--task", "flip:0.1", "-o", "out.png", where=tmp_path))
     assert ink(tmp_path / "out.png").any()
-
-
-@pytest.mark.thorough
-def test_a_folder_of_many_images(tmp_path: Path) -> None:
-    """More than torch would be taken for, if it were there."""
-    (tmp_path / "many").mkdir()
-    for index in range(66):
-        (tmp_path / "many" / f"{index}.png").write_bytes((ASSETS / "digit-noisy.png").read_bytes())
-    done(restore("denoise", "many", "--model", "tap-mnist-25", "--p", "0.1", "-o", "out/", where=tmp_path))
-    assert len(list((tmp_path / "out").glob("*.png"))) == 66
 
 
 @pytest.mark.thorough
@@ -143,24 +125,3 @@ def test_what_needs_torch_says_so(words: list[object], library: str, tmp_path: P
     assert len(found.stderr.splitlines()) == 1
     assert f"needs {library}; pip install 'restore-prior[torch]'" in found.stderr
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_an_installation_without_torch(tmp_path: Path) -> None:
-    """What `pip install restore-prior` brings is enough."""
-    environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    subprocess.run([environment / "bin" / "pip", "install", "--quiet", ROOT], check=True)
-    listed = subprocess.run([environment / "bin" / "pip", "list", "--format=json"], capture_output=True, check=True)
-    names = {package["name"].lower() for package in json.loads(listed.stdout)}
-    assert not names & {"torch", "scipy", "scikit-image", "scikit-learn", "matplotlib", "onnx", "onnxscript"}
-    command: list[object] = [environment / "bin" / "restore", "denoise", ASSETS / "digit-noisy.png", "-o", "out.png"]
-    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    subprocess.run([*map(str, command), "--p", "0.1"], cwd=tmp_path, env=clean, check=True)
-    found = (ink(tmp_path / "out.png") != ink(ASSETS / "digit.png")).mean()
-    assert found < 0.03
-    needs = subprocess.run(
-        [environment / "bin" / "restore", "evaluate", "tap-mnist", "--data", ASSETS, "--task", "flip:0.1"],
-        cwd=tmp_path, env=clean, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert needs.returncode == 2 and "pip install 'restore-prior[torch]'" in needs.stderr

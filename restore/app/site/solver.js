@@ -10,9 +10,8 @@ import { Refused } from "./picture.js";
  * @property {number} height
  * @property {number} hidden
  * @property {number} threshold a pixel is white above this grey level, 0 to 255
- * @property {boolean} convolutional all places are alike to it
- * @property {boolean} conditional it has learnt one kind of damage and needs no description of it
- * @property {string} task that damage, such as "flip:0.1"
+ * @property {boolean} whole it restores an image of any size as a whole, and not in tiles
+ * @property {string} task the damage that it has learnt, such as "flip:0.1"; empty if it is told the damage
  * @property {"light on dark" | "dark on light"} polarity
  * @property {string} method
  * @property {string} data

@@ -7,6 +7,7 @@
  */
 import { opened, run } from "./graph.js";
 import { restoreLarge } from "./large.js";
+import { restoreByNeighbours } from "./neighbours.js";
 import { restoreInParts } from "./parts.js";
 import { fits } from "./priors.js";
 
@@ -22,7 +23,7 @@ class Cancelled extends Error {}
  * @returns {import("./graph.js").Observed}
  */
 function observed(prior, windows) {
-  if (prior.conditional) return { image: windows };
+  if (prior.task) return { image: windows };
   const p = windows.map((evidence) => 1 / (1 + Math.exp(Math.abs(evidence))));
   return { image: windows.map((evidence) => Number(evidence > 0)), p, mask: Uint8Array.of(0) };
 }
@@ -40,12 +41,13 @@ async function inWindows(id, graph, request) {
   };
   const { prior } = graph;
   const watch = (share) => postMessage({ id, share });
-  if (prior.convolutional) return restoreInParts(solve, request, watch);
+  if (prior.tiling.neighbours) return restoreByNeighbours(prior, request, watch);
+  if (prior.whole) return restoreInParts(solve, request, watch);
   return restoreLarge((windows) => solve(observed(prior, windows)), prior, request, graph.pixelMeans, watch);
 }
 
 async function whole(graph, { pixels, p, mask }) {
-  const told = graph.prior.conditional ? {} : { p: Float32Array.of(p), mask };
+  const told = graph.prior.task ? {} : { p: Float32Array.of(p), mask };
   const found = await run(graph, { image: pixels, ...told });
   const single = (name) => found[name][0];
   const { restored, means, variances } = found;

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from restore.errors import TrainingError, shown
+from restore.errors import RestoreWarning, TrainingError, shown
 from restore.files import write_atomically
 
 KEPT = 2
@@ -73,7 +73,7 @@ def newest(folder: Path) -> Checkpoint | None:
             tensors = {name: value.clone() for name, value in load_file(weights).items()}
             return Checkpoint(record["step"], tensors, record["facts"])
         except DAMAGE as fault:
-            warnings.warn(f"{shown(path)}: damaged checkpoint passed over ({fault})", stacklevel=2)
+            warnings.warn(f"{shown(path)}: damaged checkpoint passed over ({fault})", RestoreWarning, stacklevel=2)
     if listed:
         raise TrainingError(f"{shown(folder)}: every checkpoint is damaged; remove the folder and train again")
     return None

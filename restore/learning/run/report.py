@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.errors import OutputError, RestoreError, shown
+from restore.errors import OutputError, RestoreError, RestoreWarning, shown
 from restore.evaluation.baselines import Median, PixelwiseEstimate, PointwiseEstimate
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
 from restore.evaluation.scores import TASKS
@@ -69,7 +69,7 @@ def write_report(
         write_atomically(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
         lines.append(f"{shown(folder / RECORD)}: the scores in full")
     except (OutputError, RestoreError, RuntimeError, ValueError) as fault:
-        warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", stacklevel=2)
+        warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", RestoreWarning, stacklevel=2)
     return lines, worth
 
 

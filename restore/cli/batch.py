@@ -1,22 +1,23 @@
-"""What denoise and complete do: restore files into files, report on each, and fail if any failed."""
+"""Restore files into files, for denoise and complete: report on each, and fail if any failed."""
 
 from __future__ import annotations
 
-import itertools
+import json
 import sys
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from restore.cli.options import Options, Results
-from restore.cli.process.pool import ahead, threads
-from restore.cli.reports import Failures, print_json, record_of, tell
 from restore.console import say
-from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
+from restore.errors import Foreign, InputError, PartialFailure, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import (
     Mask,
@@ -30,18 +31,25 @@ from restore.images import (
 )
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
-from restore.inference.damage import Damage, Observed
+from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.open import Engines
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
+from restore.marginals import Status
 from restore.progress import progress
 from restore.zoo import describe, find
 
-# Files that are read ahead while pictures are restored.
-AHEAD = 16
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-# Pictures, or pixels, that are restored together.
-CHUNK, CHUNK_PIXELS = 64, 2**17
+# Threads that read and write files; files that are read ahead; pictures, or pixels, that are restored together.
+THREADS = 8
+AHEAD = 16
+CHUNK = 64
+CHUNK_PIXELS = 2**17
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 @dataclass(eq=False)
@@ -90,52 +98,82 @@ class Sheet:
         return shown(name if self.page is None or self.pages == 1 else page_name(name, self.page, self.pages))
 
 
+@dataclass
+class Failures:
+    """Faults of images: that of a single one ends the command; of many, each is reported and counted.
+
+    Attributes:
+        json: report them as JSON too.
+        many: several images were named.
+        count: of faults so far.
+    """
+
+    json: bool
+    many: bool
+    count: int = 0
+
+    def add(self, source: str | Path, fault: RestoreError) -> None:
+        if self.json:
+            print_json({"input": shown(source), "error": str(fault)})
+        if not self.many:
+            raise fault
+        self.count += 1
+        say(f"restore: {fault}")
+
+    def verdict(self, total: int) -> None:
+        """Raise PartialFailure if any of the images failed."""
+        if self.count:
+            raise PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
+
+
+def print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record), flush=True)
+
+
 def run(inputs: Sequence[str], damage: Damage, options: Options, results: Results, masks: str | None = None) -> None:
     """Restore every input; see the two commands for the options.
 
     Raises:
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
-    colour, pixels = damage.sigma is not None, 1
+    colour, pixels, note = damage.sigma is not None, 1, (lambda text: None) if results.quiet else say
     if options.model != "auto" and (place := find(options.model)).is_dir():
         # The header alone says whether the damage fits the prior.
-        about = describe(place)
+        header = describe(place)
         if damage.touched or masks is not None:
-            replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(about)
-        if about.unfinished and not results.quiet:
-            say(f"{shown(options.model)}: is unfinished: {about.unfinished}")
-        colour, pixels = about.kind.photographs, about.pixels
+            replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(header)
+        if header.unfinished:
+            note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
+        colour, pixels = header.kind.photographs, header.pixels
     jobs, named = planned(inputs, results, masks)
-    if len(jobs) < named and not results.quiet:
-        say(f"{named - len(jobs)} of {named} images have their results already, which are left as they are")
+    if len(jobs) < named:
+        note(f"{named - len(jobs)} of {named} images have results already and are skipped")
     engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
     if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
         raise fault
+    single = len(jobs) == 1
     with ExitStack() as stack:
-        single = len(jobs) == 1
         meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), quiet=results.quiet))
         # Of a single file it shows the share that is done, if it takes several steps.
         work = Work(damage, options, results, engines, colour, meter if single else lambda share: None)
-        sheets: Iterable[Sheet] = itertools.chain.from_iterable(map(work.sheets, jobs))
+        sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
         if single:
             sheets = list(sheets)
         else:
             meter(0)
-        pool = None if isinstance(sheets, list) and len(sheets) == 1 else threads(stack)
-        read = map(work.read, sheets) if pool is None else ahead(pool, work.read, sheets, AHEAD)
-        whole = (job for portion in _portions(read) for job in work.restored(portion))
-        written = map(work.write, whole) if pool is None else ahead(pool, work.write, whole, CHUNK)
-        for done, job in enumerate(written, 1):
+        pool = None if isinstance(sheets, list) and len(sheets) == 1 else _threads(stack)
+        portions = _portions(_ahead(pool, work.read, sheets, AHEAD))
+        whole = (job for portion in portions for job in work.restored(portion))
+        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK), 1):
             for record in job.records if results.json and not job.fault else ():
                 print_json(record)
             if job.fault:
                 failures.add(job.source, job.fault)
             if not single:
                 meter(done)
-    if not results.quiet:
-        tell([job for job in jobs if not job.fault], damage)
-    if failures.count:
-        raise failures.of(len(jobs))
+    for line in _report([job for job in jobs if not job.fault], damage):
+        note(line)
+    failures.verdict(len(jobs))
 
 
 def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple[list[Job], int]:
@@ -150,9 +188,9 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     if streams:
         output = output or STDIO
         if len(inputs) != 1:
-            raise UsageError("- stands for the only image; name files instead to restore several")
+            raise UsageError("- is stdin, which holds one image; name files to restore several")
         if output == STDIO and (results.json or sys.stdout.isatty()):
-            raise UsageError("the image goes to stdout, which is no terminal then, and not for JSON; give -o FILE")
+            raise UsageError("stdout is for the image, so it is no terminal and carries no --json; give -o FILE")
         if output != STDIO and means_folder(output):
             raise UsageError(f"{shown(output)}: is a folder, but an image from stdin has no name; give -o FILE")
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
@@ -170,24 +208,19 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     refuse_clashes(reads, writes)
     if output != STDIO:
         pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
-        left = {target for _, target in pairs}
-        jobs = [job for job in jobs if Path(job.target) in left]
+        left = {str(target) for _, target in pairs}
+        jobs = [job for job in jobs if job.target in left]
     if maps:
         # That of a result which does not exist yet may be replaced, where existing ones are left out.
         again = results.overwrite or results.skip_existing
-        plan(
-            [Path(job.source) for job in jobs],
-            results.uncertainty,
-            suffix="uncertainty",
-            overwrite=again,
-            skip_existing=False,
-        )
+        todo = [Path(job.source) for job in jobs]
+        plan(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
     return jobs, len(sources)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What becomes of files, step by step; a file that fails is left out of the steps that follow.
+    """The steps from a file to its result; a file that fails skips those that follow.
 
     Attributes:
         damage: as the user described it; masks belong to the jobs.
@@ -225,18 +258,17 @@ class Work:
     def read(self, sheet: Sheet) -> Sheet:
         """Read a picture and its mask."""
         job, most = sheet.job, self.options.max_pixels
-        if job.fault is None:
-            try:
+        try:
+            if job.fault is None:
                 picture = sheet.picture = read_picture(
                     sheet.content, name=job.name, frame=sheet.page, max_pixels=most, colour=self.colour
                 )
                 if job.mask is not None:
-                    sheet.mask = read_mask(
-                        sheet.mask_content, name=job.mask, shape=picture.shape, frame=sheet.mask_page, max_pixels=most
-                    )
+                    shape, frame = picture.shape, sheet.mask_page
+                    sheet.mask = read_mask(sheet.mask_content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
                 check_format(picture, job.formats[job.target], name=job.target)
-            except RestoreError as fault:
-                job.fault = fault
+        except RestoreError as fault:
+            job.fault = fault
         sheet.content = sheet.mask_content = b""
         return sheet
 
@@ -245,12 +277,12 @@ class Work:
         self._restore([sheet for sheet in portion if sheet.job.fault is None])
         for sheet in portion:
             job, record = sheet.job, {}
-            if job.fault is None:
-                try:
+            try:
+                if job.fault is None:
                     self._encode(sheet)
-                    record = record_of(sheet, self.damage)
-                except RestoreError as fault:
-                    job.fault = fault
+                    record = _record_of(sheet, self.damage)
+            except RestoreError as fault:
+                job.fault = fault
             sheet.picture = sheet.mask = sheet.answer = None
             job.records.append(record)
             if sheet.pages > 1:
@@ -320,3 +352,87 @@ def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
             portion, pixels = [], 0
     if portion:
         yield portion
+
+
+def _threads(stack: ExitStack) -> ThreadPoolExecutor:
+    """Threads that end with a context; what they have not begun by then is dropped."""
+    from concurrent.futures import ThreadPoolExecutor  # a single picture needs none
+
+    pool = ThreadPoolExecutor(THREADS)
+    stack.callback(pool.shutdown, cancel_futures=True)
+    return pool
+
+
+def _ahead(
+    pool: ThreadPoolExecutor | None, work: Callable[[Item], Made], items: Iterable[Item], most: int
+) -> Iterator[Made]:
+    """Like `map`, in threads if there are any; `most` items are worked on before their results are asked for."""
+    if pool is None:
+        yield from map(work, items)
+        return
+    under_way: deque[Future[Made]] = deque()
+    for item in items:
+        under_way.append(pool.submit(work, item))
+        while under_way and (len(under_way) > most or under_way[0].done()):
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
+def _record_of(sheet: Sheet, damage: Damage) -> dict[str, Any]:
+    """What became of a picture, for reports and --json."""
+    picture, job, answer = sheet.picture, sheet.job, sheet.answer
+    assert picture is not None and answer is not None
+    notes = [*picture.notes, *(sheet.mask.notes if sheet.mask else ()), *answer.notes]
+    if answer.refused:
+        notes[-1] = f"is left as it is: {notes[-1]}"
+    found = answer.level
+    known = damage if found is None else replace(damage, **{found.name: found.value})
+    return {
+        "input": shown(job.source),
+        "page": None if sheet.page is None else sheet.page + 1,
+        "output": shown(job.target),
+        "mask": None if job.mask is None else shown(job.mask),
+        "model": answer.model or None,
+        "engine": answer.engine or None,
+        "status": Status(answer.status).name.lower(),
+        "iterations": answer.iterations,
+        "residual": answer.residual if isfinite(answer.residual) else None,
+        "p": known.p,
+        "sigma": known.sigma,
+        "found": None if found is None else found.name,
+        "bits": answer.bits,
+        "changed": answer.changed,
+        "notes": [note for note in notes if found is None or note != found.sentence],
+    }
+
+
+def _report(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
+    """Lines on what was done: notes on each picture, a note on several of them once, and what all have in common."""
+    records = [(job, record) for job in jobs for record in job.records]
+    counted = Counter(note for _, record in records for note in record["notes"])
+    for job, record in records:
+        pages = len(job.records)
+        name = shown(job.name) if pages == 1 else page_name(shown(job.name), record["page"] - 1, pages)
+        yield from (f"{name}: {note}" for note in record["notes"] if counted[note] == 1)
+    yield from (f"{count} of {len(records)} images: {note}" for note, count in counted.items() if count > 1)
+    done = [record for _, record in records if not Status[record["status"].upper()].refused]
+    if not done:
+        return
+    models = Counter(record["model"] for record in done).most_common()
+    parts = [f"restored with {', '.join(f'{name} ({count})' for name, count in models)}"]
+    if len(models) == 1:
+        parts = [f"restored with {models[0][0]}"]
+    for kind in ("p", "sigma"):
+        given: Any = getattr(damage, kind)
+        found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
+        if found:
+            span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
+            parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
+        elif given is not None:
+            parts.append(f"{kind} = {', '.join(map(str, given)) if isinstance(given, Rates) else given}")
+    changed = [record["changed"] for record in done if record["changed"] is not None]
+    parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
+    who = name if len(records) == 1 else f"{len(done)} of {len(records)} images"
+    target = "stdout" if jobs[0].target == STDIO else shown(jobs[0].target)
+    yield f"{who}: {', '.join(parts)}" + (f": {target}" if len(jobs) == 1 else "")
