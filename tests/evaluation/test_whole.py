@@ -175,7 +175,7 @@ def test_a_folder_of_images_of_several_sizes(
         "n": 4,
     }
     assert next(iter(report["beside"])) == "as it is" and report["solver"] == "tap"
-    assert "flip:0.1: restored, in percent 100/100" in said.err
+    assert "flip:0.1: restored 100%" in said.err
     assert run("evaluate", model, *words[:-1], "--n", 2, "--quiet") == 0
     said = capsys.readouterr()
     assert said.out.startswith("flip:0.1: 2 images") and "wrong pixels, as it is" in said.out and not said.err

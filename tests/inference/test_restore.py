@@ -116,7 +116,7 @@ def test_what_is_doubtful_is_done_and_said_if_it_was_named() -> None:
 
 @pytest.mark.parametrize("pixels", [(90, 90), (90, 91)], ids=str)
 def test_what_is_doubtful_comes_back_as_it_came_if_it_was_not_named(pixels: tuple[int, int]) -> None:
-    lines = np.broadcast_to(np.arange(pixels[1]) % 9 == 4, pixels).astype(float)
+    lines = np.broadcast_to(np.arange(pixels[1]) % 7 == 4, pixels).astype(float)
     for named, p in ((True, "auto"), (False, 0.1), (False, "auto")):
         found = answer(lines, Damage(p), field(), named=named)
         assert found.refused and Status(found.status).sentence in found.notes

@@ -108,7 +108,7 @@ CASES: dict[str, dict[str, str]] = {
         "seed = -1": "",
         "seed = 18446744073709551616": "",
         'prior.hidden_type = "potts"': "bernoulli, spin",
-        "prior.deeper = [2]": '"deep"',
+        "prior.deeper = [2]": "",
         "prior.filled = 9": "",
         "prior.start_share = 0.5": "",
         'prior = {start = "other", start_share = 1.0}': "start_share",

@@ -126,7 +126,7 @@ def test_auto_leaves_out_what_is_not_worth_using(
     assert run("train", "images", "--name", "parts", "--epochs", 1) == 0
     assert ("not worth using" in capsys.readouterr().err) != worth
     for folder in (Path("runs/parts"), zoo.find("parts")):
-        assert zoo.describe(folder).auto == (0 if worth else -1)
+        assert zoo.describe(folder).auto == int(worth)
         assert restore.load(folder, engine="torch").description.name == "parts"
     considered = zoo.candidates((5, 6))
     # It is one of those that are considered, and takes nobody's place.

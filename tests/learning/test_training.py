@@ -58,7 +58,7 @@ REFUSED = {
     "36-name-of-no-folder": (("images", "--name", "a/b"), 2, "name becomes a folder"),
     "36-name-of-a-published-prior": (("images", "--name", "tap-mnist"), 5, "is the name of a published prior"),
     "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of tap"),
-    "36-shape": (("images", "--name", "x", "--shape", "28"), 2, "--shape must be HEIGHTxWIDTH"),
+    "36-shape": (("images", "--name", "x", "--shape", "28"), 2, "--shape"),
     "36-both": (("images", "--name", "x", "--epochs", 1, "--minutes", 1), 2, "give one"),
     "01-no-such-folder": (("nowhere", "--name", "x"), 3, "nowhere"),
     "36-recipe-and-more": (("r.toml", "--method", "tap", "--held-out", 0.2), 2, "leave --method, --held-out out"),
