@@ -96,6 +96,7 @@ def test_a_lane_is_what_the_learner_does_alone(
 ) -> None:
     images, rate = images_of("shifting-bar"), 0.3
     monkeypatch.setattr(small, "RATES", (rate,))
+    monkeypatch.setattr(small, "CONTROLS", ())
     (found,) = small.learn("shifting-bar", algorithm, images, copies=copies, trials=1, seed=4)
     batch = images.repeat(copies, 1)
     machine = initial_prior(batch, 4, 0.01, seeded(4))
@@ -125,8 +126,9 @@ def test_trials_differ_and_start_alike_for_every_algorithm_and_rate(brief: None)
         name: small.learn("bars-and-stripes", name, images, copies=1, trials=3, seed=1)
         for name in ("CD", "CS-DCP", "SSD")
     }
-    for found in every.values():
-        assert [one.rate for one in found] == list(RATES)
+    controls = [3 * rate for rate in RATES]
+    for name, found in every.items():
+        assert [one.rate for one in found] == pytest.approx([*RATES, *(controls if name == "CD" else [])])
         assert len({one.mean[0] for one in found}) == 1 and found[0].mean[0] == every["CD"][0].mean[0]
         assert all(len(set(one.ends)) == 3 for one in found)
     assert every["CD"][0].mean[1:] != every["SSD"][0].mean[1:]
@@ -292,7 +294,8 @@ def test_what_is_missing_is_trained_and_written(
     written = document.read_text()
     assert "old" not in written and "| CS-DCP | 0.5 |" in written and written.endswith("<!-- dcp-large: begin -->")
     found = json.loads(record.read_text())
-    assert len(found["small"]) == 16 and len(found["large"]) == 3
+    # Two sets, twice: CD at four rates, CS-DCP at two.
+    assert len(found["small"]) == 24 and len(found["large"]) == 3
     pictures = [asked.records / name for name in ("dcp-small.png", "dcp-large.png")]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
     # What the record has is not run again, even without its runs.
