@@ -160,6 +160,6 @@ def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pyte
     assert about.hidden == 4
     card = (tmp_path / "out" / "card.md").read_text()
     assert "--hidden auto" in card and "38 images" in card
-    for hidden, says in (("many", "a whole number or auto, not many"), ("0", "hidden of a restricted Boltzmann")):
+    for hidden, says in (("many", "--hidden"), ("0", "hidden")):
         assert run(*command, "--hidden", hidden) == 2
         assert says in capsys.readouterr().err
