@@ -20,14 +20,13 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
     from restore import zoo
     from restore.errors import ModelError, shown
 
-    published = zoo.search.published_folder()
     for folder in zoo.folders():
         try:
             about = zoo.describe(folder)
         except ModelError as fault:
             say(f"restore: {fault}")
             continue
-        origin = "published" if folder.parent == published else "yours"
+        origin = "published" if zoo.search.is_published(folder) else "yours"
         height, width = about.image_shape
         if json:
             facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}

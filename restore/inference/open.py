@@ -126,7 +126,7 @@ class Engines:
             options = self._options
             try:
                 engine = options.engine
-                if not self.named and find(name).parent != search.published_folder():
+                if not self.named and not search.is_published(find(name)):
                     engine = "torch"
                     if find_spec("torch") is None:
                         named = f"name it with {option('model')}, or pip install 'restore-prior[torch]'"

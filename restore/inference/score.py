@@ -29,7 +29,7 @@ FOLDS, WIDEST = 4, 12
 SIDE, CROPS, FIRST = 56, 8, 2
 
 # Crops are drawn in proportion to what is in them beyond so many times the least: blank paper says nothing, and noise
-# varies by a third.
+# varies by a third (`benchmarks/families.py`).
 BLANK = 1.3
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
@@ -46,9 +46,14 @@ STEPS = 40
 # HIGHEST. Fewer than TOLD pixels, such as those of one digit, do not tell them apart.
 RATES_AHEAD, HIGHEST, RATES, TOLD = 12.0, 0.4, 48, 2000
 
-# Log-odds beyond which predictions say no more, into how many bins they are counted, and by which factors solvers may
-# be too sure: where candidates are compared, and where a level is found. Wrong predictions would else count as noise.
-SURE, BINS, COARSE, SURER, SURER_OF_LEVEL = 9.0, 1441, 11, (1.0, 1.4, 2.0, 2.8), (1.0, 1.4)
+# Log-odds beyond which predictions say no more, and into how many bins they are counted; for two rates, into fewer.
+SURE, BINS, COARSE = 9.0, 1441, 11
+
+# By which factors the log-odds of solvers may be too large where candidates are compared.
+SURER = (1.0, 1.4, 2.0, 2.8)
+
+# The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
+SURER_OF_LEVEL = (1.0, 1.4)
 
 # Grey levels are told apart to this much, so that densities are probabilities.
 WIDTH = 1 / 255

@@ -19,7 +19,7 @@ def preferred(grey: bool = False) -> str:
     >>> preferred(), preferred(grey=True)
     ('tap-mnist', 'tap-mnist-real')
     """
-    return next((folder.name for folder, _ in _known(grey) if _published(folder)), "")
+    return next((folder.name for folder, _ in _known(grey) if search.is_published(folder)), "")
 
 
 def field() -> str | None:
@@ -50,7 +50,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
     if not known:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
-    enough = fit == "resize" or any(map(_published, native))
+    enough = fit == "resize" or any(map(search.is_published, native))
     suited = [
         folder.name
         for folder, header in known
@@ -66,11 +66,7 @@ def _known(grey: bool) -> list[tuple[Path, Description]]:
         for folder in search.folders()
         if (header := _readable(folder)) and header.auto and not header.task and header.grey == grey
     ]
-    return sorted(known, key=lambda each: (not _published(each[0]), each[1].auto, each[0].name))
-
-
-def _published(folder: Path) -> bool:
-    return folder.parent == search.published_folder()
+    return sorted(known, key=lambda each: (not search.is_published(each[0]), each[1].auto, each[0].name))
 
 
 def _suits(header: Description, image_shape: tuple[int, ...]) -> bool:

@@ -27,6 +27,11 @@ def published_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "models"
 
 
+def is_published(folder: Path) -> bool:
+    """True for the folder of a published prior."""
+    return folder.parent == published_folder()
+
+
 def user_folder() -> Path:
     """The folder of priors trained by this user."""
     import platformdirs
