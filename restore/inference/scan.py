@@ -11,6 +11,7 @@ from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
 from restore.images.tones import Tones, counted, has_third_tone
 from restore.inference.damage import Observed, Pixels
+from restore.inference.sharpen import blur_of, sharpened
 from restore.inference.two_tones import tones_of
 from restore.marginals import Status
 
@@ -100,9 +101,14 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
     tones = tones_of(values)
     if tones is None or not (tones.distinct or (apart is not None and tones.separation >= apart)):
         raise Foreign(Status.NOT_INK.sentence)
-    odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
+    blur = blur_of(values, tones)
+    if blur:
+        values = sharpened(values, blur)
+        tones = tones_of(values) or tones
+        note += f"; sharpened, as it was blurred by about {blur:g} pixels"
+    odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
     p = 1 / (1 + np.exp(np.abs(odds)))
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
     only_holes = hidden is not None and not picture.damage.touched

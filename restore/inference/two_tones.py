@@ -69,6 +69,11 @@ class Tones:
     unevenness: float
 
     @property
+    def contrast(self) -> float:
+        """How far the classes are apart on average."""
+        return float(np.mean(self.channel.white - self.channel.black))
+
+    @property
     def distinct(self) -> bool:
         """True for a scan: two classes on an even ground."""
         return self.separation >= APART and self.unevenness <= UNEVEN
