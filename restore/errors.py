@@ -14,9 +14,17 @@ _in_command = False
 
 
 class RestoreError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose.
+
+    Attributes:
+        subject: the file, prior or option at fault, with which the message then begins; empty if it has none.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, subject: str | os.PathLike[str] = "") -> None:
+        self.subject = os.fspath(subject)
+        super().__init__(f"{shown(subject)}: {message}" if self.subject else message)
 
 
 class UsageError(RestoreError, ValueError):

@@ -9,7 +9,7 @@ import stat
 import time
 from pathlib import Path
 
-from restore.errors import OutputError, RestoreError, shown
+from restore.errors import OutputError, RestoreError
 
 # Temporary files live for milliseconds. One older than this, in seconds, is from a killed process.
 ABANDONED = 600.0
@@ -54,9 +54,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
                 os.close(folder)
     except OSError as fault:
         reason = fault.strerror or fault
-        raise error(
-            f"{shown(target)}: cannot be written ({reason}); free some space or choose another place"
-        ) from fault
+        raise error(f"cannot be written ({reason}); free some space or choose another place", target) from fault
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -89,8 +90,9 @@ def test_a_full_or_vanishing_disk_leaves_the_old_file(
 
     monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), full)
     for error in (OutputError, TrainingError):
-        with pytest.raises(error):
+        with pytest.raises(error) as caught:
             write_atomically(path, b"new", error)
+        assert caught.value.subject == pickle.loads(pickle.dumps(caught.value)).subject == str(path)
     assert [file.name for file in tmp_path.iterdir()] == ["image.png"] and path.read_bytes() == b"old"
     with pytest.raises(OutputError):
         write_atomically(tmp_path / "no" / "image.png", b"new")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from restore import zoo
-from restore.errors import ModelError, OutputError, reason, shown
+from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
 from restore.inference.onnx.contract import POLARITIES
 from restore.inference.onnx.seal import read_intact
@@ -77,7 +77,7 @@ def polarity(folder: Path) -> str:
         with safe_open(path, framework="numpy") as stored:
             return POLARITIES[zoo.light_ground(stored.get_tensor("pixel_means").astype(float))]
     except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); get the file again") from fault
+        raise ModelError(f"cannot be read ({reason(fault)}); get the file again", path) from fault
 
 
 def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, overwrite: bool = False) -> None:
@@ -92,10 +92,10 @@ def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, 
     files |= {f"models/{each.name}/{name}": each / name for each in known for name in (zoo.GRAPH, zoo.WEIGHTS)}
     try:
         if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError(f"{shown(folder)}: exists already; give --overwrite or another folder")
+            raise OutputError("exists already; give --overwrite or another folder", folder)
         for inside in {folder / parent for address in files for parent in Path(address).parents if parent.name}:
             if inside.is_symlink():
-                raise OutputError(f"{shown(inside)}: is a link, which is not followed; remove it or choose another")
+                raise OutputError("is a link, which is not followed; remove it or choose another", inside)
         for address, source in files.items():
             target = folder / address
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,4 +103,4 @@ def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, 
     except OutputError:
         raise
     except OSError as fault:
-        raise OutputError(f"{shown(folder)}: cannot be written ({fault.strerror}); choose another place") from fault
+        raise OutputError(f"cannot be written ({fault.strerror}); choose another place", folder) from fault

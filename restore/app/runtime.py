@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from restore.data.sets.download import RemoteFile, fetch, read_intact
-from restore.errors import InputError, ModelError, OutputError, shown
+from restore.errors import InputError, ModelError, OutputError
 from restore.files import write_atomically
 
 RELEASE = RemoteFile(
@@ -55,7 +55,7 @@ def install(folder: Path, archive: Path | None = None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise OutputError(f"{shown(folder)}: cannot be made ({fault.strerror}); free its name or some space") from fault
+        raise OutputError(f"cannot be made ({fault.strerror}); free its name or some space", folder) from fault
     with tarfile.open(fileobj=io.BytesIO(content)) as release:
         for member in MEMBERS:
             stream = release.extractfile(member)

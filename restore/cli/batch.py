@@ -192,7 +192,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         if output == STDIO and (results.json or sys.stdout.isatty()):
             raise UsageError("stdout is for the image, so it is no terminal and carries no --json; give -o FILE")
         if output != STDIO and means_folder(output):
-            raise UsageError(f"{shown(output)}: is a folder, but an image from stdin has no name; give -o FILE")
+            raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
     maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
     folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
@@ -245,7 +245,7 @@ class Work:
             masks = 1 if frame is not None or not mask else page_count(mask, name=str(job.mask), max_pixels=most)
             if masks not in (1, count):
                 pages = f"holds {masks} pages, and {shown(job.name)} {count}"
-                raise InputError(f"{shown(str(job.mask))}: {pages}; give a mask of one page for all, or one for each")
+                raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
             if count == 1:
                 return [Sheet(job, content, mask, frame)]
             for target, format in job.formats.items():
@@ -289,7 +289,7 @@ class Work:
                 self.share(len(job.records) / sheet.pages)
             if len(job.records) == sheet.pages:
                 if job.fault is None and len(job.objections) == sheet.pages:
-                    job.fault = Foreign(f"{shown(job.name)}: {job.objections[0]}")
+                    job.fault = Foreign(job.objections[0], job.name)
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
@@ -304,7 +304,7 @@ class Work:
                 sheet.answer = answer
         except RestoreError as fault:
             if len(sheets) == 1:
-                sheets[0].job.fault = type(fault)(f"{sheets[0].name}: {fault}")
+                sheets[0].job.fault = type(fault)(str(fault), sheets[0].name)
             else:  # one of them has it
                 for sheet in sheets:
                     self._restore([sheet])

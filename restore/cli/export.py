@@ -31,23 +31,23 @@ def export(
 ) -> None:
     """Write a prior and its solver to an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
     from restore import zoo
-    from restore.errors import ModelError, OutputError, UsageError, option, shown
+    from restore.errors import ModelError, OutputError, UsageError, option
     from restore.files import write_atomically
     from restore.images.outputs import is_folder, require_writable
 
     folder = zoo.find(model)
     if not folder.is_dir():
-        raise ModelError(f"{shown(folder)}: is exported already; name the prior it was made from")
+        raise ModelError("is exported already; name the prior it was made from", folder)
     if beside and (output is not None or float16 or no_channel):
         raise UsageError(f"{option('beside')} writes the whole prior into its folder; leave the other options out")
     # The path may not contain the folder's name: it may be a dot.
     target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
     if is_folder(target):
-        raise OutputError(f"{shown(target)}: is a folder; name a file")
+        raise OutputError("is a folder; name a file", target)
     if target.suffix != ".onnx":
-        raise UsageError(f"{shown(target)}: the name of a graph ends in .onnx; choose such a name")
+        raise UsageError("the name of a graph ends in .onnx; choose such a name", target)
     if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"{shown(target)}: exists already; give {option('overwrite')} or another -o")
+        raise OutputError(f"exists already; give {option('overwrite')} or another -o", target)
     require_writable(target.parent)
 
     from restore.export.packing import beside_weights, standalone

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restore.channels import parse_task
@@ -183,7 +184,7 @@ class Description(Spec):
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod
-    def from_header(cls, header: Mapping[str, str] | None, where: str) -> Description:
+    def from_header(cls, header: Mapping[str, str] | None, where: str | Path) -> Description:
         """Read the metadata of a weights file.
 
         Raises:
@@ -191,13 +192,11 @@ class Description(Spec):
         """
         if not header or "format_version" not in header:
             train = remedy("`restore train`", "restore.train")
-            raise ModelError(f"{where}: holds no prior of this package; train one with {train}")
+            raise ModelError(f"holds no prior of this package; train one with {train}", where)
         try:
             version = int(header["format_version"])
             if version > FORMAT:
-                raise ModelError(
-                    f"{where}: written in format {version}, this version reads {FORMAT}; update the package"
-                )
+                raise ModelError(f"written in format {version}, this version reads {FORMAT}; update the package", where)
             if version < 1 or max(map(len, header.values())) > limits.TEXT:
                 raise ValueError(f"format {version}, or a text of more than {limits.TEXT} characters")
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
@@ -217,7 +216,7 @@ class Description(Spec):
             found._check()
             return found
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
-            raise ModelError(f"{where}: its description is damaged ({reason(fault)}); get the file again") from fault
+            raise ModelError(f"its description is damaged ({reason(fault)}); get the file again", where) from fault
 
     def _check(self) -> None:
         """Refuse, with ValueError, a header that contradicts itself or is beyond the limits."""

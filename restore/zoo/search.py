@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from restore.errors import ModelError, remedy, shown
+from restore.errors import ModelError, remedy
 from restore.zoo.store import GRAPH, WEIGHTS
 
 
@@ -79,4 +79,4 @@ def find(name_or_path: str) -> Path:
         if near
         else remedy("`restore models` lists them", "restore.list_models() lists them")
     )
-    raise ModelError(f"{shown(name_or_path)}: there is no such model; {hint}")
+    raise ModelError(f"there is no such model; {hint}", name_or_path)

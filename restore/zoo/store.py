@@ -99,7 +99,7 @@ def card_of(folder: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as fault:
-        raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); replace or remove it") from fault
+        raise ModelError(f"cannot be read ({reason(fault)}); replace or remove it", path) from fault
 
 
 @contextlib.contextmanager
@@ -108,12 +108,12 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
     from safetensors import SafetensorError, safe_open
 
     if folder.is_file():
-        raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
+        raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", folder)
     path = folder / WEIGHTS
     try:
         check_regular(path, limits.FILE)
         with safe_open(path, framework=framework) as opened:
-            description = Description.from_header(opened.metadata(), shown(path))
+            description = Description.from_header(opened.metadata(), path)
             slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
             pixels, units = description.pixels, _pointwise(description).values()
             shapes = description.shapes | dict.fromkeys(("pixel_means", *units), (pixels,))
@@ -126,13 +126,11 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
             if wrong:
                 names = ", ".join(map(shown, sorted(wrong)))[:REASON]
                 raise ModelError(
-                    f"{shown(path)}: tensors missing, extra, or of wrong shape or type: {names}; get the file again"
+                    f"tensors missing, extra, or of wrong shape or type: {names}; get the file again", path
                 )
             yield description, opened
     except (OSError, SafetensorError, ValueError, RecursionError) as fault:
-        raise ModelError(
-            f"{shown(path)}: damaged or not a safetensors file ({reason(fault)}); get the file again"
-        ) from fault
+        raise ModelError(f"damaged or not a safetensors file ({reason(fault)}); get the file again", path) from fault
 
 
 def load(folder: Path) -> TrainedPrior:
@@ -161,15 +159,15 @@ def read(folder: Path) -> tuple[TrainedPrior, dict[str, Tensor]]:
     for name, value in stored.items():
         # A number finite in double precision may be infinite in single precision.
         if not bool(torch.isfinite(value.float()).all()):
-            raise ModelError(f"{shown(path)}: {name} holds NaN or infinite values; get the file again or train again")
+            raise ModelError(f"{name} holds NaN or infinite values; get the file again or train again", path)
     means = stored["pixel_means"].float()
     if not bool(((means > 0) & (means < 1)).all()):
-        raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
+        raise ModelError("pixel_means holds values outside (0, 1); get the file again", path)
     try:
         prior = assembled(description, stored)
         description.kind.check_machine(prior.machine)
     except ValueError as fault:
-        raise ModelError(f"{shown(path)}: {fault}; get the file again, or train again at a lower rate") from fault
+        raise ModelError(f"{fault}; get the file again, or train again at a lower rate", path) from fault
     return prior, stored
 
 
@@ -223,7 +221,7 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
+        raise error(f"cannot be made ({fault.strerror}); choose another place", folder) from fault
     remove_abandoned(folder)
     header = prior.description.to_header()
     # Not written by safetensors, whose error on a full disk is no OSError.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from restore.errors import RestoreError
+from restore.errors import RestoreError, shown
 
 
 @contextmanager
@@ -17,5 +17,5 @@ def refused(kind: type[RestoreError], *subjects: str | Path) -> Iterator[None]:
     with pytest.raises(kind) as caught:
         yield
     said = str(caught.value)
-    assert "\n" not in said
+    assert "\n" not in said and said.startswith(shown(caught.value.subject))
     assert all(str(subject) in said for subject in subjects), said
