@@ -95,16 +95,7 @@ def listing(manner: type) -> Callable[[Any], Any]:
 def restored(
     images: Any, masks: Any, prior: PictureEngine | str, p: Flips, return_solution: bool, how: dict[str, Any]
 ) -> Any:
-    """Restore images, and return them as their own kind; see `restore.denoise`.
-
-    Args:
-        images: of the caller.
-        masks: what to fill; None for nothing.
-        prior: its name, or itself if it is open already.
-        p: flip probability of visible pixels.
-        return_solution: return what was found, too.
-        how: the options in `Opening`.
-    """
+    """Restore images under masks, or None, and return them as their own kind; `how` are the options in `Opening`."""
     damage, axis = Damage.of(p, how.pop("sigma", None)), how.pop("channel_axis", None)
     engine = None if isinstance(prior, str) else prior
     options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
@@ -167,6 +158,6 @@ def _warn(answers: Sequence[Restored]) -> None:
     doubts = [answer.doubt for answer in answers if answer.doubt]
     for sentences, what in ((kept, "came back as they were"), (doubts, "are doubtful")):
         if sentences:
-            whose = f"{len(sentences)} of {len(answers)} images {what}; the first"
-            whose = whose if len(answers) > 1 else "the result is doubtful"
+            several = f"{len(sentences)} of {len(answers)} images {what}; the first"
+            whose = several if len(answers) > 1 else "the result is doubtful"
             warnings.warn(f"{whose}: {sentences[0]}", RestoreWarning, stacklevel=4)

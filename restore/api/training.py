@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from restore.api.restorer import Restorer
+from restore.api.restoring import Restorer
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import unpack
 from restore.images.outputs import IMAGE_SUFFIXES
