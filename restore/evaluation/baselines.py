@@ -21,6 +21,9 @@ from restore.units import Units
 
 BASELINES = ("ope", "nn", "median")
 
+# Images that are compared with all training images at a time, to bound memory.
+BLOCK = 1000
+
 
 class Baseline(Protocol):
     """A restorer without a trained prior."""
@@ -49,7 +52,7 @@ def baseline(name: str, images: Tensor, image_shape: tuple[int, int]) -> Baselin
     if name == "ope":
         return PointwiseEstimate.fit(images)
     if name == "nn":
-        return NearestNeighbours(images)
+        return NearestNeighbour(images)
     if name == "median":
         return Median(image_shape)
     raise UsageError(f"there is no baseline {name!r}; the baselines are {', '.join(BASELINES)}")
@@ -92,28 +95,20 @@ class PixelwiseEstimate:
 
 
 @dataclass(frozen=True)
-class NearestNeighbours:
-    """The mean of the k training images under which the observation is most likely.
+class NearestNeighbour:
+    """The training image under which the observation is most likely, the first of equals.
 
     log p(y | x) is evidence·x up to a constant, so one matrix product ranks all training images. For bit flips this is
     the order of Hamming distances, for a known hole the order of distances over visible pixels.
 
     Attributes:
         images: binary training images, shape (N, D).
-        neighbours: k, in 1..N.
-        keep_known: return pixels known exactly as they are, instead of the neighbours' (needed for completion; the
+        keep_known: return pixels known exactly as they are, instead of the neighbour's (needed for completion; the
             study of the TAP machine paper does not do it at p = 0).
-        block: images restored at a time; memory is block·N numbers.
     """
 
     images: Tensor
-    neighbours: int = 1
     keep_known: bool = True
-    block: int = 1000
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.neighbours <= len(self.images):
-            raise UsageError(f"{self.neighbours} neighbours were asked of {len(self.images)} training images")
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
         evidence = channel.evidence(observed).linear
@@ -121,14 +116,9 @@ class NearestNeighbours:
         # whole numbers and ties stay ties, however a sum is rounded.
         scaled = evidence / evidence.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny)
         exemplars = self.images.to(evidence)
-        found = torch.cat([self._mean_of_nearest(part @ exemplars.T, exemplars) for part in scaled.split(self.block)])
+        found = torch.cat([exemplars[(part @ exemplars.T).argmax(dim=1)] for part in scaled.split(BLOCK)])
         certain = evidence.abs() >= CERTAIN
         return torch.where(certain, (evidence > 0).to(found), found) if self.keep_known else found
-
-    def _mean_of_nearest(self, scores: Tensor, exemplars: Tensor) -> Tensor:
-        if self.neighbours == 1:
-            return exemplars[scores.argmax(dim=1)]  # the first of equals, which `topk` does not promise
-        return exemplars[scores.topk(self.neighbours, dim=1).indices].mean(dim=1)
 
 
 @dataclass(frozen=True)

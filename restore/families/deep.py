@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from restore.families.family import Family
 from restore.registry import PIXELS, UNITS, Learner
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from restore.couplings import Coupling
-    from restore.priors import LayeredPrior
-    from restore.units import Units
 
 
 class Deep(Family):
@@ -26,10 +19,3 @@ class Deep(Family):
     hiddens = tuple(UNITS)
     special: ClassVar[Mapping[str, int]] = {"deeper": 1}
     continues = True
-
-    def joined(
-        self, layers: tuple[Units, ...], couplings: tuple[Coupling, ...], values: Mapping[str, Tensor]
-    ) -> LayeredPrior:
-        from restore.priors import LayeredPrior
-
-        return LayeredPrior(layers, couplings)

@@ -132,9 +132,9 @@ class Family:
 
     def joined(self, layers: tuple[Units, ...], couplings: tuple[Coupling, ...], values: Mapping[str, Tensor]) -> Any:
         """The machine of layers and couplings; `values` are all tensors of the weights file."""
-        from restore.priors import RBM
+        from restore.priors import RBM, LayeredPrior
 
-        return RBM(layers, couplings)
+        return RBM(layers, couplings) if len(layers) == 2 else LayeredPrior(layers, couplings)
 
     def check_machine(self, machine: Any) -> None:
         """Refuse, with ValueError, a machine that has no distribution."""

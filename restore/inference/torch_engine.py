@@ -12,7 +12,7 @@ from torch import Tensor
 
 from restore.channels import Channel
 from restore.devices import pick_device
-from restore.errors import InputError, UsageError, option
+from restore.errors import InputError, ModelError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.marginals import Marginals, voided
@@ -85,7 +85,9 @@ class Engine:
     def machine(self, what: str) -> RBM | FullyVisible:
         """The prior's machine; raises ModelError if it is conditional, or not binary."""
         machine = self.free_machine(what)
-        self.description.check_plain(what)
+        if not self.description.plain:
+            name = self.description.name
+            raise ModelError(f"is not binary or has several layers: no {what}; choose a binary one", name)
         assert isinstance(machine, RBM | FullyVisible)
         return machine
 

@@ -114,9 +114,8 @@ class Description(Spec):
             return self
         if name not in self.solvers:
             instead = f"leave {option('solver')} out" if self.task else "give one of these"
-            raise UsageError(
-                f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {instead}"
-            )
+            known = ", ".join(self.solvers)
+            raise UsageError(f"restores with {known}, not with {shown(name)}; {instead}", self.name)
         others: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
         return replace(self, inference=replace(self.inference, solver=name, **others))
 
@@ -138,40 +137,27 @@ class Description(Spec):
         """
         given = p or sigma or mask
         if sigma and not self.grey:
-            raise UsageError(
-                f"{shown(self.name)} knows black and white images; {option('sigma')} is for priors of grey ones: "
-                f"choose one of them, or give {option('p')}"
-            )
+            grey = f"{option('sigma')} is for priors of grey ones"
+            raise UsageError(f"knows black and white images; {grey}: choose one, or give {option('p')}", self.name)
         if self.task and given:
-            raise UsageError(
-                f"{shown(self.name)} has learnt to undo {shown(self.task)} from the damaged image alone: "
-                "leave the level and the mask out; for other damage choose another model"
-            )
+            learnt = f"has learnt to undo {shown(self.task)} from the damaged image alone"
+            raise UsageError(f"{learnt}: leave level and mask out; for other damage choose another model", self.name)
         if self.grey and not given:
-            raise UsageError(
-                "sigma is missing; give the standard deviation of the noise, where black is 0 and white is 1, such as "
-                f"{option('sigma', 0.1)}"
-            )
+            noise = "the standard deviation of the noise, where black is 0 and white is 1"
+            raise UsageError(f"sigma is missing; give {noise}, such as {option('sigma', 0.1)}")
         if not self.task and not given:
             raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
 
     def check_unconditional(self, what: str) -> None:
         """Refuse, with ModelError, what a conditional prior does not have, such as a likelihood of images."""
         if self.task:
-            raise ModelError(
-                f"{shown(self.name)} is conditional and has no {what} of images; choose a prior that is not conditional"
-            )
-
-    def check_plain(self, what: str) -> None:
-        """Refuse, with ModelError, what is computed for binary machines in one or two layers only."""
-        if not self.plain:
-            raise ModelError(f"{shown(self.name)} is not binary or has several layers: no {what}; choose a binary one")
+            raise ModelError(f"is conditional, with no {what} of images; choose one that is not", self.name)
 
     def check_features(self) -> None:
         """Refuse, with ModelError, a prior without a single layer of hidden units, whose means are features."""
         self.check_unconditional("features")
         if not self.kind.features:
-            raise ModelError(f"{shown(self.name)} has no single layer of hidden units; choose a prior that has one")
+            raise ModelError("has no single layer of hidden units; choose a prior that has one", self.name)
 
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""

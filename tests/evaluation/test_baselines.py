@@ -10,7 +10,8 @@ from mnist_data import mnist, needs_mnist
 from restore.channels import BitFlip, Channel, Occlusion, parse_task
 from restore.data import binarise
 from restore.errors import UsageError
-from restore.evaluation.baselines import BASELINES, Median, NearestNeighbours, PointwiseEstimate, baseline
+from restore.evaluation import baselines
+from restore.evaluation.baselines import BASELINES, Median, NearestNeighbour, PointwiseEstimate, baseline
 from restore.evaluation.evaluate import evaluate
 
 SHAPE = (5, 7)
@@ -80,24 +81,19 @@ def test_ope_of_a_hole_is_the_training_mean_and_never_certain() -> None:
 # --- nearest neighbours ---
 
 
-def nearest(scores: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the k largest scores per row; the first of equals."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
-
-
 @pytest.mark.parametrize("p", [0.03, 0.4])
 def test_one_neighbour_under_flips_is_the_hamming_nearest(p: float) -> None:
     distance = (NOISY.numpy()[:, None] != TRAIN.numpy()[None]).sum(axis=2)
     expected = TRAIN.numpy()[distance.argmin(axis=1)]
-    np.testing.assert_array_equal(NearestNeighbours(TRAIN).restore(NOISY, BitFlip(p)), expected)
-    np.testing.assert_array_equal(NearestNeighbours(TRAIN).restore(1 - NOISY, BitFlip(1 - p)), expected)
+    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(NOISY, BitFlip(p)), expected)
+    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(1 - NOISY, BitFlip(1 - p)), expected)
 
 
-@pytest.mark.parametrize("k", [1, 4])
-def test_neighbours_are_ranked_by_likelihood(k: int) -> None:
-    likelihood = UNEVEN.log_likelihood(NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2).numpy()
-    expected = TRAIN.numpy()[nearest(likelihood, k)].mean(axis=1)
-    np.testing.assert_allclose(NearestNeighbours(TRAIN, k).restore(NOISY, UNEVEN), expected, rtol=1e-6)
+def test_the_nearest_is_the_likeliest_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    likelihood = UNEVEN.log_likelihood(NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2)
+    for block in (baselines.BLOCK, 4):
+        monkeypatch.setattr(baselines, "BLOCK", block)
+        assert torch.equal(NearestNeighbour(TRAIN).restore(NOISY, UNEVEN), TRAIN[likelihood.argmax(1)])
 
 
 def test_a_hole_is_filled_by_the_nearest_on_visible_pixels() -> None:
@@ -106,21 +102,9 @@ def test_a_hole_is_filled_by_the_nearest_on_visible_pixels() -> None:
     distance = (observed.numpy()[:, None, seen] != TRAIN.numpy()[None][:, :, seen]).sum(axis=2)
     exemplar = TRAIN.numpy()[distance.argmin(axis=1)]
     expected = np.where(seen, CLEAN.numpy(), exemplar)
-    np.testing.assert_array_equal(NearestNeighbours(TRAIN).restore(observed, HOLE), expected)
-    unchanged = NearestNeighbours(TRAIN, keep_known=False).restore(observed, HOLE)
+    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(observed, HOLE), expected)
+    unchanged = NearestNeighbour(TRAIN, keep_known=False).restore(observed, HOLE)
     np.testing.assert_array_equal(unchanged, exemplar)
-
-
-@pytest.mark.parametrize("k", [1, 5])
-def test_the_block_size_changes_nothing(k: int) -> None:
-    whole = NearestNeighbours(TRAIN, k).restore(NOISY, UNEVEN)
-    assert torch.equal(NearestNeighbours(TRAIN, k, block=4).restore(NOISY, UNEVEN), whole)
-
-
-@pytest.mark.parametrize("k", [0, 201])
-def test_impossible_numbers_of_neighbours(k: int) -> None:
-    with pytest.raises(UsageError):
-        NearestNeighbours(TRAIN, k)
 
 
 # --- the median ---

@@ -27,7 +27,7 @@ from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.data import Split, as_pixels, binarise
 from restore.errors import InputError
-from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
+from restore.evaluation.baselines import NearestNeighbour, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
 from restore.evaluation.scores import TASKS, WHOLE_TASKS
@@ -308,16 +308,16 @@ def test_all_scores_on_all_cards(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def simple() -> tuple[PointwiseEstimate, NearestNeighbours]:
+def simple() -> tuple[PointwiseEstimate, NearestNeighbour]:
     training = _ink("train")
-    return PointwiseEstimate.fit(training), NearestNeighbours(training, keep_known=False)
+    return PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
 
 
 @pytest.mark.thorough
 @needs_mnist
 @pytest.mark.parametrize("p", [0.1, 0.4])
 def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
-    p: float, simple: tuple[PointwiseEstimate, NearestNeighbours]
+    p: float, simple: tuple[PointwiseEstimate, NearestNeighbour]
 ) -> None:
     truth = _ink("test")[:60]
     channel = BitFlip(p)

@@ -19,7 +19,7 @@ from restore.channels import BitFlip, parse_task
 from restore.console import say
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
+from restore.evaluation.baselines import NearestNeighbour, PointwiseEstimate
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine, machine_under
 from restore.solvers import Solution
@@ -75,7 +75,7 @@ def measured(
         image_shape: (H, W).
         seed: of the flips, which are the same for every method.
     """
-    pointwise, nearest = PointwiseEstimate.fit(training), NearestNeighbours(training, keep_known=False)
+    pointwise, nearest = PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
     methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
         "OPE": pointwise.restore,
         "1-NN": nearest.restore,

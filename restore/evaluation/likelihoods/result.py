@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from typing import Protocol
@@ -56,10 +55,6 @@ class Likelihood:
         del facts["details"]
         undefined = {key for key, value in facts.items() if isinstance(value, float) and not math.isfinite(value)}
         return facts | dict.fromkeys(undefined)
-
-    def as_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps(self.as_dict(), allow_nan=False)
 
     def as_text(self) -> str:
         """A few lines for people."""
