@@ -78,16 +78,6 @@ def test_corrupt_is_fixed_by_its_seed_and_writes_the_mask(run: Run, tmp_path: Pa
     assert (torn[hidden] == 0).all() and (torn[~hidden] == bad_images.GREY[~hidden]).all()
 
 
-def test_corrupt_adds_noise_to_grey_levels(run: Run, tmp_path: Path) -> None:
-    source, noisy, mask = image(tmp_path), tmp_path / "noisy.png", tmp_path / "mask.png"
-    words = ("corrupt", source, "--task", "noise:0.02+patch:4", "-o", noisy, "--mask-output", mask)
-    assert run(*words) == 0
-    off, hidden = levels(noisy).astype(float) - bad_images.GREY, levels(mask) == 255
-    assert hidden.sum() == 16 and (levels(noisy)[hidden] == 0).all()
-    assert 0 < np.abs(off[~hidden]).max() < 5 * 0.02 * 255 + 1
-    assert run("corrupt", source, "--task", "noise:-1", "-o", tmp_path / "other.png") == 2
-
-
 def test_masks_of_a_damaged_batch_fit_its_images(run: Run, model: str, tmp_path: Path) -> None:
     for name in ("a.png", "b.png"):
         image(tmp_path, name)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_graphs import OUTSIDE, RUINS, resealed
+from bad_graphs import RUINS, resealed
 from commands import Run
 from exports import (
     SHAPE,
@@ -40,18 +40,6 @@ def fault(capfd: pytest.CaptureFixture[str]) -> str:
     out, said = capfd.readouterr()
     assert out == "" and len(said.splitlines()) == 1 and said.startswith("restore: ")
     return said
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("ruin", OUTSIDE.values(), ids=OUTSIDE)
-def test_denoise_with_damaged_graphs(
-    ruin: Callable[[Path], None], beside: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    ruin(beside)
-    for model in (beside, beside / GRAPH):
-        assert run("denoise", picture, "--model", model, "--engine", "onnx") == 4
-        fault(capfd)
-    assert not picture.with_name("image.restored.png").exists()
 
 
 @pytest.mark.parametrize("ruin", RUINS.values(), ids=[f"44-{name}" for name in RUINS])

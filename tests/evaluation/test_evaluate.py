@@ -99,11 +99,6 @@ def test_the_forms_of_a_report() -> None:
     assert "PSNR" not in text
 
 
-def test_the_seed_fixes_the_report() -> None:
-    first, again = (run(lambda observed, channel: observed, "flip:0.2") for _ in range(2))
-    assert (first.error_all, first.mcc) == (again.error_all, again.mcc)
-
-
 def test_restorers_that_fail() -> None:
     with pytest.raises(ModelError):
         run(lambda observed, channel: observed[:, 1:], "flip:0.1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +23,8 @@ from hypothesis import strategies as st
 from machines import brute_force
 from torch import Tensor
 
-from restore.errors import InputError, UsageError
+from restore.errors import InputError
 from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation
 
 # --- the prior ---
 
@@ -107,10 +105,3 @@ def test_observed_images_that_cannot_be_used(observed: Tensor, dtype: torch.dtyp
     with pytest.raises(InputError) as caught:
         random_prior().to(dtype).given(observed.to(dtype))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
-def test_no_images_are_refused_by_the_solver(kind: Any, dtype: torch.dtype) -> None:
-    with pytest.raises(UsageError):
-        BeliefPropagation(kind).solve(random_prior().to(dtype).given(torch.zeros(0, 4, dtype=dtype)))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from machines import brute_force, numerical_gradients, random_deep, random_fully_visible, random_rbm, seeded
+from machines import brute_force, random_deep, random_fully_visible, random_rbm, seeded
 from torch import Tensor
 
 from restore.errors import UsageError
@@ -17,7 +15,6 @@ from restore.priors.exact import (
     binary_states,
     exact_moments,
     log_likelihood,
-    log_likelihood_gradient,
     transposed,
 )
 from restore.units import Bernoulli
@@ -27,16 +24,6 @@ def joint_states(prior: BoltzmannMachine) -> tuple[np.ndarray, list[Tensor]]:
     truth = brute_force(prior)
     parts = torch.from_numpy(truth.states).split([layer.size for layer in prior.layers], dim=1)
     return truth.probabilities, list(parts)
-
-
-def assert_same(exact, truth, row: int | None = None) -> None:
-    def pick(value: Tensor) -> np.ndarray:
-        return (value if row is None else value[row]).numpy()
-
-    assert pick(exact.log_partition) == pytest.approx(truth.log_partition, abs=1e-11)
-    np.testing.assert_allclose(pick(exact.visible), truth.means[0], atol=1e-12)
-    np.testing.assert_allclose(pick(exact.hidden), truth.means[1], atol=1e-12)
-    np.testing.assert_allclose(pick(exact.pairs), truth.pairs[0], atol=1e-12)
 
 
 # --- layered machines ---
@@ -156,33 +143,6 @@ def test_conditional_samples_have_the_conditional_distribution(side: str) -> Non
 # --- the oracle ---
 
 
-@settings(max_examples=25)
-@given(st.integers(1, 5), st.integers(1, 5), st.sampled_from([0.0, 0.3, 1.0, 5.0]), st.integers(0, 10_000))
-def test_oracle_against_every_joint_state(visible: int, hidden: int, scale: float, seed: int) -> None:
-    machine = random_rbm(visible, hidden, scale=scale, seed=seed)
-    assert_same(exact_moments(machine), brute_force(machine))
-
-
-@pytest.mark.parametrize(("visible", "hidden"), [(4, 3), (3, 4)])
-@pytest.mark.parametrize("tilted_layers", [(0,), (1,), (0, 1)], ids=str)
-def test_oracle_of_a_batch_of_tilted_machines(visible: int, hidden: int, tilted_layers: tuple[int, ...]) -> None:
-    sizes = (visible, hidden)
-    fields = [
-        Fields(3 * torch.randn(6, sizes[layer], generator=seeded(layer), dtype=torch.float64), torch.tensor(0.5))
-        if layer in tilted_layers
-        else None
-        for layer in (0, 1)
-    ]
-    machine = random_rbm(visible, hidden).tilt(*fields)
-    exact = exact_moments(machine)
-    assert exact.log_partition.shape == (6,)
-    # A layer without evidence of its own still answers to that of the other.
-    assert exact.visible.shape == (6, visible)
-    assert exact.hidden.shape == (6, hidden)
-    for row in range(6):
-        assert_same(exact, brute_force(machine, row), row)
-
-
 def test_oracle_with_certain_evidence() -> None:
     machine = random_rbm(4, 3)
     images = binary_states(4, machine.weights)
@@ -190,82 +150,6 @@ def test_oracle_with_certain_evidence() -> None:
     torch.testing.assert_close(exact.visible, images)
     conditional, _ = machine.hidden.moments(machine.hidden_fields(images))
     torch.testing.assert_close(exact.hidden, conditional)
-
-
-def test_exact_likelihoods_sum_to_one() -> None:
-    for machine in (random_rbm(4, 3, scale=2), random_rbm(3, 5)):
-        images = binary_states(machine.visible.size, machine.weights)
-        assert float(log_likelihood(machine, images).exp().sum()) == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.parametrize(("visible", "hidden"), [(4, 3), (3, 5)])
-def test_exact_gradient_against_finite_differences(visible: int, hidden: int) -> None:
-    machine = random_rbm(visible, hidden)
-    images = torch.bernoulli(torch.full((7, visible), 0.4, dtype=torch.float64), generator=seeded(5))
-    gradient = log_likelihood_gradient(machine, images)
-    numerical = numerical_gradients(lambda moved: log_likelihood(moved, images).mean(), machine)
-    assert gradient.keys() == machine.parameters.keys()
-    for name, value in numerical.items():
-        torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-9)
-
-
-def test_moments_are_derivatives_of_log_partition() -> None:
-    machine = random_rbm(4, 3)
-    exact = exact_moments(machine)
-    numerical = numerical_gradients(lambda moved: exact_moments(moved).log_partition, machine)
-    torch.testing.assert_close(numerical["weights.0"], exact.pairs, rtol=0, atol=1e-9)
-    torch.testing.assert_close(numerical["units.0.bias"], exact.visible, rtol=0, atol=1e-9)
-    torch.testing.assert_close(numerical["units.1.bias"], exact.hidden, rtol=0, atol=1e-9)
-
-
-def all_likelihoods(machine: RBM) -> Tensor:
-    return log_likelihood(machine, binary_states(machine.visible.size, machine.weights))
-
-
-def test_flipping_a_hidden_unit_leaves_the_distribution() -> None:
-    machine = random_rbm(4, 3, scale=2)
-    # h_0 -> 1 - h_0: its weights and bias change sign and the visible units inherit its weights.
-    weights, hidden_bias = machine.weights.clone(), machine.hidden.parameters["bias"].clone()
-    visible_bias = machine.visible.parameters["bias"] + weights[:, 0]
-    weights[:, 0], hidden_bias[0] = -weights[:, 0], -hidden_bias[0]
-    flipped = RBM.binary(weights, visible_bias, hidden_bias)
-    torch.testing.assert_close(all_likelihoods(flipped), all_likelihoods(machine))
-    assert float(exact_moments(flipped).hidden[0]) == pytest.approx(1 - float(exact_moments(machine).hidden[0]))
-
-
-def test_centred_parameters_describe_the_same_distribution() -> None:
-    machine = random_rbm(4, 3, scale=2)
-    mu, lam = torch.rand(4, generator=seeded(1)).double(), torch.rand(3, generator=seeded(2)).double()
-    # exp((v - mu)' W (h - lam) + b'v + c'h), every state weighed by hand.
-    truth = brute_force(machine)
-    visible, hidden = torch.from_numpy(truth.states).split([4, 3], dim=1)
-    centred_visible_bias = machine.visible.parameters["bias"] + machine.weights @ lam
-    centred_hidden_bias = machine.hidden.parameters["bias"] + mu @ machine.weights
-    score = ((visible - mu) @ machine.weights * (hidden - lam)).sum(-1)
-    score = score + visible @ centred_visible_bias + hidden @ centred_hidden_bias
-    np.testing.assert_allclose(torch.softmax(score, 0).numpy(), truth.probabilities, atol=1e-14)
-
-
-def test_renaming_units_renames_the_moments() -> None:
-    machine = random_rbm(5, 4)
-    rows, columns = torch.tensor([3, 0, 4, 1, 2]), torch.tensor([2, 0, 3, 1])
-    renamed = RBM.binary(
-        machine.weights[rows][:, columns],
-        machine.visible.parameters["bias"][rows],
-        machine.hidden.parameters["bias"][columns],
-    )
-    before, after = exact_moments(machine), exact_moments(renamed)
-    torch.testing.assert_close(after.log_partition, before.log_partition)
-    torch.testing.assert_close(after.visible, before.visible[rows])
-    torch.testing.assert_close(after.hidden, before.hidden[columns])
-    torch.testing.assert_close(after.pairs, before.pairs[rows][:, columns])
-
-
-def test_exchanging_the_layers_exchanges_the_moments() -> None:
-    machine = random_rbm(4, 4)
-    before, after = exact_moments(machine), exact_moments(transposed(machine))
-    torch.testing.assert_close(after.visible, before.hidden)
-    torch.testing.assert_close(after.pairs, before.pairs.mT)
 
 
 @pytest.mark.parametrize(("visible", "hidden"), [(21, 21), (30, 21), (21, 30)])
@@ -281,9 +165,3 @@ def test_only_the_smaller_layer_counts() -> None:
     machine = random_rbm(60, 3)
     assert exact_moments(machine).visible.shape == (60,)
     assert exact_moments(transposed(machine)).pairs.shape == (3, 60)
-
-
-def test_states_are_all_different() -> None:
-    states = binary_states(5, torch.zeros(1))
-    assert len({tuple(state.tolist()) for state in states}) == 32
-    assert states.unique().tolist() == [0, 1]

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from machines import random_machine
 from torch import Tensor
 
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
-from restore.priors.exact import exact_moments
 from restore.priors.stability import stable
 from restore.solvers import TAP, AdaptiveTAP, MeanField, RelaxedBeliefPropagation
 from restore.units import Bernoulli, Gaussian
@@ -63,10 +62,6 @@ def test_both_verdicts_are_common_among_the_machines_above() -> None:
     assert 5 < sum(map(int, found)) < 35
 
 
-def test_units_with_bounds_hold_any_coupling() -> None:
-    assert bool(stable(random_machine(("truncated", 5), ("gaussian", 4), ("bernoulli", 3), scale=100.0)))
-
-
 @pytest.mark.parametrize("strength", [0.999, 1.001])
 def test_units_of_one_layer_count_where_they_are_coupled(strength: float) -> None:
     couplings = torch.tensor([[0.0, strength], [strength, 0.0]]).double()
@@ -104,11 +99,6 @@ def test_a_curvature_under_images_is_no_matrix_each() -> None:
     size, batch = 3000, 3000
     machine = RBM((Gaussian(torch.zeros(size), torch.ones(size)), Bernoulli(torch.zeros(1))), (torch.ones(size, 1),))
     assert bool(stable(machine.tilt(Fields(torch.zeros(batch, 1), torch.ones(batch, 1)))).all())
-
-
-def test_exact_answers_are_refused() -> None:
-    with pytest.raises(UsageError):
-        exact_moments(without_biases(1.1))
 
 
 # --- files ---

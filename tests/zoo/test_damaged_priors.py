@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from grey_priors import grey_prior
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from stored import (
     GENERAL,
@@ -33,7 +30,6 @@ from stored import (
 )
 
 from restore import zoo
-from restore.errors import ModelError
 from restore.inference.onnx.seal import read_intact
 from restore.zoo import GRAPH, WEIGHTS, describe, limits, load, save
 from restore.zoo.description import FORMAT
@@ -44,13 +40,11 @@ pytestmark = pytest.mark.usefixtures("quick_disk")
 
 BYTES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
-    "truncated-in-size": lambda data: data[:5],
     "truncated-in-header": lambda data: data[:100],
     "truncated-in-tensors": lambda data: data[:-1],
     "padded": lambda data: data + bytes(100),
     "header-of-absurd-size": lambda data: struct.pack("<Q", 2**63) + data[8:],
     "header-beyond-the-file": lambda data: struct.pack("<Q", 90_000_000) + data[8:],
-    "header-of-no-size": lambda data: bytes(8) + data[8:],
     "header-not-json": lambda data: data[:8] + b"}" + data[9:],
     "text": lambda data: b"these are no weights, whatever the name says\n",
     "zip": lambda data: b"PK\x03\x04" + data[4:],
@@ -63,20 +57,6 @@ def test_damaged_files(change: Callable[[bytes], bytes], folder: Path) -> None:
     path.write_bytes(change(path.read_bytes()))
     refused_prior(folder)
     refused(lambda: describe(folder))
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(0, 10_000), st.integers(0, 7))
-def test_any_flipped_bit_is_refused_or_harmless(tmp_path: Path, place: int, bit: int) -> None:
-    folder = tmp_path / "fuzzed"
-    save(folder, prior_of(), "")
-    content = bytearray((folder / WEIGHTS).read_bytes())
-    content[place % (struct.unpack("<Q", content[:8])[0] + 8)] ^= 1 << bit
-    (folder / WEIGHTS).write_bytes(content)
-    try:
-        load(folder)
-    except ModelError as fault:
-        assert "\n" not in str(fault)
 
 
 class Trap:
@@ -172,49 +152,36 @@ def test_tensors_of_types_that_numpy_or_torch_does_not_know(kind: str, folder: P
 HEADERS: dict[str, dict[str, str | None]] = {
     "no-version": {"format_version": None},
     "version-not-a-number": {"format_version": "one"},
-    "version-of-5000-digits": {"format_version": "9" * 5000},
     "version-negative": {"format_version": "-1"},
     "no-name": {"name": None},
     "no-shape": {"image_shape": None},
-    "no-inference": {"inference": None},
-    "no-hidden": {"hidden": None},
     "unknown-field": {"colour": "true"},
-    "old-field": {"log_partition": "12.5"},
     "escape-in-a-key": {"\x1b[31m\n": "1"},
     "long-text": {"data": "x" * (limits.TEXT + 1)},
     "shape-not-json": {"image_shape": "[3, 5"},
     "shape-a-number": {"image_shape": "15"},
     "shape-text": {"image_shape": '"35"'},
-    "shape-of-texts": {"image_shape": '["3", "5"]'},
     "shape-of-three": {"image_shape": "[3, 5, 1]"},
     "shape-of-none": {"image_shape": "[]"},
     "shape-negative": {"image_shape": "[-3, -5]"},
     "shape-fraction": {"image_shape": "[3.7, 5]"},
     "shape-infinite": {"image_shape": "[Infinity, 5]"},
-    "shape-nan": {"image_shape": "[NaN, 5]"},
     "shape-deep": {"image_shape": "[" * 4000},
-    "shape-deep-and-long": {"image_shape": "[" * 50_000},
-    "shape-of-5000-digits": {"image_shape": "[" + "9" * 5000 + ", 1]"},
     "shape-beyond-the-file": {"image_shape": "[1000, 1000]"},
     "hidden-text": {"hidden": '"4"'},
     "hidden-true": {"hidden": "true"},
     "hidden-zero": {"hidden": "0"},
     "hidden-beyond-the-file": {"hidden": "1000000"},
-    "hidden-of-4000-digits": {"hidden": "9" * 4000},
-    "layers-deep": {"deeper": "[" * 4000},
-    "threshold-null": {"threshold": "null"},
     "threshold-text": {"threshold": '"127"'},
     "threshold-out-of-range": {"threshold": "300"},
     "place-negative": {"auto": "-1"},
     "other-family": {"family": "dbm"},
     "family-without-task": {"family": "crbm"},
-    "family-with-empty-task": {"family": "crbm", "task": ""},
     "family-with-unknown-task": {"family": "crbm", "task": "blur:2"},
     "task-without-family": {"task": "flip:0.1"},
     "other-visible-units": {"visible": "gaussian"},
     "other-hidden-units": {"hidden_type": "potts"},
     "inference-a-list": {"inference": "[]"},
-    "inference-null": {"inference": "null"},
     "inference-unknown-field": {"inference": '{"speed": 3}'},
     "inference-unknown-solver": {"inference": '{"solver": "magic"}'},
     "inference-solver-a-list": {"inference": '{"solver": ["tap"]}'},
@@ -261,9 +228,7 @@ GENERAL_HEADERS: dict[str, tuple[str, dict[str, str]]] = {
     "deep-without-layers": ("spiked", {"family": "deep"}),
     "layers-without-deep": ("deep", {"family": "rbm"}),
     "layers-of-none": ("deep", {"deeper": "[3, 0]"}),
-    "layers-no-list": ("deep", {"deeper": "3"}),
     "layers-fractions": ("deep", {"deeper": "[3.5, 2]"}),
-    "layers-of-texts": ("deep", {"deeper": '["3", "2"]'}),
     "layers-other-sizes": ("deep", {"deeper": "[2, 3]"}),
     "layers-without-end": ("deep", {"deeper": json.dumps([1] * limits.LAYERS)}),
     "grey-conditional": ("spiked", {"family": "crbm", "task": "flip:0.1"}),
@@ -297,13 +262,6 @@ def test_damaged_headers_of_grey_and_deep_priors(name: str, header: dict[str, st
 def test_damaged_headers_of_safetensors(change: Callable[[Header], str | None], folder: Path) -> None:
     reheaded(folder, change)
     refused(lambda: describe(folder))
-
-
-def test_an_unstable_machine_is_no_prior(tmp_path: Path) -> None:
-    save(tmp_path / "odd", grey_prior("truncated-gaussian", "gaussian", shape=(3, 5)), "")
-    load(tmp_path / "odd")
-    rewritten(tmp_path / "odd", replaced("units.1.quadratic", lambda t: -t))
-    refused_prior(tmp_path / "odd")
 
 
 def test_a_header_without_a_task(folder: Path) -> None:

@@ -18,7 +18,6 @@ from restore.zoo import (
     WEIGHTS,
     TrainedPrior,
     candidates,
-    describe,
     find,
     folders,
     save,
@@ -173,11 +172,6 @@ def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Pa
         save(own / name, considered(prior), "")
     assert candidates((3, 5)) == ("ink",)
     assert candidates((3, 5), grey=True) == ("grey",)
-
-
-def test_published_priors_can_be_described() -> None:
-    for path in zoo.published_folder().glob(f"*/{WEIGHTS}"):
-        assert describe(path.parent).name == path.parent.name
 
 
 def test_a_path_is_never_looked_for_among_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

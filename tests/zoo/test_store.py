@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from safetensors.torch import load_file
 from stored import GENERAL, conditional_prior, prior_of, same
 
 from restore import zoo
-from restore.errors import ModelError, OutputError, TrainingError
+from restore.errors import OutputError, TrainingError
 from restore.priors import ConditionalRBM
 from restore.zoo import CARD, WEIGHTS, TrainedPrior, describe, load, save
 from restore.zoo.description import FORMAT
@@ -136,27 +135,3 @@ def test_places_that_cannot_be_written(error: type[Exception], folder: Path) -> 
     with pytest.raises(error):
         save(folder / "taken", prior_of(), "", error)
     assert (folder / WEIGHTS).read_bytes() == before
-
-
-def test_a_full_disk_leaves_the_old_prior(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError):
-        save(folder, prior_of(hidden=2), "new")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_messages_about_odd_places_fit_on_one_line(tmp_path: Path) -> None:
-    odd = tmp_path / "a\nb[red]"
-    save(odd, prior_of(), "")
-    assert same(load(odd), prior_of())
-    (odd / WEIGHTS).write_bytes(b"x")
-    for read in (load, describe):
-        with pytest.raises(ModelError) as caught:
-            read(odd)
-        assert "\n" not in str(caught.value)
-        assert r"a\nb[red]" in str(caught.value)
