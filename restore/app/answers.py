@@ -22,8 +22,10 @@ from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.marginals import Status
 
-# The most pixels of a picture, and bytes of a request: a picture and a mask that cannot be compressed, as text.
-PIXELS, BYTES = 2000 * 2000, 2**25
+# The most pixels of a picture; and bytes of a request: a picture and a mask that cannot be compressed, and as text take
+# a third more, with room for colours.
+PIXELS = 2000 * 2000
+BYTES = 8 * PIXELS
 
 OPTIONS: dict[str, Any] = {"image": str, "mask": str, "model": str, "p": (float, int, str), "invert": bool}
 

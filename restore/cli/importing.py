@@ -61,12 +61,12 @@ def import_(
     check_name(name)
     machine, image_shape = read_rbm(file, spins=spins, shape=shape)
     source = shown(file.name)[: limits.TEXT]
-    about = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
+    header = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
     command, digest = shlex.join(["restore", *map(shown, sys.argv[1:])]), hashlib.sha256(file.read_bytes()).hexdigest()
     card = CARD.format(name=name, source=source, command=command, digest=digest)
     with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, quiet=quiet) as meter:
         place = reserve(name, output, overwrite=overwrite, run=None, resume=False)
-        settings, converged = import_rbm(machine, about, place, card, seed=seed, meter=meter)
+        settings, converged = import_rbm(machine, header, place, card, seed=seed, meter=meter)
     if converged < ENOUGH:
         what = f"its solver converges for {converged:.0%} of its own images after damage; expect little of it"
         say(f"restore: {shown(name)}: {what}")

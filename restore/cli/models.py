@@ -9,9 +9,6 @@ import typer
 
 from restore.console import say, tell
 
-# A little more than the longest published name.
-NAME_WIDTH = 28
-
 EXAMPLE = "Example:  restore models && restore info tap-mnist"
 
 
@@ -20,26 +17,28 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
     from restore import zoo
     from restore.errors import ModelError, shown
 
-    for folder in zoo.folders():
+    folders = list(zoo.folders())
+    width_of_names = max((len(folder.name) for folder in folders), default=0)
+    for folder in folders:
         try:
-            about = zoo.describe(folder)
+            header = zoo.describe(folder)
         except ModelError as fault:
             say(f"restore: {fault}")
             continue
         origin = "published" if zoo.search.is_published(folder) else "yours"
-        height, width = about.image_shape
+        height, width = header.image_shape
         if json:
-            facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}
-            facts |= {"deeper": list(about.deeper), "grey": about.grey}
-            facts |= {"data": about.data, "method": about.method, "task": about.task or None, "folder": str(folder)}
-            tell(json_module.dumps(facts | {"unfinished": about.unfinished or None}))
+            facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": header.hidden}
+            facts |= {"deeper": list(header.deeper), "grey": header.grey}
+            facts |= {"data": header.data, "method": header.method, "task": header.task or None, "folder": str(folder)}
+            tell(json_module.dumps(facts | {"unfinished": header.unfinished or None}))
             continue
-        size = "any size" if about.whole else f"{width}x{height}"
-        undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
-        undoes += f", unfinished: {about.unfinished}" if about.unfinished else ""
-        hidden = "+".join(map(str, about.hidden_counts))
-        facts_in_words = f"{hidden:>7} hidden  {about.method} on {about.data}{undoes}"
-        tell(shown(f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {facts_in_words}"))
+        size = "any size" if header.whole else f"{width}x{height}"
+        undoes = f", undoes {header.task}" if header.task else ", grey images" if header.grey else ""
+        undoes += f", unfinished: {header.unfinished}" if header.unfinished else ""
+        hidden = "+".join(map(str, header.hidden_counts))
+        facts_in_words = f"{hidden:>7} hidden  {header.method} on {header.data}{undoes}"
+        tell(shown(f"{folder.name:{width_of_names}} {origin:10} {size:>9} {facts_in_words}"))
 
 
 def info(
@@ -57,8 +56,8 @@ def info(
 
         tell(json_module.dumps(OnnxEngine.load(folder).facts.to_metadata()))
         return
-    about = zoo.describe(folder)
+    header = zoo.describe(folder)
     if json:
-        tell(json_module.dumps(dataclasses.asdict(about) | {"folder": str(folder)}))
+        tell(json_module.dumps(dataclasses.asdict(header) | {"folder": str(folder)}))
     else:
-        tell(zoo.card_of(folder).rstrip() or f"{about.name}: no card; --json shows the header of its weights")
+        tell(zoo.card_of(folder).rstrip() or f"{header.name}: no card; --json shows the header of its weights")

@@ -140,8 +140,8 @@ def train(
         )
         found = carry_out(lesson, place, session, where, every=every)
     if is_first() and not quiet:
-        about = found.trained.prior.description
-        level = "" if about.task else f" --{'sigma' if about.grey else 'p'} auto"
+        header = found.trained.prior.description
+        level = "" if header.task else f" --{'sigma' if header.grey else 'p'} auto"
         say(f"{place.target}: trained in {found.seconds / 60:.1f} minutes")
         for line in found.lines:
             say(line)

@@ -37,9 +37,9 @@ SCORES = {
 _MAIN = ("error_all", "error_hidden", "psnr", "ssim")
 
 
-def task_of(about: Description) -> Task:
+def task_of(header: Description) -> Task:
     """The task that a conditional prior has learnt, without a mask."""
-    return parse_task(about.task).unmasked()
+    return parse_task(header.task).unmasked()
 
 
 def restorer_of(engine: Engine) -> Restorer:

@@ -33,13 +33,13 @@ WHOLE_TASKS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def tasks_of(about: Description, *, whole: bool) -> list[Task]:
+def tasks_of(header: Description, *, whole: bool) -> list[Task]:
     """The tasks of a prior's card; a conditional one has the task it has learnt."""
-    if about.task:
-        return [task_of(about)]
+    if header.task:
+        return [task_of(header)]
     tasks = WHOLE_TASKS if whole else TASKS
-    named = tasks[about.kind.observation(about)]
-    return list(map(about.task_of, named))
+    named = tasks[header.kind.observation(header)]
+    return list(map(header.task_of, named))
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
@@ -50,13 +50,13 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
         truth: test images (N, D), binary or grey levels as the prior knows them.
         seed: seed of the damage.
     """
-    about, restorer = engine.trained.description, restorer_of(engine)
+    header, restorer = engine.trained.description, restorer_of(engine)
 
     def report(task: Task) -> Report:
         generator = torch.Generator().manual_seed(seed)
-        return evaluate(restorer, truth, task, about.image_shape, generator, grey=about.grey)
+        return evaluate(restorer, truth, task, header.image_shape, generator, grey=header.grey)
 
-    return [report(task) for task in tasks_of(about, whole=False)]
+    return [report(task) for task in tasks_of(header, whole=False)]
 
 
 def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, watch: Watch) -> list[Report]:
@@ -68,15 +68,15 @@ def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, wa
         seed: seed of the damage.
         watch: receives the share of the work that is done.
     """
-    about, restorer = engine.description, by_prior(engine)
-    tasks = tasks_of(about, whole=True)
+    header, restorer = engine.description, by_prior(engine)
+    tasks = tasks_of(header, whole=True)
 
     def report(number: int, task: Task) -> Report:
         def watched(share: float) -> None:
             watch((number + share) / len(tasks))
 
         generator = torch.Generator().manual_seed(seed)
-        return evaluate_whole(restorer, truths, task, generator, grey=about.grey, watch=watched)
+        return evaluate_whole(restorer, truths, task, generator, grey=header.grey, watch=watched)
 
     return [report(number, task) for number, task in enumerate(tasks)]
 

@@ -23,12 +23,17 @@ DENSE = 4
 # The damage that it is tried on.
 TASKS = ("flip:0.1", "flip:0.2", "holes:8:0.1")
 
-# Pieces of at most so many images, with sides of at most so many windows, are tried.
-IMAGES, WINDOWS = 2, 4
+# How many images are tried.
+IMAGES = 2
 
-# Another choice than the prior's has to leave fewer wrong pixels, on average over tasks, by at least this share; and by
-# this one, if it takes longer.
-WORTHWHILE, WORTH_WAITING = 0.03, 0.1
+# Sides of the pieces of them that are tried, in windows.
+WINDOWS = 4
+
+# Share of the wrong pixels, on average over tasks, that another choice than the prior's has to spare.
+WORTHWHILE = 0.03
+
+# The same for a choice that takes longer.
+WORTH_WAITING = 0.1
 
 SEED = 0
 

@@ -6,7 +6,6 @@ memory and time before anything else notices.
 
 from __future__ import annotations
 
-import math
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -39,8 +38,9 @@ DISTANCES = 2**31
 # Iterations per start; at a tenth of a millisecond each they take minutes. Published priors have up to 5,000.
 ITERATIONS = 1_000_000
 
-# Windows along the length of one, and rounds of messages between them; each multiplies the cost of an image.
-OVERLAP, ROUNDS = 16, 16
+# Windows along the length of one; each multiplies the cost of an image, as does each round of messages between them.
+OVERLAP = 16
+ROUNDS = OVERLAP
 
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
 AT_ONCE = 4096
@@ -69,8 +69,6 @@ def of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]
     for name, value in facts.items():
         hint = hints.get(name)
         choices = typing.get_args(hint)
-        fits = value in choices if choices else type(value) in ((float, int) if hint is float else (hint,))
-        # A whole number may be too large for a float, which raises OverflowError.
-        if not fits or (hint is float and not math.isfinite(value)):
+        if not (value in choices if choices else type(value) in ((float, int) if hint is float else (hint,))):
             raise TypeError(f"{name} is {value!r}")
     return facts

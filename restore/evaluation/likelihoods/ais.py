@@ -28,9 +28,6 @@ LEVEL = 0.95
 # If the effective runs are a smaller share of all, a few runs decide, and there is a warning.
 POOR = 0.2
 
-# Temperatures between two calls of the meter.
-METER_EVERY = 50
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -113,8 +110,7 @@ def log_weights(
         torch.addmm(hidden_bias, visible, weights, out=odds)
         rise = log_one_plus_exp(after * odds) - log_one_plus_exp(before * odds)
         total += rise.sum(1, dtype=torch.float64) + (after - before) * (visible @ gain).double()
-        if step % METER_EVERY == 0 or step + 1 == len(betas):
-            meter(step)
+        meter(step)
         if step + 1 == len(betas):
             break
         _sample(odds.mul_(after), hidden_state, generator)
