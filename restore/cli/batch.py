@@ -161,7 +161,12 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             sheets = list(sheets)
         else:
             meter(0)
-        pool = None if isinstance(sheets, list) and len(sheets) == 1 else _threads(stack)
+        pool = None
+        if not (isinstance(sheets, list) and len(sheets) == 1):
+            from concurrent.futures import ThreadPoolExecutor  # a single picture needs no threads
+
+            pool = ThreadPoolExecutor(THREADS)
+            stack.callback(pool.shutdown, cancel_futures=True)
         portions = _portions(_ahead(pool, work.read, sheets, AHEAD))
         whole = (job for portion in portions for job in work.restored(portion))
         for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK), 1):
@@ -352,15 +357,6 @@ def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
             portion, pixels = [], 0
     if portion:
         yield portion
-
-
-def _threads(stack: ExitStack) -> ThreadPoolExecutor:
-    """Threads that end with a context; what they have not begun by then is dropped."""
-    from concurrent.futures import ThreadPoolExecutor  # a single picture needs none
-
-    pool = ThreadPoolExecutor(THREADS)
-    stack.callback(pool.shutdown, cancel_futures=True)
-    return pool
 
 
 def _ahead(

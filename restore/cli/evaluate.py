@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from restore.evaluation.evaluate import Report
     from restore.zoo.description import Description
 
+Mask = Literal["known", "unknown"] | None
+
 EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n 1000 --json"
 
 # How many test images a card is about: of the prior's size, and whole images, which are larger. Conditional priors
@@ -42,9 +44,7 @@ def evaluate(
     ] = "",
     task: Annotated[str | None, given.TASK] = None,
     card: Annotated[bool, typer.Option("--card", help="Write scores for standard damage to the prior's card.")] = False,
-    mask: Annotated[
-        Literal["known", "unknown"] | None, typer.Option(help="Patches: whether the prior is told the mask [known].")
-    ] = None,
+    mask: Annotated[Mask, typer.Option(help="Patches: whether the prior is told the mask [known].")] = None,
     n: Annotated[int | None, typer.Option("--n", min=1, help="Use the first N images of the split [all].")] = None,
     split: Annotated[Literal["train", "test"], typer.Option(help="Part of the data to evaluate on.")] = "test",
     threshold: Annotated[
@@ -74,7 +74,7 @@ def evaluate(
     if task is None:
         tell(_card(source, options, seed))
     else:
-        report = _report(source, options, Trial(task, mask, soft, seed))
+        report = _report(source, options, task, mask, soft, seed)
         tell(report.as_json() if json else report.as_text())
 
 
@@ -140,16 +140,6 @@ class Source:
             yield meter
 
 
-@dataclass(frozen=True)
-class Trial:
-    """How images are damaged and scored."""
-
-    task: str
-    mask: Literal["known", "unknown"] | None
-    soft: bool
-    seed: int
-
-
 def _opened(options: Options, engine: EngineName = "torch", stock: Stock | None = None, n: int | None = None) -> Any:
     """The prior that is judged, in an engine that suits the first `n` images of a stock."""
     from restore.inference.open import open_engine
@@ -158,7 +148,7 @@ def _opened(options: Options, engine: EngineName = "torch", stock: Stock | None 
     return open_engine(options.model, engine, options.device, options.max_memory, pixels, options.solver)
 
 
-def _report(source: Source, options: Options, trial: Trial) -> Report:
+def _report(source: Source, options: Options, task: str, mask: Mask, soft: bool, seed: int) -> Report:
     """The scores of a prior, or of a baseline, on images of its size or on whole images of any."""
     import torch
 
@@ -173,25 +163,25 @@ def _report(source: Source, options: Options, trial: Trial) -> Report:
     if options.model in BASELINES:
         if options.solver is not None:
             raise UsageError(f"{options.model}: has no solver; leave --solver out")
-        return _of_baseline(source, options.model, parse_task(trial.task, trial.mask), trial)
+        return _of_baseline(source, options.model, parse_task(task, mask), soft, seed)
     header = describe(find(options.model))
-    damage = header.task_of(trial.task, trial.mask)
+    damage = header.task_of(task, mask)
     require_torch(options.model)
     if header.task:
-        if trial.mask == "known":
+        if mask == "known":
             raise UsageError(f"{header.name} sees the damaged image alone; leave --mask known out")
         if str(damage) != str(parse_task(header.task).unmasked()):
             source.note(f"{options.model} was trained to undo {header.task}, not {damage}")
         damage = damage.unmasked()
-    stock, generator = source.stock(), torch.Generator().manual_seed(trial.seed)
+    stock, generator = source.stock(), torch.Generator().manual_seed(seed)
     if _other_size(stock, header):
         engine = _opened(options, "auto", stock, source.n)
         with source.progress(str(damage)) as watch:
-            truths, shades = source.wholes(stock, header), {"grey": header.grey, "soft": trial.soft}
+            truths, shades = source.wholes(stock, header), {"grey": header.grey, "soft": soft}
             report = evaluate_whole(by_prior(engine), truths, damage, generator, **shades, watch=watch)
     else:
         engine, dataset = _opened(options), source.loaded(stock)
-        truth, grey = source.pixels(dataset.images[: source.n], header), trial.soft or header.grey
+        truth, grey = source.pixels(dataset.images[: source.n], header), soft or header.grey
         report = evaluate(restorer_of(engine), truth, damage, header.image_shape, generator, grey=grey)
     return replace(report, solver=engine.description.inference.solver)
 
@@ -202,7 +192,7 @@ def _other_size(stock: Stock, header: Description) -> bool:
     return bool(len(stock.sizes) and stock.sizes.all() and (stock.sizes != header.image_shape).any())
 
 
-def _of_baseline(source: Source, name: str, damage: Task, trial: Trial) -> Report:
+def _of_baseline(source: Source, name: str, damage: Task, soft: bool, seed: int) -> Report:
     """The scores of a baseline on images of one size; a median takes any."""
     import torch
 
@@ -211,11 +201,11 @@ def _of_baseline(source: Source, name: str, damage: Task, trial: Trial) -> Repor
     from restore.evaluation.evaluate import evaluate
     from restore.evaluation.whole import by_median, evaluate_whole
 
-    stock, generator = source.stock(), torch.Generator().manual_seed(trial.seed)
+    stock, generator = source.stock(), torch.Generator().manual_seed(seed)
     if name == "median" and len(set(map(tuple, stock.sizes.tolist()))) > 1:
         with source.progress(str(damage)) as watch:
             wholes = source.wholes(stock)
-            return evaluate_whole(by_median(3, grey=False), wholes, damage, generator, soft=trial.soft, watch=watch)
+            return evaluate_whole(by_median(3, grey=False), wholes, damage, generator, soft=soft, watch=watch)
     dataset, known = source.loaded(stock), source.loaded(source.stock("train"), "train")
     shared = overlap(known, dataset)
     if shared:
@@ -223,7 +213,7 @@ def _of_baseline(source: Source, name: str, damage: Task, trial: Trial) -> Repor
     shape = (dataset.images.shape[1], dataset.images.shape[2])
     restorer = baseline(name, source.pixels(known.images), shape).restore
     truth = source.pixels(dataset.images[: source.n])
-    return evaluate(restorer, truth, damage, shape, generator, grey=trial.soft)
+    return evaluate(restorer, truth, damage, shape, generator, grey=soft)
 
 
 def _card(source: Source, options: Options, seed: int) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from restore.console import say, tell
+from restore.console import tell
 
 EXAMPLE = "Example:  restore models && restore info tap-mnist"
 
@@ -15,15 +15,13 @@ EXAMPLE = "Example:  restore models && restore info tap-mnist"
 def models(json: Annotated[bool, typer.Option("--json", help="One JSON object per prior.")] = False) -> None:
     """List the published priors and those trained here."""
     from restore import zoo
-    from restore.errors import ModelError, shown
+    from restore.errors import shown
 
     folders = list(zoo.folders())
     width_of_names = max((len(folder.name) for folder in folders), default=0)
     for folder in folders:
-        try:
-            header = zoo.describe(folder)
-        except ModelError as fault:
-            say(f"restore: {fault}")
+        header = zoo.readable(folder)
+        if header is None:
             continue
         origin = "published" if zoo.search.is_published(folder) else "yours"
         height, width = header.image_shape

@@ -1,6 +1,6 @@
 """Priors on disk: find, describe, load and save them."""
 
-from restore.zoo.automatic import candidates, leave_out, preferred
+from restore.zoo.automatic import candidates, leave_out, preferred, readable
 from restore.zoo.search import find, folders, published_folder, user_folder
 from restore.zoo.store import (
     CARD,
@@ -33,6 +33,7 @@ __all__ = [
     "preferred",
     "published_folder",
     "read",
+    "readable",
     "save",
     "user_folder",
 ]

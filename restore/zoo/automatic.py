@@ -64,7 +64,7 @@ def _known(grey: bool) -> list[tuple[Path, Description]]:
     known = [
         (folder, header)
         for folder in search.folders()
-        if (header := _readable(folder)) and header.auto and not header.task and header.grey == grey
+        if (header := readable(folder)) and header.auto and not header.task and header.grey == grey
     ]
     return sorted(known, key=lambda each: (not search.is_published(each[0]), each[1].auto, each[0].name))
 
@@ -81,7 +81,7 @@ def leave_out(fault: str) -> None:
     warnings.warn(f"{fault} (left out)", RestoreWarning, stacklevel=3)
 
 
-def _readable(folder: Path) -> Description | None:
+def readable(folder: Path) -> Description | None:
     """The header of a prior; None, after a warning, if it cannot be read."""
     try:
         return describe(folder)
