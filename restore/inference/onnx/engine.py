@@ -93,7 +93,11 @@ class OnnxEngine:
                 options.add_session_config_entry(FOLDER, str(path.parent))
             digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None
             session = onnxruntime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"], disabled_optimizers=NOT_BEFORE
+                content,
+                options,
+                providers=["CPUExecutionProvider"],
+                disabled_optimizers=NOT_BEFORE,
+                enable_fallback=False,  # which prints
             )
             metadata = session.get_modelmeta().custom_metadata_map
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
