@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime
@@ -100,12 +100,13 @@ class OnnxEngine:
                 enable_fallback=False,  # which prints
             )
             metadata = session.get_modelmeta().custom_metadata_map
+            ports = [_ports(nodes) for nodes in (session.get_inputs(), session.get_outputs())]
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             raise ModelError(
                 f"{shown(path)}: is no graph that can be run ({_one_line(fault)}); get the file again"
             ) from fault
         facts = Facts.from_metadata(metadata, shown(path))
-        _check_interface(session, facts, shown(path))
+        _check_interface(ports, facts, shown(path))
         if digest is not None and digest != facts.weights:
             raise ModelError(
                 f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
@@ -251,14 +252,17 @@ def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
     return voided(Marginals(means, variances, found["log_partition"], found["iterations"], found["residual"], status))
 
 
-def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
+def _ports(nodes: Sequence[Any]) -> dict[str, Kind]:
+    """Types and shapes of inputs or outputs; reading names that are not UTF-8 fails."""
+    return {
+        node.name: (node.type, tuple(size if isinstance(size, int) else None for size in node.shape)) for node in nodes
+    }
+
+
+def _check_interface(ports: Sequence[dict[str, Kind]], facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
     wrong = set[str]()
-    given = session.get_inputs(), session.get_outputs()
-    for promised, nodes in zip(facts.interface(facts.about), given, strict=True):
-        found: dict[str, Kind] = {}
-        for node in nodes:
-            found[node.name] = (node.type, tuple(size if isinstance(size, int) else None for size in node.shape))
+    for promised, found in zip(facts.interface(facts.about), ports, strict=True):
         if facts.about.kind.any_size:  # for images of any size
             promised = {name: (kind, (None,) * len(shape)) for name, (kind, shape) in promised.items()}
         wrong |= {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}
