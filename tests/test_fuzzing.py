@@ -396,6 +396,7 @@ HARMFUL: dict[str, tuple[Callable[[], bytes], Callable[[Path], object]]] = {
     "safetensors-of-all": (lambda: struct.pack("<Q", 2**63) + prior()[0][8:], read_weights),
     "toml-of-any-depth": (lambda: GOOD.encode() + b"x = " + b"[" * 100_000, read_recipe),
     "toml-of-a-long-number": (lambda: GOOD.replace("5", "9" * 5000).encode(), read_recipe),
+    "json-of-a-number": (lambda: b"9", read_record),
     "json-of-any-depth": (lambda: b'{"check": ' + b"[" * 100_000, read_record),
 }
 # What is written is a file of this name, if the reader asks for one.

@@ -26,7 +26,7 @@ from restore.files import write_atomically
 KEPT = 2
 
 # How the reading of a damaged record fails.
-DAMAGE = (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError)
+DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SafetensorError)
 
 
 @dataclass(frozen=True)
