@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from waiting import HANG
+
+ROOT = Path(__file__).parents[1]
 
 SCRIPT = """
 from pathlib import Path
@@ -46,16 +50,36 @@ restore.load("tap-mnist", engine="steam")
 """
 
 
+def mypy(path: Path) -> tuple[set[int], str]:
+    """The lines of a script that mypy refuses, and all that it says."""
+    words = ["-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(path.parent / "cache"), str(path)]
+    said = _said(path, *words, MYPYPATH=str(ROOT))
+    return {int(line.split(":")[1]) for line in said.splitlines() if "script.py" in line and " error: " in line}, said
+
+
+def pyright(path: Path) -> tuple[set[int], str]:
+    """The same for pyright, in the program that comes with the package: nothing is downloaded."""
+    pytest.importorskip("pyright", reason="without pyright; pip install 'restore-prior[dev]'")
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "include": [path.name]}
+    (path.parent / "pyrightconfig.json").write_text(json.dumps(settings))
+    words = ["-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    said = _said(path, *words, PYRIGHT_PYTHON_IGNORE_WARNINGS="1")
+    faults = json.loads(said)["generalDiagnostics"]
+    return {fault["range"]["start"]["line"] + 1 for fault in faults if fault["severity"] == "error"}, said
+
+
+def _said(path: Path, *words: str, **variables: str) -> str:
+    command, environment = [sys.executable, *words], os.environ | variables
+    done = subprocess.run(command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.thorough
-def test_a_script_is_checked_strictly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_a_script_is_checked_strictly(checker: Callable[[Path], tuple[set[int], str]], tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(SCRIPT + WRONG)
-    root = Path(__file__).parents[1]
-    words = ["-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", tmp_path / "cache", path]
-    environment = os.environ | {"MYPYPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, *map(str, words)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANG
-    )
+    lines, said = checker(path)
     first = SCRIPT.count("\n") + 2
-    lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if "script.py" in line and " error: " in line}
-    assert lines == set(range(first, first + WRONG.strip().count("\n") + 1)), done.stdout + done.stderr
+    assert lines == set(range(first, first + WRONG.strip().count("\n") + 1)), said
