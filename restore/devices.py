@@ -18,6 +18,6 @@ def pick_device(name: str = "auto") -> torch.device:
         return torch.device("cuda" if count else "cpu")
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
     if name not in known:
-        asked = option("device", shown(name))
+        asked = option("device", shown(str(name)))
         raise UsageError(f"{asked}: there is no such device here; choose one of auto, {', '.join(known)}")
     return torch.device(name)

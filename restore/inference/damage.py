@@ -251,7 +251,7 @@ def _probabilities(p: Any) -> float | np.ndarray | Rates:
     """Check flip probabilities; raise UsageError if one is not a probability."""
     try:
         values = np.asarray(p, np.float64)
-    except (TypeError, ValueError) as fault:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as fault:  # torch raises the last one
         raise _refused("p", p) from fault
     # Written so that NaN fails too.
     wrong = values[~((values >= 0) & (values <= 1))]

@@ -1,0 +1,23 @@
+"""Arguments of types and sizes that nothing can use are refused like others out of range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from restore.devices import pick_device
+from restore.errors import UsageError
+from restore.inference.damage import Damage
+
+
+@pytest.mark.parametrize("p", [10**400, torch.full((2, 2), 0.1, requires_grad=True)], ids=["huge", "grad"])
+def test_flips_that_are_no_numbers(p: Any) -> None:
+    with pytest.raises(UsageError):
+        Damage.of(p=p)
+
+
+def test_no_device_at_all() -> None:
+    with pytest.raises(UsageError):
+        pick_device(None)  # type: ignore[arg-type]
