@@ -42,7 +42,8 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
                 if entry.suffix.lower() in IMAGE_SUFFIXES
                 and not entry.name.startswith(".")
                 and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
-                and not entry.is_dir()  # broken links stay, so that they are reported
+                # Broken links stay, so that they are reported; a pipe would be waited for without end.
+                and (entry.is_file() or not entry.exists())
             )
         except OSError as fault:
             raise InputError(f"{shown(path)}: cannot be listed ({fault.strerror}); check its permissions") from fault
