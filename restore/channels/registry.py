@@ -23,7 +23,7 @@ FORMS: tuple[Form, ...] = (
     holes.FORM,
 )
 
-_SHOWN = f"{', '.join(form.shown for form in FORMS)}, or several of them, as in noise:0.1+patch:8"
+SHOWN = f"{', '.join(form.shown for form in FORMS)}, or several of them, as in noise:0.1+patch:8"
 
 
 def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Task:
@@ -59,14 +59,14 @@ def _parse_one(part: str, request: Request) -> Task:
         found = re.fullmatch(form.pattern, part)
         if found is not None:
             return form.task(request, *(_number(each, request.text) for each in found.groups() if each is not None))
-    raise UsageError(f"{request.text!r} is not a task; give {_SHOWN}")
+    raise UsageError(f"{request.text!r} is not a task; give {SHOWN}")
 
 
 def _number(text: str, whole: str) -> float:
     try:
         return float(text)
     except ValueError as fault:
-        raise UsageError(f"{whole!r} is not a task, because {text!r} is not a number; give {_SHOWN}") from fault
+        raise UsageError(f"{whole!r} is not a task, because {text!r} is not a number; give {SHOWN}") from fault
 
 
 def channel_of(told: Told, *, grey: bool) -> Channel:

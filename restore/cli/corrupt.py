@@ -7,16 +7,17 @@ from typing import Annotated
 import typer
 
 from restore.cli import options as given
+from restore.cli.task import TASK
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
 
 
 def corrupt(
     images: Annotated[list[str], typer.Argument(help="Images or folders of images.", show_default=False)],
-    task: Annotated[str, given.TASK],
+    task: Annotated[str, TASK],
     seed: given.Seed = 0,
     mask_output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the mask of the patch: white = hidden.")
+        str | None, typer.Option(metavar="FILE", help="Write which pixels were painted over: white = hidden.")
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="File, or folder (ending with /) [NAME.corrupted.png].")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from restore.cli import options as given
+from restore.cli.task import TASK
 from restore.console import say, tell
 from restore.inference.options import EngineName, Options
 
@@ -42,7 +43,7 @@ def evaluate(
             help="Data set by name, a folder or archive of images, an idx file or .npy; --card takes the prior's own."
         ),
     ] = "",
-    task: Annotated[str | None, given.TASK] = None,
+    task: Annotated[str | None, TASK] = None,
     card: Annotated[bool, typer.Option("--card", help="Write scores for standard damage to the prior's card.")] = False,
     mask: Annotated[Mask, typer.Option(help="Patches: whether the prior is told the mask [known].")] = None,
     n: Annotated[int | None, typer.Option("--n", min=1, help="Use the first N images of the split [all].")] = None,

@@ -78,10 +78,6 @@ Sigma = Annotated[
         help="Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
     ),
 ]
-TASK = typer.Option(
-    help="flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, patch:SIZE[:FILL], holes:SIZE:SHARE, or "
-    "several: noise:0.1+patch:8."
-)
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.", rich_help_panel=RESULTS)]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)

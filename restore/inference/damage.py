@@ -155,6 +155,11 @@ class Damage:
         assert not isinstance(self.p, str)
         return 0.0 if self.p is None else self.p
 
+    def sigma_of(self, seen: np.ndarray) -> float | np.ndarray:
+        """sigma as one number, or one per pixel of the pictures (N, H, W) that were seen; 0 for no noise."""
+        assert not isinstance(self.sigma, str)
+        return 0.0 if self.sigma is None else self.sigma
+
     def channel(self, grey: bool) -> Channel:
         """The channel of binary or grey pictures (N, D) with this damage."""
         flips: Any = tuple(map(_flat, self.p)) if isinstance(self.p, Rates) else _flat(self.p)

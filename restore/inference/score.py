@@ -188,7 +188,7 @@ class Sample:
             )
             return _log_flipped(means[None], self.seen > 0.5, white, black)
         p = level if unknown == "p" else 0.0 if damage.p is None else damage.p
-        sigma = level if unknown == "sigma" else 0.0 if damage.sigma is None else damage.sigma
+        sigma = level if unknown == "sigma" else damage.sigma_of(self.seen)
         variance = variances + np.square(sigma) + WIDTH**2
         density = np.exp(-((self.seen - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
         ends = ((self.seen <= 0) | (self.seen >= 1)) / 2

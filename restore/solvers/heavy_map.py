@@ -19,6 +19,7 @@ from restore.solvers.loop import State, check_settings, iterate, largest_change
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
+from restore.zoo.inference import DAMPING
 
 Machine = TypeVar("Machine", bound=BoltzmannMachine)
 
@@ -39,7 +40,7 @@ class HeavyMap(ABC, Generic[Machine]):
 
     max_iter: int = 1000
     tol: float = 1e-5
-    damping: float = 0.3
+    damping: float = DAMPING
     max_memory: int = 2**31
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from restore.solvers.loop import Change, State, average_change, check_settings, 
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
 from restore.units import Bernoulli
+from restore.zoo.inference import DAMPING
 
 
 def watched(machine: BoltzmannMachine) -> Change:
@@ -77,7 +78,7 @@ class LayeredMap(ABC):
 
     max_iter: int = 1000
     tol: float = 1e-5
-    damping: float = 0.3
+    damping: float = DAMPING
 
     def __post_init__(self) -> None:
         check_settings(self.max_iter, self.tol, self.damping)
@@ -121,7 +122,7 @@ class LayeredMap(ABC):
             tol=self.tol,
             change=watched(machine),
         )
-        means, variances = list(outcome.state[:depth]), list(outcome.state[depth:])
+        means, variances = list(outcome.state[:depth]), list(outcome.state[depth : 2 * depth])
         return Solution(
             tuple(means),
             tuple(variances),

@@ -8,6 +8,9 @@ from restore.errors import UsageError
 from restore.registry import SOLVERS
 from restore.zoo import limits
 
+# The share of the old value that iterations keep unless a prior or a caller says otherwise.
+DAMPING = 0.3
+
 # Predictions of pixels are compared after so many iterations, or at this tolerance. On 24 digits the levels found are
 # as good as with a prior's own settings, for a third of the time.
 QUICK_ITERATIONS = 20
@@ -45,7 +48,7 @@ class Inference:
     solver: str = "tap"
     max_iter: int = 1000
     tol: float = 1e-2
-    damping: float = 0.3
+    damping: float = DAMPING
     modes: int = 2000
     starts: int = 11
     trust: float = 1.5

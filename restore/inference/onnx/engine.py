@@ -140,7 +140,7 @@ class OnnxEngine:
         told = {
             "image": seen.astype(np.float32),
             "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
-            "sigma": np.array(0.0 if damage.sigma is None else damage.sigma, np.float32, ndmin=3),
+            "sigma": np.array(damage.sigma_of(seen), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))

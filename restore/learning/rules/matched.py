@@ -23,6 +23,7 @@ from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.loop import State
+from restore.zoo.inference import DAMPING
 
 # A task's mean loss remembers about this many mini-batches.
 MEMORY = 50
@@ -55,7 +56,7 @@ class MatchedMarginals(LearningRule):
     solver: str = "tap"
     iterations: int = 12
     scored: int = 3
-    damping: float = 0.3
+    damping: float = DAMPING
     gradient: Literal["unrolled", "implicit"] = "unrolled"
     unrolled: int = 0
 
