@@ -13,6 +13,9 @@ from restore.errors import UsageError
 from restore.families import Spec
 from restore.learning.optimizers import OPTIMIZERS
 
+# How often a prior is judged and kept during a run, if a recipe does not say.
+JUDGED = 30
+
 
 def require(condition: bool, message: str) -> None:
     if not condition:
