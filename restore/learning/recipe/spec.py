@@ -256,11 +256,6 @@ class Training:
             require(data.holds_out, "[data] validation is missing; [training] watch needs held-out images")
             prior.task_of(self.watch)
 
-    @property
-    def seconds(self) -> float:
-        """`minutes` in seconds; infinity if there is no limit."""
-        return self.minutes * 60 or math.inf
-
 
 @dataclass(frozen=True)
 class Pretraining:
