@@ -73,10 +73,10 @@ def restored(
 
     least, most = (actors, actors) if isinstance(actors, int) else actors
     opening = {"model": model, "device": device, "engine": engine}
-    told = {"p": p, "sigma": sigma, "fit": fit, "force": force, "invert": invert, "soft": soft}
+    options = {"p": p, "sigma": sigma, "fit": fit, "force": force, "invert": invert, "soft": soft}
     return dataset.map_batches(
         Worker,
-        fn_constructor_args=(opening, column, mask, (output or column, status), told),
+        fn_constructor_args=(opening, column, mask, (output or column, status), options),
         batch_size=BATCH,
         batch_format="numpy",
         compute=ActorPoolStrategy(min_size=least, max_size=most),
@@ -85,13 +85,9 @@ def restored(
 
 
 class Worker:
-    """An actor: it loads a prior once and restores batch after batch.
+    """An actor: it loads a prior once by `opening`, options of `restore.load`, and restores batch after batch.
 
-    Args:
-        opening: how the prior is loaded: arguments of `restore.load`.
-        column, mask: of images, and of masks if there are any.
-        outputs: the columns of restored images and of how each ended.
-        told: options of `denoise` and `complete`.
+    `outputs` are the columns of restored images and of how each ended; `options` those of `denoise` and `complete`.
     """
 
     def __init__(
@@ -100,23 +96,23 @@ class Worker:
         column: str,
         mask: str | None,
         outputs: tuple[str, str | None],
-        told: dict[str, Any],
+        options: dict[str, Any],
     ) -> None:
         self.restorer: Restorer = load(**opening)
-        self.column, self.mask, self.outputs, self.told = column, mask, outputs, told
+        self.column, self.mask, self.outputs, self.options = column, mask, outputs, options
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         images, (output, status) = list(batch[self.column]), self.outputs
         restore = self.restorer.denoise if self.mask is None else self.restorer.complete
         masks = () if self.mask is None else (list(batch[self.mask]),)
-        found, solution = restore(images, *masks, **self.told, return_solution=True)
+        found, solution = restore(images, *masks, **self.options, return_solution=True)
         ends = [Status(value) for value in solution.status]
         lost = [index for index, end in enumerate(ends) if end.refused]
         if status is None and lost:
             name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
             raise ModelError(f"{name}: {ends[lost[0]].sentence}; give a column for the status of each to go on")
-        told = {} if status is None else {status: np.array([end.name.lower() for end in ends])}
-        return batch | {output: _column(found)} | told
+        endings = {} if status is None else {status: np.array([end.name.lower() for end in ends])}
+        return batch | {output: _column(found)} | endings
 
 
 def _column(images: list[np.ndarray]) -> np.ndarray:

@@ -37,7 +37,6 @@ from restore.learning.recipe.spec import Optimizer
 from restore.learning.run.outcome import description_of
 from restore.learning.run.session import Session
 from restore.priors import RBM
-from restore.solvers import TAP
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.zoo import TrainedPrior
 from restore.zoo.inference import Inference
@@ -45,8 +44,12 @@ from restore.zoo.inference import Inference
 # The methods of `restore train` that learn RBMs by gradient steps, from data as they are.
 METHODS = ("pcd", "cd", "tap")
 
-# log Z is summed exactly if one layer has at most so many units, which takes less than a second; else it is annealed.
-SUMMED, ANNEALING, RUNS = 16, "linear:1000", 100
+# log Z is summed exactly if one layer has at most so many units, which takes less than a second.
+SUMMED = 16
+
+# Else it is annealed by this schedule, in so many runs: together a second or two.
+ANNEALING = "linear:1000"
+RUNS = 100
 
 # So many training rows are kept, where chains of samples start.
 STARTS = 100
@@ -169,10 +172,9 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if image_shape[0] * image_shape[1] != self.n_features_in_:
             raise UsageError(f"image_shape {tuple(image_shape)} does not fit rows of {self.n_features_in_} pixels")
         recipe, machine = self._recipe(check_random_state(self.random_state), name), self._machine(np.float32)
-        settings, starts = recipe.inference, torch.tensor(self.starts_, dtype=torch.float32)
-        solver = TAP(max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
-        modes = own_modes(machine, starts, settings.modes, solver, torch.Generator().manual_seed(recipe.seed))
-        about = description_of(recipe, image_shape, machine, settings)
+        starts, draw = torch.tensor(self.starts_, dtype=torch.float32), torch.Generator().manual_seed(recipe.seed)
+        modes = own_modes(machine, starts, recipe.inference, draw)
+        about = description_of(recipe, image_shape, machine, recipe.inference)
         return TrainedPrior(about, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
 
     def _recipe(self, generator: np.random.RandomState, name: str = "untitled") -> Recipe:

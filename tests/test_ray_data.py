@@ -50,24 +50,15 @@ def test_masks_are_a_column_too() -> None:
 
 
 @pytest.mark.thorough
-def test_images_of_several_sizes_stay_what_they_are() -> None:
-    images = np.empty(2, object)
-    images[:] = [digits(1)[0], np.kron(digits(1)[0], np.ones((2, 2), np.uint8))]
-    found = worker(p=0.1, fit="resize")({"image": images})["clean"]
-    assert [image.shape for image in found] == [(28, 28), (56, 56)]
-    for before, after in zip(images, found, strict=True):
-        np.testing.assert_array_equal(after, restore.denoise(before, MODEL, 0.1, fit="resize", engine="onnx"))
-
-
-@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*independent pixels")
-def test_images_of_any_sizes_are_restored_in_windows_as_by_denoise() -> None:
-    draw, images = np.random.default_rng(0), np.empty(3, object)
-    images[:] = [draw.random(shape) < 0.1 for shape in ((30, 44), (5, 61), (40, 28))]
-    found = worker(p=0.1, force=True)({"image": images})["clean"]
+@pytest.mark.parametrize("options", [{"fit": "resize"}, {"force": True}], ids=["resized", "tiles"])
+def test_images_of_several_sizes_are_restored_as_by_denoise(options: dict[str, Any]) -> None:
+    draw, images = np.random.default_rng(0), np.empty(4, object)
+    images[:] = [draw.random(shape) < 0.1 for shape in ((28, 28), (30, 44), (5, 61), (40, 28))]
+    found = worker(p=0.1, **options)({"image": images})["clean"]
     for before, after in zip(images, found, strict=True):
         assert after.shape == before.shape
-        np.testing.assert_array_equal(after, restore.denoise(before, MODEL, 0.1, force=True, engine="onnx"))
+        np.testing.assert_array_equal(after, restore.denoise(before, MODEL, 0.1, engine="onnx", **options))
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,9 @@ from restore.solvers import Solution, solver_of
 from restore.zoo import TrainedPrior, assembled
 from restore.zoo.description import Description
 
-# ONNX Runtime reads these from version 1.20 on.
-OPSET, IR_VERSION = 18, 8
+# The operators of a graph, and the format of its file: those that ONNX Runtime reads from version 1.20 on.
+OPSET = 18
+IR_VERSION = 8
 
 # Stands for the dots in tensor names, which attributes of a module must not have.
 DOT = "__"

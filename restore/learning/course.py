@@ -19,7 +19,7 @@ from restore.channels import Channel, Task, parse_task
 from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.fields import Fields, stacked
-from restore.learning.gradients.independent import independent_units
+from restore.learning.gradients.independent import PSEUDO_COUNT, independent_units
 from restore.learning.rules.contract import Pairs, Restorations
 from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
@@ -32,15 +32,14 @@ from restore.zoo.inference import Inference
 if TYPE_CHECKING:
     from restore.learning.recipe.recipe import Recipe
 
-# Pseudo-counts for a pixel's mean, so that a constant pixel still has finite log-odds.
-PSEUDO_COUNT = 1.0
-
 # How many images are restored side by side when a prior is judged.
 VALIDATION_BATCH = 1000
 
-# A prior in training is judged by at most this many images and iterations: this is enough to compare epochs, and the
-# time belongs to learning.
-JUDGED, ITERATIONS = 500, 100
+# A prior in training is judged by at most this many images: enough to compare epochs, and the time belongs to learning.
+JUDGED = 500
+
+# The most iterations of the solver that judges.
+ITERATIONS = 100
 
 
 class Judged(NamedTuple):
@@ -237,21 +236,20 @@ def course_of(
     training, validation = split(recipe, images, held_out)
     if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
-    shape, watch, trial = recipe.prior, recipe.training.watch, None
+    shape, watch, restores, trial = recipe.prior, recipe.training.watch, recipe.learner.restores, None
+    if watch or restores:
+        means, grey = pixels_of(recipe, training)
+        independent = grey or Bernoulli(torch.logit(means))
     if watch and len(validation):
-        trial = Trial.of(validation, watch, image_shape, independent_of(recipe, training), recipe.seed, grey=shape.grey)
+        trial = Trial.of(validation, watch, image_shape, independent, recipe.seed, grey=shape.grey)
     if start is None:
         generator = torch.Generator(training.device).manual_seed(recipe.seed)
         start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
     about = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
-    if not recipe.learner.restores:
+    if not restores:
         return CleanImages(*about)
-    tasks, independent = tuple(map(shape.task_of, recipe.learner.restores)), independent_of(recipe, training)
+    tasks = tuple(map(shape.task_of, restores))
     return RestoredImages(*about, image_shape=image_shape, tasks=tasks, independent=independent)
-
-
-def independent_of(recipe: Recipe, training: Tensor) -> Units:
-    return grey_pixels_of(recipe, training) or Bernoulli(torch.logit(pixel_means_of(recipe, training)))
 
 
 def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -275,9 +273,7 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     return images[order[count:]], images[order[:count]]
 
 
-def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
-    return recipe.prior.kind.pixel_means(pixel_means(training))
-
-
-def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
-    return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None
+def pixels_of(recipe: Recipe, training: Tensor) -> tuple[Tensor, Units | None]:
+    """The means of pixels as a prior keeps them, (D,), and independent units for grey ones."""
+    means = recipe.prior.kind.pixel_means(pixel_means(training))
+    return means, grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from restore import zoo
 from restore.channels import parse_task
-from restore.errors import InputError, ModelError, OutputError, UsageError, reason, shown
+from restore.errors import InputError, ModelError, OutputError, UsageError, option, reason, shown
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.modes import own_modes
 from restore.learning.recipe.plan import STARTS
@@ -25,7 +25,7 @@ from restore.learning.run.place import Place
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.progress import Meter
-from restore.solvers import TAP, solver_of
+from restore.solvers import solver_of
 from restore.zoo import TrainedPrior, limits
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference, calmer
@@ -44,10 +44,14 @@ ROWS_HIDDEN = ("components", "weight")
 MOST = 2**30
 _SAVE = "save weights and biases alone, as components_, intercept_visible_ and intercept_hidden_, with np.savez"
 
-# Images that are drawn, and the sweeps in which each cools down from noise.
-IMAGES, SWEEPS = 500, 600
-# Images that are damaged and restored, how, and the share for which the solver has to converge within so many steps.
-TRIED, DAMAGE, ENOUGH, STEPS = 100, ("flip:0.05", "flip:0.1", "flip:0.2"), 0.95, 500
+# The sweeps in which images that are drawn cool down from noise; as many as there are modes.
+SWEEPS = 600
+# How many of them are damaged and restored, which takes a second or two, and how.
+TRIED = 100
+DAMAGE = ("flip:0.05", "flip:0.1", "flip:0.2")
+# The share of these for which the solver has to converge, and its most iterations.
+ENOUGH = 0.95
+STEPS = 500
 
 
 def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None = None) -> tuple[RBM, tuple[int, int]]:
@@ -62,7 +66,7 @@ def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None =
         raise ModelError(f"{where}: has a layer of {max(pixels, hidden)} units; at most {limits.UNITS} are known here")
     height, width = shape or (math.isqrt(pixels),) * 2
     if height * width != pixels:
-        raise UsageError(f"{where}: {pixels} visible units are no image of {height}x{width}; give --shape HEIGHTxWIDTH")
+        raise UsageError(f"{where}: {pixels} visible units are no image of {height}x{width}; give {option('shape')}")
     double = (RBM.from_spins if spins else RBM.binary)(weights, *biases)
     machine = RBM.binary(*(value.float().contiguous() for value in double.parameters.values()))
     if not all(bool(value.isfinite().all()) for value in machine.parameters.values()):
@@ -168,13 +172,10 @@ def import_rbm(
 def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple[TrainedPrior, float]:
     """The prior of a machine, whose settings follow from images that it draws itself; and the share that converges."""
     generator = torch.Generator().manual_seed(seed)
-    images = drawn(machine, IMAGES, generator, meter)
+    images = drawn(machine, STARTS["modes"], generator, meter)
     inference, converged = best_inference(machine, images, about.image_shape, seed)
-    solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
-    modes = own_modes(machine, images, inference.modes, solver, generator)
-    means = pixel_means(images)
-    prior = TrainedPrior(replace(about, inference=inference), machine, means, modes)
-    return prior, converged
+    modes = own_modes(machine, images, inference, generator)
+    return TrainedPrior(replace(about, inference=inference), machine, pixel_means(images), modes), converged
 
 
 def drawn(machine: RBM, count: int, generator: torch.Generator, meter: Meter) -> Tensor:

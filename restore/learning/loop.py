@@ -18,13 +18,14 @@ from torch import Tensor
 
 from restore.errors import RestoreWarning, TrainingError, shown
 from restore.learning.optimizers import optimizer_of, scheduled_rate
+from restore.learning.recipe.spec import JUDGED
 from restore.learning.rules.conditional.likelihood import CONVERGED
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.folder import Stopped, circumstances, cut_log, log, set_generator, sitting
 from restore.learning.run.parallel import from_first, highest
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import LATE, Passed, Session
 
 if TYPE_CHECKING:
     from restore.learning.recipe.recipe import Recipe
@@ -36,10 +37,8 @@ WARM_UP = 10
 MOSTLY = 0.5
 # Training that diverges goes back at most so many times.
 MOST_HALVINGS = 8
-# The share of the time after learning in which a prior may still be judged.
-LATE = 0.1
-# The share of a limited time that judging may take, and how often at most the prior is judged and kept in it.
-JUDGING, JUDGED = 0.1, 30
+# The share of a limited time that judging may take.
+JUDGING = 0.1
 
 
 class Lap(NamedTuple):

@@ -11,6 +11,7 @@ from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
 from restore.solvers.tap import TAP
+from restore.zoo.inference import Inference
 
 # Gibbs sweeps that lead a chain away from the training image it starts at.
 SWEEPS = 500
@@ -25,18 +26,18 @@ AT_ONCE = 10
 def own_modes(
     prior: LayeredPrior | FullyVisible,
     images: Tensor,
-    count: int,
-    solver: TAP,
+    inference: Inference,
     generator: torch.Generator,
     late: Callable[[], bool] | None = None,
 ) -> Tensor:
-    """Find modes: TAP solutions from samples of the prior, as packed binary images (count, bytes).
+    """Find as many modes as an inference has: TAP solutions from samples, as packed binary images (modes, bytes).
 
     Gibbs chains start at training images (N, D) and leave them, so that modes are found as often as they have mass.
     """
     move: Callable[..., Tensor] = gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
     at_once = SWEEPS if late is None else AT_ONCE
-    blocks = []
+    solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
+    count, blocks = inference.modes, list[Tensor]()
     for first in range(0, count, BLOCK):
         chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
         chains = images[chosen]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from restore.errors import TrainingError, UsageError
 from restore.evaluation.tilings import best_tiling
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning.course import course_of, grey_pixels_of, pixel_means_of, split, wider
+from restore.learning.course import course_of, pixels_of, split, wider
 from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive, fit
 from restore.learning.modes import own_modes
@@ -28,11 +29,10 @@ from restore.learning.run.outcome import Machine, Trained, as_stored, descriptio
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import Place
 from restore.learning.run.report import write_report
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import SCORING, SWEEPING, Passed, Session
 from restore.learning.starting import pretrained, started
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
-from restore.solvers import TAP
 from restore.zoo import TrainedPrior
 from restore.zoo.inference import Inference
 
@@ -40,9 +40,6 @@ from restore.zoo.inference import Inference
 RECIPE = "recipe.toml"
 # The share of the time that growth may take if another learner continues from there.
 GROWING = 0.25
-# With more than these shares of the time after learning used, sweeps for modes end, and how windows exchange messages
-# is not chosen any more.
-SWEEPING, TILING = 0.3, 0.4
 # Seconds left for the last lines, and for the process to end.
 LEAVING = 1.0
 
@@ -76,7 +73,7 @@ def carry_out(
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
         trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every)
         windows = lesson.wholes and trained.prior.description.exchanges
-        if windows and not from_first(lambda: clock.later_than(TILING)):
+        if windows and not from_first(lambda: clock.later_than(SCORING)):
             session.note("choosing how windows exchange messages")
             engine = Engine.of(trained.prior, device)
             tiling = from_first(lambda: best_tiling(engine, lesson.whole_pixels()))
@@ -97,7 +94,7 @@ def carry_out(
                 place.keep(lesson, trained, clock.used)
         session.note("making its graph")
         # Last, as it can be cut short and made later.
-        fault = place.add_graph(TrainingError, clock.left - LEAVING)
+        fault = place.add_graph(TrainingError, clock.limit - clock.used - LEAVING)
         lines += [f"{about.name}: without a graph: {fault}; `restore export` makes one"] if fault else []
         return Made(trained, clock.used, tuple(lines))
     except BaseException as stop:
@@ -124,7 +121,7 @@ def train(
     folder, clock = session.folder, session.clock
     if every < 0:
         raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
-    clock.limit = recipe.training.seconds
+    clock.limit = recipe.training.minutes * 60 or math.inf
     training, validation = split(recipe, images, held_out)
 
     def watch(passed: Passed) -> None:
@@ -159,7 +156,8 @@ def train(
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
     about = description_of(recipe, image_shape, machine, inference)
-    prior = TrainedPrior(about, machine, pixel_means_of(recipe, training), modes, grey_pixels_of(recipe, training))
+    means, grey = pixels_of(recipe, training)
+    prior = TrainedPrior(about, machine, means, modes, grey)
     return Trained(prior, found.done, found.score, "; ".join(filter(None, (before, found.ended))))
 
 
@@ -195,7 +193,6 @@ def _modes(
         if len(found) == inference.modes:
             return found
     assert isinstance(machine, LayeredPrior | FullyVisible)
-    solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded separately, so that the modes do not depend on interruptions of training.
     generator = torch.Generator(images.device).manual_seed(recipe.seed)
-    return own_modes(machine, images, inference.modes, solver, generator, late)
+    return own_modes(machine, images, inference, generator, late)

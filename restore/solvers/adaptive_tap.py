@@ -38,8 +38,11 @@ from restore.solvers.layered_map import mean_field_state
 from restore.solvers.loop import State, damped
 from restore.solvers.tap import cavity_fields
 
-# How many arrays of the size of the couplings, and of the factorised matrix, an image takes.
-COUPLINGS, SQUARES = 10, 14
+# How many arrays of the size of the couplings an image takes; counted.
+COUPLINGS = 10
+
+# How many of the size of the factorised matrix.
+SQUARES = 14
 
 # The relative error from which an inverse is useless.
 SPOILT = 1e-3

@@ -91,7 +91,11 @@ def _made(dtype: torch.dtype, device: torch.device) -> Rule:
     return Rule(*(torch.tensor(values, dtype=dtype, device=device) for values in LISTED[dtype]))
 
 
-_kept = cache(_made)
+@cache
+def _kept(dtype: torch.dtype, device: torch.device) -> Rule:
+    # Outside inference mode, whose tensors no gradient can pass.
+    with torch.inference_mode(False):
+        return _made(dtype, device)
 
 
 def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split:

@@ -30,9 +30,8 @@ from machines import two_patterns
 
 from restore import zoo
 from restore.export.graph import Flips
-from restore.inference.torch_engine import machine_under, polarity_gain
+from restore.inference.torch_engine import polarity_gain
 from restore.marginals import Status
-from restore.priors import exact
 
 # ------------------------------------------------------------------------------------------- what a graph finds
 
@@ -60,55 +59,11 @@ def test_a_graph_of_fields_finds_what_the_library_finds(exported: Callable[[str]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("name", "tolerance"), [("mean_field", 1e-2), ("sum", 5e-4)])
-def test_weakly_coupled_marginals_are_those_of_enumeration(
-    name: str, tolerance: float, exported: Callable[[str], Exported]
-) -> None:
-    """Mean field errs at the second order in the couplings, belief propagation by loops alone."""
-    case, batch = exported(name), images(5)
-    batch[4] = 0
-    found = case.run(batch, 0.3)
-    truth = exact.exact_moments(machine_under(case.trained, case.evidence(batch, 0.3)).to(torch.float64))
-    np.testing.assert_allclose(found["means"].reshape(5, -1), truth.visible, atol=tolerance)
-    np.testing.assert_allclose(found["means.1"], truth.hidden, atol=3 * tolerance)
-    np.testing.assert_allclose(found["log_partition"], truth.log_partition, atol=10 * tolerance)
-
-
-@pytest.mark.thorough
-def test_solutions_are_weighted_by_their_free_energy(exported: Callable[[str], Exported]) -> None:
-    """Two modes under weak evidence for either: the share of each is what enumeration says."""
-    case = exported("field")
-    _, (first, second) = two_patterns()
-    trust = case.about.inference.trust
-    fields = np.stack(
-        [(strength * (first - second)).reshape(3, 4).numpy() for strength in (-trust, trust)]
-        + [trust * np.where(np.arange(12).reshape(3, 4) < 6, 1, -1)]
-    ).astype(np.float32)
-    found = case.run(fields)
-    truth = exact.exact_moments(machine_under(case.trained, case.evidence(fields)).to(torch.float64))
-    np.testing.assert_allclose(found["means"].reshape(3, -1), truth.visible, atol=0.05)
-    np.testing.assert_allclose(found["log_partition"], truth.log_partition, atol=0.1)
-
-
-@pytest.mark.thorough
 def test_a_weak_evidence_tempers_the_weights_as_in_the_library(exported: Callable[[str], Exported]) -> None:
     case = exported("field")
     _, (first, second) = two_patterns()
     fields = np.stack([(size * (first - second)).reshape(3, 4).numpy() for size in (-0.3, -0.1, 0.1, 0.3)])
     agree(case.run(fields), case.solved(fields))
-
-
-def test_mixed_product_finds_a_best_state_and_its_probability(exported: Callable[[str], Exported]) -> None:
-    case, batch = exported("mixed"), images(3)
-    found = case.run(batch)
-    machine = machine_under(case.trained, case.evidence(batch)).to(torch.float64)
-    state = torch.from_numpy(found["restored"]).double().flatten(1)
-    best = -machine.free_energy(state)
-    np.testing.assert_allclose(found["log_partition"], best, rtol=1e-9)
-    for pixel in range(state.shape[1]):
-        other = state.clone()
-        other[:, pixel] = 1 - other[:, pixel]
-        assert (-machine.free_energy(other) < best).all()
 
 
 @pytest.mark.thorough
@@ -193,13 +148,6 @@ def test_boundary_values(p: float, mask: bool | str, exported: Callable[[str], E
         assert (found["means"] == found["means"][0]).all()
 
 
-@pytest.mark.thorough
-def test_certain_evidence_beside_weak_one(exported: Callable[[str], Exported]) -> None:
-    case, batch = exported("tap"), images(4)
-    rates = np.where(HIDDEN, np.float32(0.4999), np.float32([0, 1, 1e-7, 0.99999])[:, None, None])
-    agree(case.run(batch, rates), case.solved(batch, rates))
-
-
 @pytest.mark.parametrize("name", kinds(["tap", "mixed"]))
 def test_white_is_above_the_threshold(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
@@ -240,18 +188,6 @@ def test_settings_act_as_in_the_library(
     if settings.get("max_iter"):
         assert (found["iterations"] <= settings["max_iter"]).all() and np.isfinite(found["residual"]).all()
         assert settings["max_iter"] > 1 or not found["converged"].any()
-
-
-@pytest.mark.thorough
-def test_every_image_stops_on_its_own(exported: Callable[[str], Exported]) -> None:
-    case = exported("tap")
-    batch = images(7)
-    rates = np.linspace(0.01, 0.49, 7)[:, None, None]
-    found = case.run(batch, rates)
-    assert len(set(found["iterations"].tolist())) > 2
-    for index in range(7):
-        alone = case.run(batch[index : index + 1], rates[index : index + 1])
-        equal({name: values[index : index + 1] for name, values in found.items()}, alone)
 
 
 # ------------------------------------------------------------------------------------- what no answer is given for

@@ -17,7 +17,6 @@ import onnxruntime
 import pytest
 import torch
 from exports import (
-    HIDDEN,
     LEARNT,
     MADE,
     RATES,
@@ -168,15 +167,6 @@ def test_a_file_by_itself_needs_no_other(name: str, exported: Callable[[str], Ex
     onnxruntime.InferenceSession(alone, providers=["CPUExecutionProvider"])
 
 
-def test_tensors_inside_and_outside_give_the_same(exported: Callable[[str], Exported], tmp_path: Path) -> None:
-    case, batch = exported("mixed"), images(3)
-    inside = tmp_path / "inside.onnx"
-    onnx.save(onnx.load(case.path), inside)
-    found = Exported(case.folder, inside).run(batch)
-    for name, values in case.run(batch).items():
-        assert (values == found[name]).all()
-
-
 @pytest.mark.parametrize("name", kinds(["tap", "relaxed"]))
 def test_weights_are_stored_once(name: str, exported: Callable[[str], Exported]) -> None:
     """Nothing that follows from the weights is stored beside them, such as their squares."""
@@ -252,20 +242,6 @@ def test_engines_cut_grey_values_alike(exported: Callable[[str], Exported]) -> N
     (found, _), (expected, _) = ours.marginals(known[0], Damage(0.0)), peer.marginals(known[1], Damage(0.0))
     assert ((found.means[0] > 0.5) == (expected.means[0] > 0.5)).all()
     assert ((found.means[0][0] > 0.5).reshape(SHAPE) == (near > edge)).all()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("arrange", [np.asfortranarray, lambda a: a[:, ::-1], lambda a: a.repeat(2, 2)[:, :, ::2]])
-def test_engines_take_arrays_however_they_lie_in_memory(
-    arrange: Callable[[np.ndarray], np.ndarray], exported: Callable[[str], Exported]
-) -> None:
-    ours, peer = both(exported("tap"))
-    grey, hidden, rates = arrange(images(3).astype(np.float64)), arrange(HIDDEN[:3]), arrange(RATES[:1] / 2)[0]
-    (found, _), (expected, _) = (
-        ours.marginals(grey, Damage(rates, hidden=hidden)),
-        peer.marginals(grey, Damage(rates, hidden=hidden)),
-    )
-    np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
 
 
 @pytest.mark.thorough

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from restore.errors import ModelError
 from restore.export import packing
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
-from restore.zoo import GRAPH, WEIGHTS
+from restore.zoo import GRAPH
 from restore.zoo.description import FORMAT
 
 # ------------------------------------------------------------------------------------- files that are refused
@@ -248,17 +247,6 @@ def test_tensors_that_lie_elsewhere_or_were_changed(
         OnnxEngine.load(beside / GRAPH)
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.thorough
-def test_a_graph_alone_in_a_folder_is_held_to_the_weights_there_only_if_it_is_the_folders(
-    exported: Callable[[str], Exported], beside: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    alone = exported("sum")
-    shutil.copy(alone.path, beside / "other.onnx")
-    assert OnnxEngine.load(beside / "other.onnx").description.name == "sum"
-    shutil.copy(alone.path, beside / GRAPH)
-    refused(beside, capfd, WEIGHTS)
 
 
 @pytest.mark.thorough

@@ -118,20 +118,6 @@ def test_node_restores(case: Case, tmp_path: Path) -> None:
     restore_in_node(case, modules, tmp_path)
 
 
-@pytest.mark.slow
-@needs_node
-def test_node_restores_with_what_its_registry_has(case: Case, tmp_path: Path) -> None:
-    """As the head of the example says, some 30 MB."""
-    command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "onnxruntime-web"]
-    try:
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=HANG)
-    except (OSError, subprocess.SubprocessError) as fault:
-        pytest.skip(f"npm cannot install onnxruntime-web here: {fault}")
-    where = tmp_path / "elsewhere"
-    where.mkdir()
-    restore_in_node(case, tmp_path / "node_modules", where)
-
-
 def headers() -> Path | None:
     """Where the headers of onnxruntime lie."""
     known = [

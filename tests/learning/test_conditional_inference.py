@@ -22,7 +22,7 @@ from conditionals import (
 from machines import bars_and_stripes
 
 from restore.channels import parse_task
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError
 from restore.learning.course import DamagedImages, course_of
 from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import (
@@ -59,19 +59,6 @@ def test_iterations_grow_with_the_epochs(learner: Any, solver: str) -> None:
 def test_logistic_regression_needs_one_iteration() -> None:
     about = LogisticRegression().inference(30)
     assert (about.solver, about.max_iter) == ("mean_field", 1)
-
-
-@pytest.mark.parametrize("learner", [learner for learner, _ in MATCHED])
-@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"growth": -1}], ids=lambda wrong: str(*wrong))
-def test_impossible_inference_is_refused(learner: Any, wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        learner(**wrong)
-
-
-@pytest.mark.parametrize("learner", [ConditionalDivergence, PerceptronLoss])
-def test_a_chain_has_steps(learner: Any) -> None:
-    with pytest.raises(UsageError):
-        learner(steps=0)
 
 
 @pytest.mark.parametrize("epoch", [0, 3])

@@ -17,8 +17,6 @@ from conditionals import (
     forest,
     log_weight,
     log_z,
-    mean_field,
-    plain,
     random_prior,
     scores,
     some_pairs,
@@ -29,7 +27,6 @@ from conditionals import (
     worst,
 )
 from machines import numerical_gradients
-from torch import Tensor
 
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.likelihood import (
@@ -108,29 +105,6 @@ def test_mean_field_has_an_error_of_lower_order() -> None:
     assert orders["weights.0"] == pytest.approx(1, abs=0.2), orders
     for name in NAMES[1:]:
         assert orders[name] == pytest.approx(2, abs=0.3), orders
-
-
-def mean_field_log_z(prior: ConditionalRBM, observed: Tensor) -> np.ndarray:
-    """Energy plus entropy of independent units at the fixed point, (images,)."""
-    visible, hidden = mean_field(prior, observed, 300)
-    own, x = plain(prior), observed.double().numpy()
-    energy = np.einsum("ni,ij,nj->n", visible, own["weights.0"], hidden)
-    energy += (visible * (own["units.0.bias"] + x @ own["inputs.0"].T)).sum(1)
-    energy += (hidden * (own["units.1.bias"] + x @ own["inputs.1"].T)).sum(1)
-    return energy - sum((m * np.log(m) + (1 - m) * np.log1p(-m)).sum(1) for m in (visible, hidden))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(3))
-def test_mean_field_climbs_a_likelihood_with_a_bound_for_log_z(seed: int) -> None:
-    prior, pairs = random_prior(scale=0.8, seed=seed), some_pairs(seed=seed + 1)
-    assert (mean_field_log_z(prior, pairs.observed) <= log_z(prior, pairs.observed)).all()
-    step = step_of(to_the_end(MeanFieldLikelihood, **EXACTLY), prior, pairs)
-    assert float(step.monitors["converged"]) == 1
-    numerical = numerical_gradients(
-        lambda moved: float((log_weight(moved, pairs) - mean_field_log_z(moved, pairs.observed)).mean()), prior
-    )
-    assert_close(step.gradient, numerical, 1e-8)
 
 
 # --- contrastive divergence ---

@@ -15,12 +15,10 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.learning import course as course_module
-from restore.learning.course import CleanImages, course_of, pixel_means
+from restore.learning.course import CleanImages, course_of
 from restore.learning.loop import fit
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
-from restore.learning.train import train
-from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
 from restore.zoo.inference import Inference
 
@@ -84,22 +82,6 @@ def test_too_few_images_to_hold_some_out(validation: int) -> None:
         course_of(conditional_recipe(validation=validation), LARGER, (4, 4))
     assert "\n" not in str(caught.value)
     assert len(course_of(conditional_recipe(validation=28), LARGER, (4, 4)).images) == 2
-
-
-def test_modes_and_description_follow_from_the_learner(tmp_path: Path) -> None:
-    recipe = conditional_recipe("marginal_max_margin", storage="float16")
-    trained = train(recipe, LARGER, (4, 4), Session(tmp_path, "data"))
-    prior, about = trained.prior, trained.prior.description
-    assert isinstance(prior.machine, ConditionalRBM)
-    assert (about.family, about.task, about.method) == ("crbm", "flip:0.2", "marginal_max_margin")
-    assert about.inference == recipe.learner.inference(trained.epoch - 1)
-    assert prior.modes.shape == (0, 2)
-    records = log_of(tmp_path)
-    assert trained.error == min(record["validation_error"] for record in records)
-    assert trained.error == records[trained.epoch - 1]["validation_error"]
-    torch.testing.assert_close(prior.pixel_means, pixel_means(course_of(recipe, LARGER, (4, 4)).images))
-    for name, value in prior.machine.parameters.items():
-        assert name.startswith("units") or torch.equal(value.half().float(), value)
 
 
 @pytest.mark.parametrize("learner", CONDITIONAL)

@@ -98,7 +98,7 @@ def recipe(**prior: Any) -> dict[str, Any]:
 
 def test_a_recipe_says_how_its_prior_restores() -> None:
     found = parse(recipe())
-    assert found.prior.grey and not found.prior.plain and found.manner == "grey"
+    assert found.prior.grey and not found.prior.plain
     assert (found.inference.solver, found.inference.starts) == ("exact", 0)
     with refused(UsageError, "[inference]", "tap"):
         parse(recipe() | {"inference": {"solver": "tap"}})

@@ -49,18 +49,6 @@ pytestmark = pytest.mark.usefixtures("quick_disk")
 # --- determinism ---
 
 
-@every_learner
-def test_the_same_seed_gives_the_same_bits(learner: str, tmp_path: Path) -> None:
-    before = torch.random.get_rng_state()
-    first, again = (run(recipe_of(learner), tmp_path / name) for name in ("a", "b"))
-    other = run(recipe_of(learner, seed=1), tmp_path / "c")
-    assert bits(first) == bits(again)
-    assert log_of(tmp_path / "a") == log_of(tmp_path / "b")
-    assert bits(first) != bits(other)
-    assert torch.equal(torch.random.get_rng_state(), before)
-    assert all(bool(torch.isfinite(value).all()) for value in first.parameters.values())
-
-
 def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
     seen: list[Tensor] = []
     epochs: list[int] = []
@@ -85,7 +73,7 @@ def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    with locked(tmp_path), refused(TrainingError, tmp_path, "--run"):
+    with locked(tmp_path), refused(TrainingError, tmp_path, "run"):
         run(recipe_of(), tmp_path)
     run(recipe_of(), tmp_path)
 
@@ -93,7 +81,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with refused(TrainingError, folder, "--run"):
+        with refused(TrainingError, folder, "run"):
             run(recipe_of(), folder)
 
 
@@ -105,9 +93,13 @@ def test_a_log_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @every_learner
-def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
-    told: list[Passed] = []
-    run(recipe_of(learner), tmp_path, watch=told.append)
+def test_a_run_follows_from_its_seed_and_logs_each_epoch(learner: str, tmp_path: Path) -> None:
+    """That the same seed gives the same bits is shown where runs are stopped and resumed."""
+    before, told = torch.random.get_rng_state(), list[Passed]()
+    found = run(recipe_of(learner), tmp_path, watch=told.append)
+    assert bits(found) != bits(run(recipe_of(learner, seed=1), tmp_path / "other"))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(bool(torch.isfinite(value).all()) for value in found.parameters.values())
     records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records] == [1, 2, 3, 4]
     assert [record["step"] for record in records] == [4, 8, 12, 16]

@@ -231,5 +231,5 @@ def test_damaged_safetensors(tmp_path: Path) -> None:
 
 def test_images_that_are_not_square_need_a_shape(tmp_path: Path) -> None:
     path = written(tmp_path / "rbm.npz", sklearn(*parameters(random_rbm(6, 2))))
-    with refused(UsageError, path, "--shape"):
+    with refused(UsageError, path, "shape"):
         read_rbm(path)

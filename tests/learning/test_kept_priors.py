@@ -191,7 +191,7 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     assert place.target is not None
     learn(lesson(epochs=1), Session(Path("other")), Place(Path("other"), place.target))
     before = (place.target / zoo.WEIGHTS).read_bytes()
-    with refused(OutputError, place.target, "--overwrite"):
+    with refused(OutputError, place.target, "overwrite"):
         learn(lesson(hidden=4), Session(Path("runs/parts")), place)
     assert (place.target / zoo.WEIGHTS).read_bytes() == before
     assert zoo.describe(Path("runs/parts")).hidden == 4

@@ -21,6 +21,7 @@ from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
 from restore.priors.exact import log_likelihood
 from restore.solvers import TAP
+from restore.zoo.inference import Inference
 
 # --- TAP likelihood ---
 
@@ -156,7 +157,8 @@ def test_bars_and_stripes_are_learnt(learner: Learner, size: int, hidden: int, s
 def test_own_modes_are_images_where_the_prior_has_its_mass() -> None:
     images = bars_and_stripes(2)
     machine = initial_prior(images, 3, 0.1, seeded(1))
-    modes = own_modes(machine, images, 7, TAP(), seeded(2))
+    wished = Inference(modes=7)
+    modes = own_modes(machine, images, wished, seeded(2))
     assert (modes.shape, modes.dtype) == ((7, 1), torch.uint8)
-    assert torch.equal(modes, own_modes(machine, images, 7, TAP(), seeded(2)))
-    assert own_modes(machine, images, 0, TAP(), seeded(2)).shape == (0, 1)
+    assert torch.equal(modes, own_modes(machine, images, wished, seeded(2)))
+    assert own_modes(machine, images, Inference(modes=0, starts=1), seeded(2)).shape == (0, 1)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from directions import assert_close
-from fits import recipe_of
 from machines import (
     bars_and_stripes,
     numerical_gradients,
@@ -25,17 +24,12 @@ from torch import Tensor
 from restore.channels import parse_task
 from restore.fields import Fields
 from restore.learning.course import RestoredImages
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import read_recipe
-from restore.learning.recipe.spec import Optimizer, PriorShape, Training
 from restore.learning.rules.contract import Restorations
 from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise
-from restore.learning.run.session import Session
-from restore.priors import RBM, BoltzmannMachine, ConvolutionalRBM, FullyVisible
+from restore.priors import BoltzmannMachine, ConvolutionalRBM, FullyVisible
 from restore.registry import SOLVERS
-from restore.solvers import solver_of
 from restore.units import Bernoulli
-from restore.zoo.inference import Inference
 
 MACHINES: dict[str, BoltzmannMachine] = {
     "rbm": random_rbm(5, 4, seed=3),
@@ -202,46 +196,6 @@ def test_each_task_damages_its_share_of_a_mini_batch() -> None:
     # Fewer images than tasks: all tasks get their turn.
     met = {int(course.batch(torch.arange(1), seeded(seed)).tasks) for seed in range(40)}
     assert met == {0, 1, 2}
-
-
-def error_of(machine: RBM, rule: MatchedMarginals, images: Tensor, task: str) -> float:
-    observed, channel = parse_task(task).damage(images, (3, 3), seeded(5))
-    settings = Inference(solver=rule.solver, max_iter=rule.iterations, tol=0.0, damping=rule.damping)
-    found = solver_of(settings).solve(machine.tilt(channel.evidence(observed)))
-    return float(((found.means[0] > 0.5).double() - images).abs().mean())
-
-
-BARS = bars_and_stripes(3).repeat(10, 1)
-
-
-def learnt_on_bars(rule: MatchedMarginals, hidden: int, epochs: int, folder: Path) -> RBM:
-    recipe = recipe_of(
-        rule,
-        Optimizer(name="adam", rate=0.05),
-        method="matched",
-        prior=PriorShape(hidden=hidden, weight_scale=0.1),
-        training=Training(epochs=epochs, batch=50),
-    )
-    tasks = tuple(map(parse_task, rule.tasks))
-    course = RestoredImages(BARS, image_shape=(3, 3), tasks=tasks, independent=Bernoulli(torch.zeros(9)))
-    learnt = fit(recipe, course, Session(folder, "data")).machine
-    assert isinstance(learnt, RBM)
-    return learnt
-
-
-@pytest.mark.thorough
-@both_solvers
-def test_a_prior_that_learnt_so_restores_nearly_as_well_as_can_be(solver: str, tmp_path: Path) -> None:
-    images, rule = BARS, MatchedMarginals(("flip:0.1", "flip:0.2", "patch:2"), solver, iterations=8)
-    learnt = learnt_on_bars(rule, 12, 60, tmp_path)
-    # The best there is: posterior means by going through all images of the set. A blank hole is wrong in two pixels of
-    # nine on average.
-    observed, channel = parse_task("patch:2").damage(images, (3, 3), seeded(5))
-    known = bars_and_stripes(3)
-    log_weight = channel.evidence(observed).linear @ (known - 0.5).T
-    best = float(((log_weight.softmax(1) @ known > 0.5).float() - images).abs().mean())
-    blank = float((torch.where(channel.evidence(observed).linear == 0, 0.0, images) - images).abs().mean())
-    assert error_of(learnt, rule, images, "patch:2") < best + 0.25 * (blank - best)
 
 
 def test_a_recipe_names_damage_and_solver(tmp_path: Path) -> None:

@@ -71,7 +71,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(threads)
     together.in_two_processes(together.main, place)
     together.in_two_processes(together.differing, place)
-    together.in_two_processes(together.killed, place, (0, -signal.SIGKILL))
     return place
 
 
@@ -136,13 +135,6 @@ def test_row59_another_number_of_processes_is_refused(folder: Path) -> None:
 def test_processes_that_are_given_different_things_all_refuse(folder: Path) -> None:
     for number in (0, 1):
         assert (folder / f"{number}-differing.txt").read_text().startswith("TrainingError: processes differ")
-
-
-@pytest.mark.thorough
-def test_that_another_is_gone_is_said_undisturbed(folder: Path) -> None:
-    said, on_terminate = (folder / "killed.txt").read_text().splitlines()
-    assert said.startswith("Lost: another process of this training is gone (")
-    assert on_terminate == repr(signal.SIG_IGN)
 
 
 # --- the command ---

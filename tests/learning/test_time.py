@@ -26,7 +26,7 @@ from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
 from restore.learning.run.session import Clock, Session
 from restore.priors import RBM
-from restore.solvers import TAP
+from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -46,7 +46,7 @@ def test_a_clock_counts_all_sittings_and_leaves_time_for_what_follows() -> None:
     hands = Hands(10.0)
     clock = Clock(80.0, spent=20.0, now=hands)
     hands.now = 30.0
-    assert (clock.used, clock.left, clock.end(0.0)) == (40.0, 40.0, 60.0)
+    assert (clock.used, clock.end(0.0)) == (40.0, 60.0)
     assert not clock.later_than(0.0)
     hands.now = 61.0
     assert clock.later_than(0.5) and not clock.later_than(0.6)
@@ -219,15 +219,16 @@ def test_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weights(
 
 def test_sweeps_for_modes_end_when_time_does(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, done = RBM.binary(torch.zeros(16, 2), torch.zeros(16), torch.zeros(2)), [0]
+    quick = Inference(max_iter=2, modes=3)
 
     def move(prior: object, chains: torch.Tensor, sweeps: int, generator: object) -> torch.Tensor:
         done[0] += sweeps
         return chains
 
     monkeypatch.setattr(modes, "gibbs_steps", move)
-    found = own_modes(machine, bars(), 3, TAP(max_iter=2), torch.Generator(), lambda: done[0] >= 40)
+    found = own_modes(machine, bars(), quick, torch.Generator(), lambda: done[0] >= 40)
     assert done[0] == 40 and len(found) == 3
-    own_modes(machine, bars(), 3, TAP(max_iter=2), torch.Generator())
+    own_modes(machine, bars(), quick, torch.Generator())
     assert done[0] == 540
 
 

@@ -23,6 +23,7 @@ from restore.priors import LayeredPrior
 from restore.priors.bits import unpack
 from restore.solvers import TAP
 from restore.units import Bernoulli
+from restore.zoo.inference import Inference
 
 depths = pytest.mark.parametrize("sizes", [(5, 4, 3), (4, 3, 3, 2)], ids=["two-hidden-layers", "three"])
 
@@ -68,7 +69,7 @@ def test_own_modes_are_where_the_machine_has_its_mass() -> None:
     biases = [-upward.sum(1) / 2, -upward.sum(0) / 2 - top.sum(1) / 2, -top.sum(0) / 2]
     machine = LayeredPrior(tuple(Bernoulli(bias) for bias in biases), (upward, top))
     noise = torch.bernoulli(torch.full((50, 6), 0.5), generator=seeded())
-    modes = unpack(own_modes(machine, noise, 40, TAP(damping=0.3), seeded(3)), 6)
+    modes = unpack(own_modes(machine, noise, Inference(damping=0.3, modes=40), seeded(3)), 6)
     found = {tuple(mode) for mode in modes.int().tolist()}
     assert found == {(1, 0, 1, 0, 1, 0), (0, 1, 0, 1, 0, 1)}
 

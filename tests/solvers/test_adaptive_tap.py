@@ -26,15 +26,14 @@ from machines import (
     two_patterns,
     with_weights,
 )
-from real_machines import exact, gaussian_answers, gaussian_machine, random_machine
+from real_machines import gaussian_answers, gaussian_machine
 from torch import Tensor
 
-from restore.errors import InputError
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
 from restore.priors.exact import exact_moments
-from restore.solvers import TAP, AdaptiveTAP, SeveralStarts
+from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.adaptive_tap import (
     bipartite_response,
     cholesky,
@@ -174,16 +173,6 @@ def test_errors_are_of_third_order_in_the_weights_and_none_larger_than_that_of_t
         assert ours < 1.05 * theirs
 
 
-@pytest.mark.parametrize("kinds", [("truncated", "bernoulli"), ("spiked", "spin")], ids="-".join)
-def test_errors_are_of_third_order_for_other_units(kinds: tuple[str, str]) -> None:
-    machine, found = random_machine((kinds[0], 2), (kinds[1], 2), seed=3), []
-    for power in (4, 5):
-        weak = with_weights(machine, 2.0**-power)
-        truth = exact(weak)  # type: ignore[arg-type]
-        found.append(errors(AdaptiveTAP(**PRECISE).solve(weak), truth.log_partition, truth.means))
-    assert all(2.7 < order < 4.3 for order in orders(found)), found
-
-
 def balanced(machine: FullyVisible | RBM) -> BoltzmannMachine:
     """With biases under which units are about as often 1 as 0, where couplings act most."""
     if isinstance(machine, FullyVisible):
@@ -249,60 +238,7 @@ def test_spins_are_binary_units_in_other_words() -> None:
     torch.testing.assert_close(binary.log_partition + shift, spins.log_partition, rtol=0, atol=1e-10)
 
 
-@settings(max_examples=15)
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10_000))
-def test_order_of_units_does_not_matter(visible: int, hidden: int, seed: int) -> None:
-    machine = random_rbm(visible, hidden, scale=0.5, seed=seed)
-    first, second = (torch.randperm(size, generator=seeded(seed)) for size in (visible, hidden))
-    biases = [layer.parameters["bias"] for layer in machine.layers]
-    moved = RBM.binary(machine.weights[first][:, second], biases[0][first], biases[1][second])
-    solver = AdaptiveTAP(tol=1e-12)
-    plain, other = solver.solve(machine), solver.solve(moved)
-    torch.testing.assert_close(other.means[0], plain.means[0][:, first], rtol=0, atol=1e-10)
-    torch.testing.assert_close(other.means[1], plain.means[1][:, second], rtol=0, atol=1e-10)
-    torch.testing.assert_close(other.log_partition, plain.log_partition, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [random_rbm(7, 5, scale=0.8), random_rbm(7, 9, scale=0.6), random_fully_visible(7, scale=0.5)],
-    ids=["rbm", "more-hidden", "fully-visible"],
-)
-def test_a_batch_gives_what_each_image_alone_gives(machine: BoltzmannMachine) -> None:
-    batch = 9
-    linear = torch.logspace(-1, 2, batch).double()[:, None] * torch.randn(batch, 7, generator=seeded(1)).double()
-    start = torch.rand(batch, 7, generator=seeded(3)).double()
-    solver = AdaptiveTAP(tol=1e-8)
-    together = solver.solve(machine.tilt(Fields(linear)), start)
-    assert len(together.iterations.unique()) >= 3
-    for row in range(batch):
-        one = slice(row, row + 1)
-        alone = solver.solve(machine.tilt(Fields(linear[one])), start[one])
-        for got, wanted in zip((*together.means, *together.variances), (*alone.means, *alone.variances), strict=True):
-            torch.testing.assert_close(got[one], wanted, rtol=0, atol=1e-10)
-        torch.testing.assert_close(together.log_partition[one], alone.log_partition)
-        assert torch.equal(together.iterations[one], alone.iterations)
-
-
-def test_a_limit_on_memory_makes_parts_and_no_difference() -> None:
-    machine = random_rbm(6, 5, scale=0.5).tilt(Fields(torch.randn(7, 6, generator=seeded(1)).double()))
-    solver = AdaptiveTAP()
-    one = solver.numbers(machine) * 8
-    whole, parts = solver.solve(machine), replace(solver, max_memory=3 * one).solve(machine)
-    torch.testing.assert_close(parts.means[0], whole.means[0], rtol=0, atol=1e-12)
-    assert torch.equal(parts.iterations, whole.iterations)
-    with pytest.raises(InputError, match=r"adaptive TAP with 6 x 5 units takes .*--max-memory"):
-        replace(solver, max_memory=one - 1).solve(machine)
-
-
 # --- starts and verdicts ---
-
-
-def test_the_start_decides_between_modes() -> None:
-    machine, patterns = two_patterns()
-    found = SeveralStarts(AdaptiveTAP(tol=1e-9, damping=0.5)).solve(machine, patterns[None])
-    assert found.status.tolist() == [Status.CONVERGED]
-    torch.testing.assert_close(found.means[0][0], exact_moments(machine).visible, rtol=0, atol=0.01)
 
 
 def test_images_whose_gaussian_side_is_no_law_diverge_and_no_others() -> None:

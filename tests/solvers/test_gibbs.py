@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from machines import random_evidence, random_rbm, seeded, with_weights
+from machines import random_evidence, random_rbm, seeded
 from scipy import stats
 from torch import Tensor
 
@@ -42,33 +42,6 @@ def test_chains_started_at_the_distribution_stay_there(tilted: bool) -> None:
         assert statistic <= stats.chi2.ppf(1 - 1e-6, 15)
 
 
-def test_a_wrong_sampler_would_be_noticed() -> None:
-    machine = random_rbm(4, 3, scale=1.5)
-    count, generator = 40_000, seeded(1)
-    chains, _, probability = exact_samples(machine, count, generator)
-    wrong = with_weights(machine, 0.95)
-    codes = (gibbs_steps(wrong, chains, 6, generator).long() << torch.arange(4)).sum(-1)
-    seen = torch.bincount(codes, minlength=16).double()
-    assert float(((seen - count * probability) ** 2 / (count * probability)).sum()) > stats.chi2.ppf(1 - 1e-6, 15)
-
-
-def test_gibbs_marginals_agree_with_the_oracle() -> None:
-    machine = random_rbm(5, 4, scale=1.2).tilt(random_evidence(1, 5, seed=3))
-    exact, chains = exact_moments(machine), 2000
-    start, _, _ = exact_samples(machine, chains, seeded(1))
-    solution = Gibbs(burn_in=0, samples=20).solve(
-        machine.rows(torch.zeros(chains, dtype=torch.int64)), start, seeded(2)
-    )
-    for mean, variance, wanted in zip(
-        solution.means, solution.variances, (exact.visible[0], exact.hidden[0]), strict=True
-    ):
-        # Chains are independent, so their spread tells the error of their average.
-        error = mean.std(0) / math.sqrt(chains)
-        assert bool(((mean.mean(0) - wanted).abs() <= 5 * error).all())
-        second = variance + mean**2
-        assert bool(((second.mean(0) - wanted).abs() <= 5 * second.std(0) / math.sqrt(chains)).all())
-
-
 def test_gibbs_finds_the_posterior_from_anywhere() -> None:
     machine = random_rbm(6, 4, scale=0.5).tilt(random_evidence(3, 6, seed=3))
     exact = exact_moments(machine)
@@ -76,6 +49,8 @@ def test_gibbs_finds_the_posterior_from_anywhere() -> None:
     # At these weights a chain forgets within a few sweeps: at least 400 independent samples of variance at most 1/4.
     torch.testing.assert_close(solution.means[0], exact.visible, rtol=0, atol=5 * 0.5 / math.sqrt(400))
     torch.testing.assert_close(solution.means[1], exact.hidden, rtol=0, atol=5 * 0.5 / math.sqrt(400))
+    for mean, variance in zip(solution.means, solution.variances, strict=True):
+        torch.testing.assert_close(variance, mean * (1 - mean))
     assert solution.status.tolist() == [Status.CONVERGED] * 3
     assert solution.iterations.tolist() == [4050] * 3
     assert bool(solution.log_partition.isnan().all())

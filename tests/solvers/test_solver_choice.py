@@ -205,25 +205,6 @@ def picture(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", ["denoise", "complete"])
-@pytest.mark.parametrize("solver", [None, *FREE])
-def test_the_command_line_names_the_solver(
-    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, solver: str | None
-) -> None:
-    from PIL import Image
-
-    options = ["--p", 0.1]
-    if command == "complete":
-        mask = tmp_path / "mask.png"
-        Image.fromarray(np.pad(np.full((4, 4), 255, np.uint8), ((3, 3), (4, 4)))).save(mask)
-        options = ["--mask", mask]
-    if solver is not None:
-        options += ["--solver", solver]
-    assert run(command, picture(tmp_path), "--model", model, *options, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["engine"] == "torch"
-
-
 def test_the_command_line_refuses_what_does_not_fit(
     run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,6 +219,7 @@ def test_the_command_line_refuses_what_does_not_fit(
         assert says in capsys.readouterr().err
         assert not (tmp_path / "image.restored.png").exists()
     assert run("denoise", source, "--model", seer, "--solver", "sum_product") == 0
+    assert run("complete", source, "--mask", source, "--model", model, "--solver", "gibbs") == 2
 
 
 def test_evaluation_names_the_solver(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

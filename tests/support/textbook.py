@@ -65,14 +65,8 @@ def textbook(machine: RBM, kind: str, iterations: int, damping: float = 0.0) -> 
     biases = [layer.parameters["bias"].double() for layer in machine.layers]
     images = max([len(bias) for bias in biases if bias.dim() == 2], default=1)
     weights = machine.weights.double().expand(images, -1, -1).numpy()
-    return textbook_of_many(weights, *(bias.expand(images, -1).numpy() for bias in biases), kind, iterations, damping)
-
-
-def textbook_of_many(
-    weights: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str, iterations: int, damping: float = 0.0
-) -> list[Beliefs]:
-    """The same for machines with a matrix of weights each, (images, D, H)."""
-    images, rows, columns = len(weights), range(b.shape[1]), range(c.shape[1])
+    b, c = (bias.expand(images, -1).numpy() for bias in biases)
+    rows, columns = range(b.shape[1]), range(c.shape[1])
     phi_v, phi_h = ([np.stack([np.zeros(images), one], -1) for one in bias.T] for bias in (b, c))
     # psi[image, v, h]; what a factor sends to its visible and to its hidden node.
     psi = {(i, j): np.zeros((images, 2, 2)) for i in rows for j in columns}

@@ -184,17 +184,7 @@ def differing(folder: Path) -> None:
     (folder / f"{number}-differing.txt").write_text(said)
 
 
-def killed(folder: Path) -> None:
-    """Process 1 is gone in step 6; what the first raises, and whether torchrun's SIGTERM could still end it then."""
-    with joined():
-        recipe = recipe_of("pcd")
-        die = lambda step: step == 6 and rank() == 1 and os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-        after_step(Patch(), recipe.learner, die)  # type: ignore[arg-type]
-        said = raised(TrainingError, lambda: run(recipe, folder / "killed"))
-        (folder / "killed.txt").write_text(f"{said}\n{signal.getsignal(signal.SIGTERM)!r}")
-
-
-def in_two_processes(work: Callable[[Path], None], folder: Path, codes: tuple[int, int] = (0, 0)) -> None:
+def in_two_processes(work: Callable[[Path], None], folder: Path) -> None:
     """Let two processes work together that find what torchrun tells those it starts, each as far as this file is.
 
     What torchrun does besides is for the tests of the command. Here it and the imports would take most of the time.
@@ -210,7 +200,7 @@ def in_two_processes(work: Callable[[Path], None], folder: Path, codes: tuple[in
         process.start()
     for process in both:
         process.join(timeout=HANG)
-    assert tuple(process.exitcode for process in both) == codes
+    assert [process.exitcode for process in both] == [0, 0]
 
 
 def _as_one(variables: dict[str, str], work: Callable[[Path], None], folder: Path) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 from unit_cases import DIGITS, Case, Law, fields_of, slab_law
 
 from restore.fields import Fields
-from restore.units import Spiked, TruncatedGaussian
+from restore.units import Spiked, TruncatedGaussian, truncated_gaussian
 
 SIZES = (1e-3, 0.1, 1.0, 3.0, 10.0, 37.5, 100.0, 1000.0, 1e4)
 VALUES = (0.0, -0.0, *SIZES, *(-size for size in SIZES))
@@ -205,3 +205,14 @@ def test_samples_stay_in_the_support_under_any_fields(name: str, dtype: torch.dt
     low, high = case.support
     assert bool((drawn >= low).all() and (drawn <= high).all())
     assert not bool(drawn.isnan().any())
+
+
+def test_gradients_pass_where_inference_mode_came_first() -> None:
+    """What is kept between calls may have been made in inference mode, whose tensors no gradient can pass."""
+    truncated_gaussian._kept.cache_clear()
+    linear = torch.tensor([0.3, -2.0], requires_grad=True)
+    with torch.inference_mode():
+        TruncatedGaussian(torch.zeros(2), torch.ones(2))
+    log_z, mean, _ = TruncatedGaussian(torch.zeros(2), torch.ones(2)).law(Fields(linear))
+    log_z.sum().backward()
+    torch.testing.assert_close(linear.grad, mean.detach())

@@ -21,11 +21,13 @@ Layer = TypeVar("Layer", bound=Units)
 # Larger natural parameters make a pixel no more certain in 8 bits, and its units slower to compute.
 LIMIT = 300.0
 
-# The given layer counts as this many images.
+# What is known before the first image counts as this many: a constant pixel still has finite log-odds.
 PSEUDO_COUNT = 1.0
 
 # A step that promises less, in nats per image, counts as the last.
 ENOUGH = 1e-9
+
+# The most steps; some ten are usual.
 MAX_STEPS = 200
 
 # A statistic that varies less, as that of a nearly certain pixel, counts as having this variance.

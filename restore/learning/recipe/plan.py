@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from restore.families import FAMILIES, Spec
-from restore.learning.recipe.spec import require
+from restore.learning.recipe.spec import JUDGED, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.registry import Offer
 
@@ -18,25 +18,34 @@ ORDER = ("data", "prior", "growth", "learner", "optimizer", "training", "inferen
 # Share of black pixels from which the pixels' units may be exactly black.
 MOSTLY_BLACK = 0.3
 # Steps of a learner, whatever the number of images.
-STEPS, CONDITIONAL_STEPS, CONVOLUTIONAL_STEPS = 8000, 3000, 10_000
-# How often a learner is judged; a convolutional one takes longer for it.
-JUDGED, SELDOM = 30, 12
+STEPS = 8000
+CONDITIONAL_STEPS = 3000
+CONVOLUTIONAL_STEPS = 10_000
+# How often a convolutional prior is judged, which takes longer than for others.
+SELDOM = 12
 # The damage by which an unconditional prior is judged during training.
 WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 # Images with at most this many pixels get as many hidden units as pixels.
 SMALL = 200
-# Features of a convolutional prior, their side in pixels, and the least side of images for one.
-FEATURES, KERNEL, LEAST_SIDE = 12, 7, 5
-# Flip probabilities that a convolutional prior learns to undo, and the pixels of its mini-batches.
-LEARNT_FLIPS, AT_ONCE = (0.05, 0.1, 0.15, 0.2, 0.3), 8000
+# Features of a convolutional prior, and their side in pixels.
+FEATURES = 12
+KERNEL = 7
+# The least side of images for one, in pixels.
+LEAST_SIDE = 5
+# Flip probabilities that a convolutional prior learns to undo.
+LEARNT_FLIPS = (0.05, 0.1, 0.15, 0.2, 0.3)
+# Pixels of its mini-batches.
+AT_ONCE = 8000
 # Pixels in all, some 3,000 images of 28x28, beyond which machines of whole images learn more than convolutional ones.
 MANY = 2_500_000
 # The most hidden units of conditional priors, unless the number is given.
 CONDITIONAL_UNITS = 256
 # How many modes binary priors carry, from how many starts they restore, and when from one alone.
 STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
-# The most variations of each image if there are few; and their largest shift: the smaller side over this number.
-MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
+# The most variations of each image if there are few.
+MOST_COPIES = 20
+# Their largest shift is the smaller side over this number.
+PIXELS_PER_SHIFT = 7
 # Variations in all that the principal components of grey images are found from; lighting varies.
 VARIED = 40_000
 # With fewer images a prior is held back in proportion, at most by this factor: it knows less about such images.

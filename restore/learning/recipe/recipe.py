@@ -102,11 +102,6 @@ class Recipe:
         """How the prior of an epoch, from 0, restores: as its learner says if it has learnt to undo a damage."""
         return self.learner.inference(epoch) if self.data.task else self.inference
 
-    @property
-    def manner(self) -> Literal["threshold", "sampled", "grey"]:
-        """How images become pixels to learn from, as in `restore.data.as_pixels`."""
-        return "grey" if self.prior.grey else self.data.binarisation
-
     def as_dict(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))
 

@@ -13,6 +13,9 @@ from restore.errors import UsageError
 from restore.families import Spec
 from restore.learning.optimizers import OPTIMIZERS
 
+# How often a prior is judged and kept during a run, if a recipe does not say.
+JUDGED = 30
+
 
 def require(condition: bool, message: str) -> None:
     if not condition:
@@ -252,11 +255,6 @@ class Training:
             require(not data.task, "[training] watch has no meaning for a prior judged by [data] task; leave it out")
             require(data.holds_out, "[data] validation is missing; [training] watch needs held-out images")
             prior.task_of(self.watch)
-
-    @property
-    def seconds(self) -> float:
-        """`minutes` in seconds; infinity if there is no limit."""
-        return self.minutes * 60 or math.inf
 
 
 @dataclass(frozen=True)

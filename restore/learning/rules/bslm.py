@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
+from restore.learning.gradients.independent import PSEUDO_COUNT
 from restore.learning.gradients.pseudo_likelihood import (
     Objective,
     Sample,
@@ -35,19 +36,23 @@ from restore.priors import FullyVisible
 # How many pairs of steps and gradient changes quasi-Newton steps remember.
 MEMORY = 10
 
-# A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most this many times. The
-# steps end when one promises this share of the tolerance.
-ENOUGH, HALVINGS, NEGLIGIBLE = 1e-4, 30, 1e-3
+# A quasi-Newton step must gain this share of what the gradient promises (Armijo's rule), or it is halved.
+ENOUGH = 1e-4
 
-# How many numbers of images a sweep goes through at a time, so that they stay in a processor's caches; and the fewest
-# images at a time.
-BLOCK, NARROWEST = 2**15, 64
+# The most halvings: less than rounding is left then.
+HALVINGS = 30
+
+# Quasi-Newton steps end when one promises this share of the tolerance.
+NEGLIGIBLE = 1e-3
+
+# How many numbers of images a sweep goes through at a time, so that they stay in a processor's caches.
+BLOCK = 2**15
+
+# The fewest images at a time.
+NARROWEST = 64
 
 # A coupling of spins this large makes odds of e^40 to 1, which no number of images can show: it grows to infinity.
 HUGE = 10.0
-
-# Pseudo-counts for a pixel's mean at the start, so that a constant pixel has finite log-odds.
-PSEUDO_COUNT = 1.0
 
 
 def tournament(units: int) -> Tensor:

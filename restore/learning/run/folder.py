@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
-from restore.errors import TrainingError, shown
+from restore.errors import TrainingError, option, shown
 from restore.files import remove_abandoned, write_atomically
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
@@ -84,10 +84,12 @@ def locked(folder: Path) -> Iterator[None]:
         _without_link(folder / "lock")
         lock.acquire(timeout=0)
     except Timeout:
-        raise TrainingError(f"{shown(folder)}: another run works in this folder; choose another --run") from None
+        raise TrainingError(
+            f"{shown(folder)}: another run works in this folder; choose another {option('run')}"
+        ) from None
     except OSError as fault:
         raise TrainingError(
-            f"{shown(folder)}: cannot be used as a run folder ({fault.strerror}); choose another --run"
+            f"{shown(folder)}: cannot be used as a run folder ({fault.strerror}); choose another {option('run')}"
         ) from fault
     try:
         yield
@@ -101,13 +103,15 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
     if found is None:
         return None, ""
     if not resume:
-        raise TrainingError(f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run")
+        raise TrainingError(
+            f"{shown(folder)}: holds a run already; give {option('resume')} to go on, or another {option('run')}"
+        )
     changed = checkpoints.differences(found.facts["identity"], identity)
     refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
     if refused:
         raise TrainingError(
             f"{shown(folder)}: the run was started with other settings ({'; '.join(refused)}); undo the change or use "
-            "a new --run"
+            f"a new {option('run')}"
         )
     return found, changed.get(THREADS, "")
 

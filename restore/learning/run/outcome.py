@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from restore.errors import shown
-from restore.learning.course import grey_pixels_of, pixel_means_of
+from restore.learning.course import pixels_of
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.run.session import Passed
 from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
@@ -41,7 +41,7 @@ def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
     inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
     about = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
-    means, grey = pixel_means_of(recipe, images), grey_pixels_of(recipe, images)
+    means, grey = pixels_of(recipe, images)
     return TrainedPrior(about, as_stored(recipe, passed.machine), means, pack(images[:0]), grey)
 
 

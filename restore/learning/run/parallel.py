@@ -21,7 +21,7 @@ from torch import Tensor
 from torch import distributed as group
 from torch.overrides import TorchFunctionMode
 
-from restore.errors import RestoreError, TrainingError, UsageError, reason
+from restore.errors import RestoreError, TrainingError, UsageError, option, reason
 
 # Longer than the others ever wait for the first process. The death of a process is noticed at once.
 PATIENCE = timedelta(days=1)
@@ -184,4 +184,6 @@ def _meeting() -> Iterator[None]:
             # torchrun ends the remaining processes as soon; this one has yet to say why.
             with contextlib.suppress(ValueError):
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Lost(f"another process of this training is gone ({reason(fault)}); go on with --resume") from fault
+        raise Lost(
+            f"another process of this training is gone ({reason(fault)}); go on with {option('resume')}"
+        ) from fault

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from restore import zoo
-from restore.errors import ModelError, OutputError, RestoreError, TrainingError, UsageError, shown
+from restore.errors import ModelError, OutputError, RestoreError, TrainingError, UsageError, option, shown
 from restore.files import write_atomically
 from restore.learning.lesson import Lesson
 from restore.learning.run.card import write_card
@@ -54,7 +54,9 @@ class Place:
             if folder is not None:
                 _save(folder, trained, lesson, self.command, seconds)
         if taken:
-            raise OutputError(f"{shown(str(self.target))}: holds a prior already; give --overwrite or another name")
+            raise OutputError(
+                f"{shown(str(self.target))}: holds a prior already; give {option('overwrite')} or another name"
+            )
 
     def is_own(self, recipe: str = "") -> bool:
         """True if the target is free, or holds the prior of this run, or of a recipe with this digest."""
@@ -111,13 +113,13 @@ def reserve(
     target = output or zoo.search.user_folder() / name
     place = Place(run, target, overwrite, command, name if output is None else str(output), again)
     if _held(target) is not None and not overwrite and not (resume and place.is_own()):
-        other = "name" if output is None else "-o"
-        raise OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
+        other = option("name" if output is None else "output")
+        raise OutputError(f"{shown(target)}: holds a prior already; give {option('overwrite')} or another {other}")
     if output is None and (zoo.search.published_folder() / name).exists():
-        raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
+        raise OutputError(f"{name}: is the name of a published prior; choose another name, or give {option('output')}")
     above = next(folder for folder in (target, *target.absolute().parents) if os.path.lexists(folder))
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise OutputError(f"{shown(target)}: cannot be made in {shown(above)}; choose another -o")
+        raise OutputError(f"{shown(target)}: cannot be made in {shown(above)}; choose another {option('output')}")
     return place
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.errors import OutputError, RestoreError, RestoreWarning, shown
+from restore.errors import OutputError, RestoreError, RestoreWarning, option, shown
 from restore.evaluation.baselines import Median, PixelwiseEstimate, PointwiseEstimate
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
 from restore.evaluation.scores import TASKS
@@ -24,7 +24,7 @@ from restore.learning.course import split
 from restore.learning.lesson import Lesson
 from restore.learning.run.folder import epoch_records
 from restore.learning.run.outcome import Trained
-from restore.learning.run.session import Clock
+from restore.learning.run.session import SCORING, Clock
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE, RECORD = "report.png", "report.json"
-# How many held-out images are scored, and how many are shown; the seed of their damage.
-IMAGES, SHOWN, SEED = 100, 8, 0
-# With more than this share of the time after learning used, no task and no picture is begun any more.
-SCORING = 0.4
+# How many held-out images are scored, and how many are shown.
+IMAGES = 100
+SHOWN = 8
+# The seed of their damage.
+SEED = 0
 # A verdict by fewer held-out images is hardly one.
 FEW = 10
 
@@ -100,7 +101,7 @@ def verdict(name: str, scores: Scores) -> str:
     if not scores:
         return ""
     won = sum(ahead(name, reports) for reports in scores.values())
-    none = "not worth using yet, and left out by `--model auto`"
+    none = f"not worth using yet, and left out by {option('model', 'auto')}"
     words = "worth using" if won == len(scores) else "worth using in part" if won else none
     few = f", as far as {count} held-out images can tell" if count < FEW else ""
     return f"{words}{few}: {'; '.join(figures)}"

@@ -11,8 +11,15 @@ from typing import Any
 
 from restore.learning.run.parallel import highest
 
-# The share of a time limit, and the most seconds, that are left for modes, scores, graph and report.
-CLOSING, MOST_CLOSING = 0.25, 60.0
+# The share of a time limit that is left for modes, scores, graph and report.
+CLOSING = 0.25
+# The most of it, in seconds.
+MOST_CLOSING = 60.0
+# The shares of that time after which no prior is judged any more, sweeps for modes end, and nothing else is chosen,
+# scored or drawn: making the graph takes the rest.
+LATE = 0.1
+SWEEPING = 0.3
+SCORING = 0.4
 
 
 @dataclass(frozen=True)
@@ -59,10 +66,6 @@ class Clock:
     @property
     def used(self) -> float:
         return self.spent + self.now() - self.began
-
-    @property
-    def left(self) -> float:
-        return self.limit - self.used
 
     @property
     def limited(self) -> bool:

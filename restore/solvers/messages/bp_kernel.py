@@ -35,8 +35,14 @@ LARGEST_WEIGHT = 30.0
 # Fields are limited so that exponents, and sums of them, fit into 32 bits.
 LARGEST_FIELD = 1e8
 
-# The kernel takes visible and hidden units in multiples of these; its arrays are aligned to this many bytes.
-ROWS, LANES, ALIGNMENT = 4, 16, 64
+# The kernel takes visible units in multiples of this, as in its source.
+ROWS = 4
+
+# And hidden units: the numbers in single precision of a vector register of 512 bits.
+LANES = 16
+
+# Its arrays are aligned to this many bytes, which are such a register and a line of the cache.
+ALIGNMENT = 64
 
 # The field of units added to reach such a multiple.
 OFF = -1000.0

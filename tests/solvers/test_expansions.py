@@ -1,0 +1,155 @@
+"""What holds for TAP, adaptive TAP, relaxed belief propagation and mean field alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import errors, orders, random_deep, random_fully_visible, random_rbm, seeded, two_patterns, with_weights
+from real_machines import exact, random_machine
+
+from restore.errors import InputError, UsageError
+from restore.fields import Fields
+from restore.marginals import Status
+from restore.priors import BoltzmannMachine, LayeredPrior
+from restore.priors.exact import exact_moments
+from restore.solvers import (
+    TAP,
+    AdaptiveTAP,
+    BeliefPropagation,
+    MeanField,
+    RelaxedBeliefPropagation,
+    SeveralStarts,
+)
+
+LARGE: list[Any] = [RelaxedBeliefPropagation, AdaptiveTAP]
+every_large = pytest.mark.parametrize("kind", LARGE)
+
+# --- settings ---
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("max_iter", 0), ("tol", -1e-9), ("tol", math.nan), ("damping", 1.0), ("damping", -0.1), ("damping", math.nan)],
+)
+@pytest.mark.parametrize("kind", [MeanField, TAP, AdaptiveTAP, RelaxedBeliefPropagation, BeliefPropagation])
+def test_impossible_settings_are_refused(kind: Any, wrong: tuple[str, float]) -> None:
+    with pytest.raises(UsageError) as caught:
+        kind(**dict([wrong]))
+    assert wrong[0] in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [*LARGE, BeliefPropagation])
+def test_a_limit_on_memory_makes_parts_and_no_difference(kind: Any) -> None:
+    with pytest.raises(UsageError):
+        kind(max_memory=0)
+    machine = random_rbm(6, 5, scale=0.5).tilt(Fields(torch.randn(7, 6, generator=seeded(1)).double()))
+    whole = kind().solve(machine)
+    for limit in (2**13, 2**14):
+        parts = kind(max_memory=limit).solve(machine)
+        torch.testing.assert_close(parts.means[0], whole.means[0], rtol=0, atol=1e-12)
+        assert torch.equal(parts.iterations, whole.iterations)
+    with pytest.raises(InputError) as caught:
+        kind(max_memory=100).solve(machine)
+    assert "6 x 5" in str(caught.value) and "\n" not in str(caught.value)
+
+
+# --- each image as if it were alone ---
+
+MACHINES: dict[str, Callable[[], BoltzmannMachine]] = {
+    "rbm": lambda: random_rbm(7, 5, scale=0.6),
+    "more-hidden": lambda: random_rbm(7, 9, scale=0.6),
+    "three-layers": lambda: random_deep(7, 5, 3, scale=0.5),
+    "fully-visible": lambda: random_fully_visible(7, scale=0.5),
+    "grey": lambda: random_machine(("truncated", 7), ("bernoulli", 5), ("truncated", 3), scale=0.5),
+    "spiked": lambda: random_machine(("spiked", 7), ("bernoulli", 5), scale=0.5),
+}
+SOLVED = [
+    *((kind, name) for kind in (MeanField, TAP) for name in MACHINES if name not in ("more-hidden", "spiked")),
+    *((AdaptiveTAP, name) for name in ("rbm", "more-hidden", "fully-visible")),
+    *((RelaxedBeliefPropagation, name) for name in ("rbm", "three-layers", "grey", "spiked")),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), SOLVED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_batch_gives_what_each_image_alone_gives(kind: Any, name: str, dtype: torch.dtype) -> None:
+    machine, count = MACHINES[name]().to(dtype), 11
+    strength = torch.logspace(-2, 2, count, dtype=dtype)[:, None]
+    linear = strength * torch.randn(count, 7, generator=seeded(1), dtype=dtype)
+    quadratic = torch.rand(count, 7, generator=seeded(2), dtype=dtype)
+    start = torch.rand(count, 7, generator=seeded(3), dtype=dtype)
+    solver = kind(max_iter=500, tol=1e-8 if dtype is torch.float64 else 1e-5, damping=0.5)
+    together = solver.solve(machine.tilt(Fields(linear, quadratic)), start)
+    # Images that finish at different times make the batch shrink several times.
+    assert len(together.iterations.unique()) >= 3
+    near = 1e-10 if dtype is torch.float64 else 1e-4
+    for row in range(count):
+        one = slice(row, row + 1)
+        alone = solver.solve(machine.tilt(Fields(linear[one], quadratic[one])), start[one])
+        for got, wanted in zip((*together.means, *together.variances), (*alone.means, *alone.variances), strict=True):
+            torch.testing.assert_close(got[one], wanted, rtol=0, atol=near)
+        torch.testing.assert_close(together.log_partition[one], alone.log_partition, rtol=1e-6, atol=1e-4)
+        assert together.status[row] == alone.status[0]
+        assert dtype is torch.float32 or together.iterations[row] == alone.iterations[0]
+
+
+@settings(max_examples=15)
+@given(
+    st.sampled_from(LARGE),
+    st.sampled_from(["bernoulli", "spin", "truncated", "spiked"]),
+    st.sampled_from(["bernoulli", "truncated"]),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(0, 10_000),
+)
+def test_the_order_of_units_does_not_matter(
+    kind: Any, visible: str, hidden: str, lower: int, upper: int, seed: int
+) -> None:
+    machine = random_machine((visible, lower), (hidden, upper), scale=0.3, seed=seed)
+    turned = [torch.randperm(size, generator=seeded(seed)) for size in (lower, upper)]
+    layers = tuple(
+        units.with_parameters({name: value[order] for name, value in units.parameters.items()})
+        for units, order in zip(machine.layers, turned, strict=True)
+    )
+    moved = LayeredPrior(layers, (machine.couplings[0].matrix[turned[0]][:, turned[1]],))
+    plain, other = (kind(tol=1e-12).solve(each) for each in (machine, moved))
+    for mean, again, order in zip(plain.means, other.means, turned, strict=True):
+        torch.testing.assert_close(again, mean[:, order], rtol=0, atol=1e-10)
+    torch.testing.assert_close(other.log_partition, plain.log_partition, rtol=0, atol=1e-10)
+
+
+# --- the order of the error, and the start ---
+
+
+@every_large
+@pytest.mark.parametrize(
+    "units", [("truncated", "bernoulli"), ("spiked", "spin"), ("truncated", "spiked")], ids="-".join
+)
+def test_errors_are_of_third_order_for_units_of_any_type(kind: Any, units: tuple[str, str]) -> None:
+    machine, found = random_machine((units[0], 2), (units[1], 2), seed=3), []
+    for power in (4, 5):
+        weak = with_weights(machine, 2.0**-power)
+        assert isinstance(weak, LayeredPrior)
+        truth = exact(weak)
+        solver = kind(max_iter=3000, tol=1e-13, damping=0.3)
+        found.append(errors(solver.solve(weak), truth.log_partition, truth.means))
+    # Spins without much bias have little of a third cumulant, so that higher orders are seen beside it.
+    assert all(2.7 < order < 4.3 for order in orders(found)), found
+
+
+@every_large
+def test_the_start_decides_between_modes(kind: Any) -> None:
+    machine, patterns = two_patterns()
+    solver = replace(kind(), tol=1e-9, damping=0.5)
+    found = solver.solve(machine.rows(torch.zeros(2, dtype=torch.int64)), patterns)
+    assert found.status.tolist() == [Status.CONVERGED] * 2
+    assert float((found.means[0] - patterns).abs().max()) < 0.2
+    several = SeveralStarts(solver).solve(machine, patterns[None])
+    torch.testing.assert_close(several.means[0][0], exact_moments(machine).visible, rtol=0, atol=0.02)
