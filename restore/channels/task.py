@@ -104,8 +104,8 @@ class Chain:
                 channel = channel + then  # type: ignore[operator]
             except TypeError as fault:
                 raise UsageError(
-                    f"{self}: {task} cannot come after what precedes it; give noise first, then salt (binary images: "
-                    "only flips), and a patch with a known mask last"
+                    f"{self}: {task} cannot follow what precedes it; give noise first, then salt (black and white "
+                    "images: flips alone), and a patch or holes last"
                 ) from fault
         return Damaged(observed, channel)
 

@@ -195,7 +195,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         if len(inputs) != 1:
             raise UsageError("- is stdin, which holds one image; name files to restore several")
         if output == STDIO and (results.json or sys.stdout.isatty()):
-            raise UsageError("stdout is for the image, so it is no terminal and carries no --json; give -o FILE")
+            raise UsageError("the image would go to the terminal, or be mixed with --json; give -o FILE")
         if output != STDIO and means_folder(output):
             raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)

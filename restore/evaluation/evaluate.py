@@ -102,7 +102,8 @@ class Report:
         """A few lines for people; errors in per cent."""
         mask = f", mask {self.task.mask}" if self.task.mask else ""
         lines = [f"{self.task}{mask}: {self.n} images in {self.seconds:.2f} s"]
-        lines += [_line(name, score) for name, score in self.scores.items()]
+        # Where no pixel changed, or none kept its value, there is nothing to say of such.
+        lines += [_line(name, score) for name, score in self.scores.items() if not math.isnan(score.mean)]
         for other, report in self.beside.items():
             lines += [_line(name, score, f", {other}") for name, score in report.scores.items() if name in _MAIN]
         return "\n".join(lines)

@@ -67,5 +67,5 @@ def format_of(path: str | os.PathLike[str]) -> str:
     for name, format in FORMATS.items():
         if suffix in format.suffixes and format.modes:
             return name
-    fault = f"{shown(suffix)} is not a format that keeps every pixel" if suffix else "has no file ending"
+    fault = f"{shown(suffix)} is unknown, or changes pixels when it is saved" if suffix else "has no file ending"
     raise UsageError(f"{shown(path)}: {fault}; choose .png")

@@ -49,7 +49,7 @@ def to_levels(
     for part in (slice(first, first + rows) for first in range(0, len(levels), rows)):
         if not np.isfinite(restored[part]).all():
             raise OutputError(
-                f"{shown(name)}: holds NaN or infinite values and is not saved; try more damping or another model"
+                f"{shown(name)}: holds NaN or infinite values and is not saved; try another model or solver"
             )
         nearest = np.rint(np.clip(restored[part], 0, 1) * np.float64(picture.white))
         np.copyto(levels[part], nearest, casting="unsafe", where=True if hidden is None else hidden[part])

@@ -83,8 +83,8 @@ class Damage:
             return
         name = shown(about.name)
         if self.scanned or isinstance(self.p, Rates):
-            told = f"{option('p', 'scan')} and rates of two colours"
-            raise UsageError(f"{name} knows grey images, and {told} are for black and white")
+            what = option("p", "scan") if self.scanned else "a rate for each colour"
+            raise UsageError(f"{name} restores grey images, and {what} is for black and white ones; give one number")
         if self.p is not None and "p" not in about.inputs:
             remedy = f"give {option('sigma')} in place of {option('p')}"
             raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {remedy}")

@@ -115,7 +115,7 @@ class Engine:
         """The solver, run from starts given to it; raises UsageError for a solver that has only its own."""
         about = self.trained.description
         if not SOLVERS[about.inference.solver].starts:
-            raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
+            raise UsageError(f"{about.name}: {about.inference.solver} starts by itself; leave starts out, or take tap")
         return SeveralStarts(self.solver)
 
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:

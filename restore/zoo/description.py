@@ -141,7 +141,7 @@ class Description(Spec):
             raise UsageError(f"knows black and white images; {grey}: choose one, or give {option('p')}", self.name)
         if self.task and given:
             learnt = f"has learnt to undo {shown(self.task)} from the damaged image alone"
-            raise UsageError(f"{learnt}: leave level and mask out; for other damage choose another model", self.name)
+            raise UsageError(f"{learnt}: denoise it with no level and no mask, or choose another model", self.name)
         if self.grey and not given:
             noise = "the standard deviation of the noise, where black is 0 and white is 1"
             raise UsageError(f"sigma is missing; give {noise}, such as {option('sigma', 0.1)}")
@@ -192,10 +192,10 @@ class Description(Spec):
             inference, tiling = facts.pop("inference"), facts.pop("tiling", {})
             found = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
-                inference=Inference(**limits.of_declared_types(Inference, inference)),
+                inference=Inference(**limits.of_declared_types(Inference, inference, where)),
                 deeper=tuple(int(size) for size in deeper),
-                tiling=Tiling(**limits.of_declared_types(Tiling, tiling)),
-                **limits.of_declared_types(cls, facts),
+                tiling=Tiling(**limits.of_declared_types(Tiling, tiling, where)),
+                **limits.of_declared_types(cls, facts, where),
             )
             if list(found.image_shape) != shape or list(found.deeper) != deeper:
                 raise ValueError(f"images of shape {shape}, further layers of {deeper} units")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from restore.errors import UsageError
+from restore.errors import REASON, ModelError, UsageError
 
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
@@ -63,9 +64,17 @@ def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
             raise UsageError(f"{name} must lie in {low} ... {high}, not {value}")
 
 
-def of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The facts, if each has the type that its field declares; else raises TypeError."""
+def of_declared_types(kind: type, facts: Mapping[str, Any], where: str | Path) -> Mapping[str, Any]:
+    """The facts, if each has the type that its field declares.
+
+    Raises:
+        TypeError: if one has not.
+        ModelError: if one is not a field, as in a file that a newer version wrote; `where` names it.
+    """
     hints = typing.get_type_hints(kind)
+    new = sorted(facts.keys() - hints.keys())
+    if new:
+        raise ModelError(f"has the setting {new[0][:REASON]!r}, unknown to this version; update the package", where)
     for name, value in facts.items():
         hint = hints.get(name)
         choices = typing.get_args(hint)

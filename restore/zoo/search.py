@@ -73,7 +73,7 @@ def find(name_or_path: str) -> Path:
             return path.parent
         if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
             return path
-    near = difflib.get_close_matches(name_or_path, [folder.name for folder in folders()], 3, 0.4)
+    near = difflib.get_close_matches(name_or_path, [folder.name for folder in folders()], 3, 0.6)
     hint = (
         f"did you mean {' or '.join(near)}?"
         if near

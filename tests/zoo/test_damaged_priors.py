@@ -274,6 +274,12 @@ def test_a_newer_format(folder: Path) -> None:
     refused_prior(folder, str(FORMAT + 1))
 
 
+def test_a_newer_setting_is_not_taken_for_damage(folder: Path) -> None:
+    header = prior_of().description.to_header()
+    rewritten(folder, inference=json.dumps({**json.loads(header["inference"]), "ceiling": 3.0}))
+    refused_prior(folder, "update the package")
+
+
 @pytest.mark.parametrize("metadata", [None, {"format": "pt"}])
 def test_a_safetensors_file_of_someone_else(metadata: dict[str, str] | None, folder: Path) -> None:
     save_file({"weight": torch.zeros(3)}, folder / WEIGHTS, metadata)

@@ -125,7 +125,7 @@ class LearningRule:
         require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
         require(
             prior.binary or not prior.grows,
-            '[prior] hidden = "auto" grows binary units, or counts components of principal; give a number',
+            '[prior] hidden = "auto" is for binary units and for method = "principal"; give a number',
         )
 
 
