@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import onnxruntime
@@ -62,8 +62,7 @@ class OnnxEngine:
         patient: solve pictures again, with more damping, for which the solver did not converge.
     """
 
-    # A limit of memory takes torch.
-    name, max_memory = "onnx", None
+    name: ClassVar[str] = "onnx"
 
     facts: Facts
     description: Description

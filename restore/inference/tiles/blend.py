@@ -20,9 +20,6 @@ from restore.zoo.description import Description
 # A picture has converged if all but this share of its tiles have.
 UNSETTLED = 0.01
 
-# Larger pictures keep their answers in half precision.
-MANY = 2**24
-
 # A mean field stops once no pixel changes by more than STILL, or after STEPS; further ones would only swallow thin
 # lines. A step keeps this share of the means before it. It has converged if the last one changes pixels by less than
 # CONVERGED on average.
@@ -131,18 +128,10 @@ class Prior:
         return replace(each[0], **whole)  # type: ignore[arg-type]
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        """The posterior of one picture of any size, block by block where it is large.
-
-        Raises:
-            UsageError: if the memory allowed does not hold a tile.
-        """
-        about = self.engine.description
-        if picture.shape == about.image_shape:
-            return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]))
+        """The posterior of one picture of any size, block by block where it is large."""
         height, width = picture.shape
-        blocks = list(blocks_of(picture.shape, about, self.engine.max_memory))
-        precision = np.float32 if height * width <= MANY else np.float16
-        means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
+        blocks = blocks_of(picture.shape, self.engine.description)
+        means, variances = np.empty((2, 1, height, width), np.float32)
         parts, done = [], 0
         for block in blocks:
             around = picture.part(*block.around)
@@ -152,7 +141,7 @@ class Prior:
             for whole, values in ((means, part.means), (variances, part.variances)):
                 whole[0][block.core] = values[0][block.inner]
             parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
-            done += (block.core[0].stop - block.core[0].start) * (block.core[1].stop - block.core[1].start)
+            done += means[0][block.core].size
             watch(done / (height * width))
 
         def over(name: str, together: Callable[[np.ndarray], np.ndarray] = np.max) -> np.ndarray:
