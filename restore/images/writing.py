@@ -14,8 +14,6 @@ from restore.images import pdf
 from restore.images.formats import FORMATS
 from restore.images.picture import Picture
 
-# Pixels that are turned into levels together, as this takes several times their memory.
-TOGETHER = 2**20
 # Compressions of a TIFF that lose nothing, of any pixels and of bits alone; others are replaced by the first.
 _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
@@ -43,16 +41,13 @@ def to_levels(
     for array, shape in ((restored, whole), (hidden, whole[:2])):
         if array is not None and array.shape != shape:
             raise ValueError(f"shape {array.shape} is not {shape}, the shape of the picture")
-    hidden = hidden if hidden is None or len(whole) == 2 else np.broadcast_to(hidden[..., None], whole)
-    levels = picture.levels.copy()
-    rows = max(1, TOGETHER // max(1, levels.shape[1]))
-    for part in (slice(first, first + rows) for first in range(0, len(levels), rows)):
-        if not np.isfinite(restored[part]).all():
-            raise OutputError(
-                f"{shown(name)}: holds NaN or infinite values and is not saved; try more damping or another model"
-            )
-        nearest = np.rint(np.clip(restored[part], 0, 1) * np.float64(picture.white))
-        np.copyto(levels[part], nearest, casting="unsafe", where=True if hidden is None else hidden[part])
+    if not np.isfinite(restored).all():
+        raise OutputError(
+            f"{shown(name)}: holds NaN or infinite values and is not saved; try more damping or another model"
+        )
+    levels = np.rint(np.clip(restored, 0, 1) * picture.white).astype(picture.levels.dtype)
+    if hidden is not None:
+        levels[~hidden] = picture.levels[~hidden]
     return levels
 
 

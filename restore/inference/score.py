@@ -147,21 +147,6 @@ class Sample:
             folds[side] = blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
         return np.stack([folds[side] for side in sides[self.owner].tolist()])
 
-    def rows(self, pictures: Sequence[int]) -> Sample:
-        """The sample of some of the pictures."""
-        if len(pictures) == self.count:
-            return self
-        which = np.flatnonzero(np.isin(self.owner, pictures))
-        place = {picture: index for index, picture in enumerate(pictures)}
-        return Sample(
-            self.seen[which],
-            self.damage.mapped(lambda values: values[which] if len(values) > 1 else values),
-            [self.corners[crop] for crop in which],
-            np.array([place[self.owner[crop]] for crop in which]),
-            len(pictures),
-            self.grey,
-        )
-
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over the pixels of each picture, (..., N), of values (..., C, h, w)."""
         of_crops = values.sum((-2, -1))
@@ -212,26 +197,24 @@ class Prediction:
 
     @classmethod
     def of(
-        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray | None = None
+        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
     ) -> Prediction:
-        """Predict the pixels of some of the turns, of all crops or some, under damage without unknown levels."""
-        rows = np.arange(len(sample.seen)) if crops is None else crops
-        seen, count = sample.seen[rows], len(turns)
-        fold = sample.fold[rows]
+        """Predict the pixels of some of the turns, of some crops, under damage without unknown levels."""
+        seen, count, fold = sample.seen[crops], len(turns), sample.fold[crops]
         out = np.concatenate([fold == turn for turn in turns])
-        hidden = out | np.tile(~sample.visible[rows], (count, 1, 1))
 
         def repeated(values: np.ndarray) -> np.ndarray:
-            return np.tile(values[rows], (count, 1, 1)) if len(values) > 1 else values
+            return np.tile(values[crops], (count, 1, 1)) if len(values) > 1 else values
 
+        hidden = out | repeated(~sample.visible)
         told = replace(replace(damage, hidden=None).mapped(repeated), hidden=hidden)
-        corners = [sample.corners[row] for row in rows.tolist()] * count
+        corners = [sample.corners[row] for row in crops.tolist()] * count
         found = candidate.quickly().solve(np.tile(seen, (count, 1, 1)), told, corners)
         means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))
         for whole, values, lost in ((means, found.means, 0.5), (variances, found.variances, 0.25)):
             known = np.where(out, np.nan_to_num(values, nan=lost), 0)
-            whole[rows] = known.reshape(count, *seen.shape).sum(0)
-        asked[rows] = out.reshape(count, *seen.shape).any(0)
+            whole[crops] = known.reshape(count, *seen.shape).sum(0)
+        asked[crops] = out.reshape(count, *seen.shape).any(0)
         return cls(sample, means, variances, asked & sample.visible)
 
     def __add__(self, other: Prediction) -> Prediction:

@@ -129,15 +129,15 @@ class Prior:
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """The posterior of one picture of any size, block by block where it is large."""
-        height, width = picture.shape
-        blocks = blocks_of(picture.shape, self.engine.description)
+        about, (height, width) = self.engine.description, picture.shape
+        blocks = [] if picture.shape == about.image_shape else blocks_of(picture.shape, about)
+        if len(blocks) < 2:
+            return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]))
         means, variances = np.empty((2, 1, height, width), np.float32)
         parts, done = [], 0
         for block in blocks:
             around = picture.part(*block.around)
             part = self.solve(around.values()[None], around.damage.mapped(lambda values: values[None]))
-            if len(blocks) == 1:
-                return part
             for whole, values in ((means, part.means), (variances, part.variances)):
                 whole[0][block.core] = values[0][block.inner]
             parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
