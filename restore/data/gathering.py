@@ -26,7 +26,9 @@ Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 # The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
 # Images with sides beyond this are learnt in random windows unless a shape is given: how many, and their sides.
-LARGE, WINDOWS, WINDOW = 40, 1000, 32
+LARGE = 40
+WINDOWS = 1000
+WINDOW = 32
 # The fewest images to split by file.
 FEWEST = 3
 # How many whole images are held out beside patches.

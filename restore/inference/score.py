@@ -22,18 +22,22 @@ from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch
 
-# Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
-FOLDS, WIDEST = 4, 12
+# Turns in which pixels are hidden, one by one or in blocks of at most so many pixels a side.
+FOLDS = 4
+WIDEST = 12
 
 # Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win.
-SIDE, CROPS, FIRST = 56, 8, 2
+SIDE = 56
+CROPS = 8
+FIRST = 2
 
 # Crops are drawn in proportion to what is in them beyond so many times the least: blank paper says nothing, and noise
 # varies by a third (`benchmarks/families.py`).
 BLANK = 1.3
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
-CELL, MOST = 8, 400
+CELL = 8
+MOST = 400
 
 # Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
 GUESS = {"p": 0.13, "sigma": 0.2}

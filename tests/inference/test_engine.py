@@ -22,7 +22,7 @@ from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import pack, unpack
 from restore.priors.exact import exact_moments
-from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
+from restore.solvers import TAP, BeliefPropagation, MeanField, Solution
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
@@ -144,7 +144,6 @@ def test_images_that_do_not_fit(shape: tuple[int, ...]) -> None:
 def test_the_solver_is_the_one_described(name: str, kind: type) -> None:
     engine = engine_of(solver=name, max_iter=17, tol=1e-3, damping=0.25)
     assert engine.solver == kind(max_iter=17, tol=1e-3, damping=0.25)
-    assert engine.several_starts == SeveralStarts(engine.solver)
 
 
 @pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
@@ -153,8 +152,6 @@ def test_belief_propagation_is_the_one_described_and_starts_by_itself(kind: str)
     assert engine.solver == BeliefPropagation(kind, max_iter=17, tol=1e-3, damping=0.25)  # type: ignore[arg-type]
     limited = replace(engine, max_memory=12345)
     assert limited.solver == replace(engine.solver, max_memory=12345)
-    with pytest.raises(UsageError):
-        _ = engine.several_starts
 
 
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:

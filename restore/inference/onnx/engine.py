@@ -45,9 +45,9 @@ FOLDER = "session.model_external_initializers_file_folder_path"
 # Computing constants in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
 NOT_BEFORE = ["ConstantFolding"]
 
-
 # Units, of all starts: batches of fewer take as long, and where images have any size, batches of several have no more.
-SMALL, LARGE = 2**15, 2**18
+SMALL = 2**15
+LARGE = 2**18
 
 
 @dataclass(frozen=True, eq=False)

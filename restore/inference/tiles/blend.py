@@ -20,10 +20,14 @@ from restore.zoo.description import Description
 # A picture has converged if all but this share of its tiles have.
 UNSETTLED = 0.01
 
-# A mean field stops once no pixel changes by more than STILL, or after STEPS; further ones would only swallow thin
-# lines. A step keeps this share of the means before it. It has converged if the last one changes pixels by less than
-# CONVERGED on average.
-STILL, STEPS, KEPT, CONVERGED = 1e-6, 60, 0.5, 1e-3
+# A mean field stops once no pixel changes by more than this, or after so many steps: further ones would only swallow
+# thin lines. A step keeps a share of the means before it.
+STILL = 1e-6
+STEPS = 60
+KEPT = 0.5
+
+# It has converged if the last step changes pixels by less than this on average.
+CONVERGED = 1e-3
 
 Watch = Callable[[float], None]
 
