@@ -64,7 +64,7 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         return choices
     rest = [pictures[index] for index in far]
     part = Sample.of(rest, grey)
-    levels = [Damage(choices[far[place]].found.value) for place in part.owner]  # type: ignore[union-attr]
+    levels = [Damage(choices[far[place]].found.value) for place in part.owner]
     again, _ = _best(part, part.damage.at(Damage.stacked(levels, part.seen.shape[1:]).p), rest, near)
     for index, choice in zip(far, again, strict=True):
         choices[index] = choice
