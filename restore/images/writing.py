@@ -45,9 +45,11 @@ def to_levels(
         raise OutputError(
             f"{shown(name)}: holds NaN or infinite values and is not saved; try more damping or another model"
         )
-    levels = np.rint(np.clip(restored, 0, 1) * picture.white).astype(picture.levels.dtype)
-    if hidden is not None:
-        levels[~hidden] = picture.levels[~hidden]
+    levels = picture.levels.copy()
+    changed = np.ones(whole[:2], bool) if hidden is None else hidden
+    # Row by row, as the numbers take several times the memory of the levels.
+    for row, values, where in zip(levels, restored, changed, strict=True):
+        row[where] = np.rint(np.clip(values[where], 0, 1) * np.float64(picture.white))
     return levels
 
 

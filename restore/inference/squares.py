@@ -10,15 +10,11 @@ import numpy as np
 
 from restore.channels.values import probability_of
 from restore.inference.damage import Damage, Observed
-from restore.inference.tiles.blend import Posterior, Watch
+from restore.inference.tiles.blend import MANY, Posterior, Watch
 from restore.inference.tiles.exchange import log_odds
 
 # Sides of squares, in pixels. Most larger ones have a divisor among them.
 SIDES = range(2, 9)
-
-
-# In larger pictures no squares are looked for: it takes the whole picture at once.
-MANY = 2**24
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,10 @@ from restore.zoo.description import Description
 # A picture has converged if all but this share of its tiles have.
 UNSETTLED = 0.01
 
+# Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
+# (`benchmarks/sizes.py --scans 10000`).
+MANY = 2**24
+
 # A mean field stops once no pixel changes by more than this, or after so many steps: further ones would only swallow
 # thin lines. A step keeps a share of the means before it.
 STILL = 1e-6
@@ -137,7 +141,8 @@ class Prior:
         blocks = [] if picture.shape == about.image_shape else blocks_of(picture.shape, about)
         if len(blocks) < 2:
             return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]))
-        means, variances = np.empty((2, 1, height, width), np.float32)
+        precision = np.float32 if height * width <= MANY else np.float16
+        means, variances = np.empty((2, 1, height, width), precision)
         parts, done = [], 0
         for block in blocks:
             around = picture.part(*block.around)
