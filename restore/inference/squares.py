@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from restore.channels.values import probability_of
 from restore.inference.damage import Damage, Observed
+from restore.inference.score import Candidate
 from restore.inference.tiles.blend import MANY, Posterior, Watch
 from restore.inference.tiles.exchange import log_odds
 
@@ -21,13 +21,17 @@ SIDES = range(2, 9)
 class Squares:
     """Squares of `side` pixels whose edges lie `top` rows and `left` columns after multiples of the side.
 
-    Each is white or black, with equal probability and independently of the others.
+    Each is white or black, with equal probability and independently of the others, unless a prior of them is given.
+
+    Attributes:
+        modules: restores the picture in which every square is one pixel; None for squares that are independent.
     """
 
     side: int
     top: int
     left: int
-    invert: ClassVar[bool] = False
+    modules: Candidate | None = None
+    invert: bool = False
 
     @property
     def names(self) -> tuple[str, str]:
@@ -41,19 +45,36 @@ class Squares:
         evidence = log_odds(seen, damage).astype(np.float64)
         means = np.empty(seen.shape, np.float32)
         for index, corner in enumerate(corners):
-            places = zip(seen.shape[1:], corner, (self.top, self.left), strict=True)
-            down, across = ((np.arange(size) + start - edge) // self.side for size, start, edge in places)
-            # In which rows, and columns, of squares pixels lie.
-            down, across = down - down[0], across - across[0]
-            rows = np.add.reduceat(evidence[index], np.flatnonzero(np.diff(down, prepend=-1)), 0)
-            sums = np.add.reduceat(rows, np.flatnonzero(np.diff(across, prepend=-1)), 1)
+            sums, down, across = self._gathered(evidence[index], corner)
             means[index] = probability_of(sums)[down][:, across]
         one, none = np.ones(len(seen), int), np.zeros(len(seen))
         return Posterior(means, means * (1 - means), one, none, one, one - 1, none > 0, none)
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """The posterior of the whole picture."""
-        return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]), [(0, 0)])
+        if self.modules is None:
+            part = picture.part(slice(None), slice(None))
+            return self.solve(part.values()[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+        found = self.modules.posterior(self.original(picture), watch)
+        _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
+        large = (values[:, down][:, :, across] for values in (found.means, found.variances))
+        return replace(found, **dict(zip(("means", "variances"), large, strict=True)), layers=())
+
+    def original(self, picture: Observed) -> Observed:
+        """The picture with one pixel for each square, and how certain it is."""
+        part = picture.part(slice(None), slice(None))
+        evidence = log_odds(part.values()[None], part.damage.mapped(lambda values: values[None]))[0]
+        sums, _, _ = self._gathered(evidence.astype(np.float64), (0, 0))
+        hidden = None if picture.damage.hidden is None else sums == 0
+        return Observed((sums > 0).astype(np.float64), Damage(probability_of(-np.abs(sums)), hidden=hidden))
+
+    def _gathered(self, evidence: np.ndarray, corner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The evidence of each square of a part, and the rows and the columns of squares that pixels lie in."""
+        places = zip(evidence.shape, corner, (self.top, self.left), strict=True)
+        down, across = ((np.arange(size) + start - edge) // self.side for size, start, edge in places)
+        down, across = down - down[0], across - across[0]
+        rows = np.add.reduceat(evidence, np.flatnonzero(np.diff(down, prepend=-1)), 0)
+        return np.add.reduceat(rows, np.flatnonzero(np.diff(across, prepend=-1)), 1), down, across
 
 
 def squares_in(picture: Observed) -> list[Squares]:
