@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restore.channels.bit_flip import CERTAIN, BitFlip
+from restore.channels.bit_flip import CERTAIN
 from restore.channels.contract import Task, Told
 from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
@@ -45,28 +45,9 @@ class AsymmetricFlip:
         rule = "p has flip probabilities of white and of black pixels, which must lie in [0, 1]"
         require(self.white, rule, 1)
         require(self.black, rule, 1)
-        # Written so that NaN fails too.
-        wrong = np.flatnonzero(~(np.asarray(self.white) + np.asarray(self.black) < 1))
-        if wrong.size:
-            white, black = (np.ravel(rate)[wrong[0]] for rate in (self.white, self.black))
-            raise UsageError(
-                f"p has flip probabilities of white and of black pixels, which must add to less than 1, not {white:g} "
-                f"and {black:g}"
-            )
-
-    def __add__(self, other: AsymmetricFlip | BitFlip) -> AsymmetricFlip:
-        """First these flips, then the others."""
-        if isinstance(other, BitFlip):
-            other = _of(other)
-        if not isinstance(other, AsymmetricFlip):
-            return NotImplemented
-        return AsymmetricFlip(
-            self.white * (1 - other.black) + (1 - self.white) * other.white,
-            self.black * (1 - other.white) + (1 - self.black) * other.black,
-        )
-
-    def __radd__(self, before: BitFlip) -> AsymmetricFlip:
-        return _of(before) + self if isinstance(before, BitFlip) else NotImplemented
+        total = float(np.max(np.asarray(self.white) + np.asarray(self.black)))
+        if total >= 1:
+            raise UsageError(f"{rule}, and add to less than 1, not to {total:g}")
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
         """Grey levels of a picture count as white above one half."""
@@ -106,15 +87,9 @@ class AsymmetricFlip:
         return np.where(y > 0, shown_white, shown_black)
 
 
-def _of(flips: BitFlip) -> AsymmetricFlip:
-    return AsymmetricFlip(float(flips.probability), float(flips.probability))
-
-
 def _flips(request: Request, white: float, black: float) -> Task:
-    if request.grey:
-        raise UsageError(f"{request.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
     channel = AsymmetricFlip(white, black)
     return EachPixel(f"flip:{white!r},{black!r}", channel, channel)
 
 
-FORM = Form("flip:WHITE,BLACK (rates of white and of black pixels)", "flip:([^:,]*),([^:,]*)", _flips)
+FORM = Form("flip:WHITE,BLACK (rates of white and of black pixels)", "flip:([^:,]*),([^:,]*)", _flips, grey=False)

@@ -9,7 +9,6 @@ from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
 from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
-from restore.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 CERTAIN = 1000.0
 
 # From one or two pixels of a small image to nearly half: with more flips an image is the inverse of one with fewer.
-LEVELS = Scale.of_probabilities(0.002, 0.48, 15)
+LEVELS = Scale.of_probabilities(0.002, 0.48)
 
 
 @dataclass(frozen=True)
@@ -84,12 +83,7 @@ class BitFlip:
 
 
 def _flips(request: Request, p: float) -> Task:
-    if request.grey:
-        raise UsageError(f"{request.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
-    # Written so that NaN fails too.
-    if not 0 <= p <= 1:
-        raise UsageError(f"flip:{p}: a flip probability must lie in [0, 1]")
     return EachPixel(f"flip:{p!r}", BitFlip(p), BitFlip(p))
 
 
-FORM = Form("flip:P (0 <= P <= 1)", "flip:([^:,]*)", _flips)
+FORM = Form("flip:P (0 <= P <= 1)", "flip:([^:,]*)", _flips, grey=False)

@@ -10,7 +10,6 @@ from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
 from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, like, normal, require
-from restore.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +23,7 @@ CERTAIN = 1e4
 SHARPEST = 0.01
 
 # With more noise little of an image is left, and solvers take ever longer.
-LEVELS = Scale.of_sizes(SHARPEST, 0.5, 17)
+LEVELS = Scale.of_sizes(SHARPEST, 0.5)
 
 
 @dataclass(frozen=True)
@@ -52,17 +51,6 @@ class GaussianNoise:
 
     def __post_init__(self) -> None:
         require(self.sigma, "sigma is the standard deviation of noise and must be a finite number from 0 up")
-
-    def __add__(self, other: GaussianNoise) -> GaussianNoise:
-        """First this noise, then the other: variances add."""
-        if not isinstance(other, GaussianNoise):
-            return NotImplemented
-        first, second = self.sigma, other.sigma
-        if isinstance(first, int | float) and isinstance(second, int | float):
-            return GaussianNoise(math.hypot(first, second))
-        import torch
-
-        return GaussianNoise(torch.hypot(*torch.broadcast_tensors(*map(torch.as_tensor, (first, second)))))
 
     def exact(self, like: Tensor) -> Tensor:
         """Which pixels are seen exactly; boolean, broadcastable with the images."""
@@ -94,9 +82,10 @@ class GaussianNoise:
         return sigma
 
 
+EXACT = GaussianNoise(0.0)
+
+
 def _noise(request: Request, sigma: float) -> Task:
-    if not 0 <= sigma < math.inf:
-        raise UsageError(f"noise:{sigma}: the standard deviation of noise must be a finite number from 0 up")
     return EachPixel(f"noise:{sigma!r}", GaussianNoise(sigma), GaussianNoise(sigma))
 
 

@@ -39,9 +39,9 @@ class Holes(Painting):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size < 1:
-            raise UsageError(f"{self}: a hole is at least one pixel wide")
+            raise UsageError("a hole is at least one pixel wide")
         if not 0 < self.share <= MOST:
-            raise UsageError(f"{self}: holes hide a share above 0 and of at most {MOST:g}")
+            raise UsageError(f"holes hide a share above 0 and of at most {MOST:g}")
 
     def __str__(self) -> str:
         return f"holes:{self.size}:{self.share:g}"

@@ -1,4 +1,4 @@
-"""Scales: the levels of noise to try when the level is unknown."""
+"""Scales: the levels of noise to compare when the level is unknown."""
 
 from __future__ import annotations
 
@@ -7,32 +7,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# How many levels are compared; the best one is found between them.
+COUNT = 40
+
 
 @dataclass(frozen=True)
 class Scale:
-    """Levels of noise to try.
+    """Levels of noise to compare.
 
     Attributes:
         level: maps places on the scale to levels, increasing.
-        places: evenly spaced; at least three.
+        first, last: the places between which levels are compared, evenly spaced.
     """
 
     level: Callable[[np.ndarray], np.ndarray]
-    places: np.ndarray
+    first: float
+    last: float
+
+    @property
+    def places(self) -> np.ndarray:
+        return np.linspace(self.first, self.last, COUNT)
 
     @property
     def levels(self) -> np.ndarray:
         return self.level(self.places)
 
     @classmethod
-    def of_probabilities(cls, low: float, high: float, count: int) -> Scale:
+    def of_probabilities(cls, low: float, high: float) -> Scale:
         """Probabilities, evenly spaced in log-odds."""
-        return cls(
-            lambda log_odds: 1 / (1 + np.exp(-log_odds)),
-            np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), count),
-        )
+        return cls(lambda odds: 1 / (1 + np.exp(-odds)), np.log(low / (1 - low)), np.log(high / (1 - high)))
 
     @classmethod
-    def of_sizes(cls, low: float, high: float, count: int) -> Scale:
+    def of_sizes(cls, low: float, high: float) -> Scale:
         """Positive numbers, evenly spaced in their logarithms."""
-        return cls(np.exp, np.linspace(np.log(low), np.log(high), count))
+        return cls(np.exp, np.log(low), np.log(high))

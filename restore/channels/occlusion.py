@@ -55,8 +55,8 @@ class Occlusion:
 
     def __radd__(self, noise: Channel) -> Occlusion:
         """`noise + occlusion`: the noise came before everything in this channel."""
-        before = noise if self.noise is EXACT else noise + self.noise  # type: ignore[operator]
-        return replace(self, noise=before)
+        exact = all(level is None for level in self.told()[:2])
+        return replace(self, noise=noise if exact else noise + self.noise)  # type: ignore[operator]
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
         library = module_of(x)
@@ -111,8 +111,7 @@ class Painting(ABC):
 
     def __post_init__(self) -> None:
         if self.grey and self.mask == "unknown":
-            given = option("mask", "unknown")
-            raise UsageError(f"{self}: {given} is for priors of binary images; leave it out for grey ones")
+            raise UsageError(f"{option('mask', 'unknown')} is for priors of binary images; leave it out for grey ones")
 
     def unmasked(self) -> Self:
         return replace(self, mask="unknown")
@@ -159,9 +158,9 @@ class Patch(Painting):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size < 1:
-            raise UsageError(f"patch:{self.size}: a patch is at least one pixel wide")
+            raise UsageError("a patch is at least one pixel wide")
         if not 0 <= self.fill <= 1:
-            raise UsageError(f"patch:{self.size}:{self.fill}: the fill value must lie in [0, 1]")
+            raise UsageError("the fill value of a patch must lie in [0, 1]")
 
     def __str__(self) -> str:
         return f"patch:{self.size}:{self.fill:g}"

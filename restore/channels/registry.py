@@ -12,7 +12,7 @@ from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.occlusion import Occlusion
 from restore.channels.salt_and_pepper import SaltAndPepper
 from restore.channels.task import Chain, Form, Request
-from restore.errors import UsageError, option
+from restore.errors import UsageError, option, reason
 
 FORMS: tuple[Form, ...] = (
     bit_flip.FORM,
@@ -57,16 +57,15 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
 def _parse_one(part: str, request: Request) -> Task:
     for form in FORMS:
         found = re.fullmatch(form.pattern, part)
-        if found is not None:
-            return form.task(request, *(_number(each, request.text) for each in found.groups() if each is not None))
+        if found is None:
+            continue
+        if request.grey and not form.grey:
+            raise UsageError(f"{request.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
+        try:
+            return form.task(request, *(float(each) for each in found.groups() if each is not None))
+        except ValueError as fault:
+            raise UsageError(f"{request.text!r} is not a task ({reason(fault)}); give {SHOWN}") from fault
     raise UsageError(f"{request.text!r} is not a task; give {SHOWN}")
-
-
-def _number(text: str, whole: str) -> float:
-    try:
-        return float(text)
-    except ValueError as fault:
-        raise UsageError(f"{whole!r} is not a task, because {text!r} is not a number; give {SHOWN}") from fault
 
 
 def channel_of(told: Told, *, grey: bool) -> Channel:

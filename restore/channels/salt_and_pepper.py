@@ -9,21 +9,18 @@ import numpy as np
 
 from restore.channels.bit_flip import CERTAIN, BitFlip
 from restore.channels.contract import Channel, Task, Told
-from restore.channels.gaussian_noise import GaussianNoise
+from restore.channels.gaussian_noise import EXACT, GaussianNoise
 from restore.channels.levels import Scale
 from restore.channels.task import EachPixel, Form, Request
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, numbers, require, uniform
-from restore.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from restore.fields import Fields
 
-EXACT = GaussianNoise(0.0)
-
 # Salt and pepper may well cover most of an image.
-LEVELS = Scale.of_probabilities(0.002, 0.9, 20)
+LEVELS = Scale.of_probabilities(0.002, 0.9)
 
 
 @dataclass(frozen=True)
@@ -59,18 +56,10 @@ class SaltAndPepper:
         require(self.probability, "p is the probability of salt or pepper and must lie in [0, 1]", 1)
 
     def __radd__(self, noise: GaussianNoise) -> SaltAndPepper:
-        """`noise + impulses`: the noise came before everything in this channel."""
-        return replace(self, noise=noise + self.noise) if isinstance(noise, GaussianNoise) else NotImplemented
-
-    def __add__(self, other: SaltAndPepper | GaussianNoise) -> SaltAndPepper:
-        """Only impulses may follow impulses: what noise does to them is not modelled."""
-        import torch
-
-        after = SaltAndPepper(0.0, other) if isinstance(other, GaussianNoise) else other
-        if not isinstance(after, SaltAndPepper) or not bool(torch.as_tensor(after.noise.sigma == 0).all()):
+        """`noise + impulses`: the noise came before. No noise may follow impulses, as that is not modelled."""
+        if not isinstance(noise, GaussianNoise) or self.noise is not EXACT:
             return NotImplemented
-        first, second = self.probability, after.probability
-        return replace(self, probability=first + second - first * second)
+        return replace(self, noise=noise)
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
         # Published scores were measured on data sets for which noise was drawn even if there is none.
@@ -114,8 +103,6 @@ class SaltAndPepper:
 
 
 def _salt(request: Request, p: float) -> Task:
-    if not 0 <= p <= 1:
-        raise UsageError(f"salt:{p}: the probability of salt or pepper must lie in [0, 1]")
     # On ink, half of the impulses are flips.
     told: Channel = SaltAndPepper(p) if request.grey else BitFlip(p / 2)
     return EachPixel(f"salt:{p!r}", SaltAndPepper(p), told)

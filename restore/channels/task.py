@@ -38,11 +38,13 @@ class Form:
         shown: how to write one, for users.
         pattern: a regular expression, whose groups are the task's numbers.
         task: makes the task from a `Request` and these numbers.
+        grey: False if it is for binary images alone.
     """
 
     shown: str
     pattern: str
     task: Callable[..., Task]
+    grey: bool = True
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from restore.images import check_unit_range
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]
 
-# How many numbers are drawn or converted together: this limits memory and changes nothing else.
+# How many numbers are drawn together: this limits memory and changes nothing else.
 _AT_ONCE = 1 << 20
 
 
@@ -171,12 +171,8 @@ def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
         return np.array(values), ()
     if not np.issubdtype(values.dtype, np.floating):
         raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
-    levels = np.empty(values.shape, dtype=np.uint8)
-    for first in range(0, len(values), step := max(1, _AT_ONCE // max(1, values[:1].size))):
-        part = values[first : first + step]
-        check_unit_range(part, name=name)
-        levels[first : first + step] = np.rint(part.clip(0, 1) * 255)
-    return levels, ()
+    check_unit_range(values, name=name)
+    return np.rint(values.clip(0, 1) * 255).astype(np.uint8), ()
 
 
 def _flat(images: Images) -> Images:

@@ -16,7 +16,7 @@ from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
 from restore.data.stock import Stock, of_arrays, some
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError, UsageError, option
 from restore.images import DEFAULT_MAX_PIXELS, check_together
 from restore.images.tones import Tones, counted, has_third_tone
 
@@ -26,7 +26,9 @@ Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 # The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
 # Images with sides beyond this are learnt in random windows unless a shape is given: how many, and their sides.
-LARGE, WINDOWS, WINDOW = 40, 1000, 32
+LARGE = 40
+WINDOWS = 1000
+WINDOW = 32
 # The fewest images to split by file.
 FEWEST = 3
 # How many whole images are held out beside patches.
@@ -174,15 +176,13 @@ def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str,
     """Height and width of the images to learn from, and a note on images of another size."""
     size = wanted.shape or commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
-        raise TrainingError(
-            f"{stock.label}: images of {_said(size)} pixels are too large to learn; give a smaller --shape, such as "
-            "--shape 28x28, or learn from parts of them with --patches"
-        )
+        smaller = f"give a smaller {option('shape')}, or learn from parts of them with {option('patches')}"
+        raise TrainingError(f"{stock.label}: images of {_said(size)} pixels are too large to learn; {smaller}")
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
     if len(small) and wanted.patches:
         raise TrainingError(
             f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
-            f"({some(stock.names[number] for number in small)}); remove them or give a smaller --shape"
+            f"({some(stock.names[number] for number in small)}); remove them or give a smaller {option('shape')}"
         )
     other = int((stock.sizes != size).any(axis=1).sum())
     if wanted.patches or not other:
@@ -242,9 +242,9 @@ def _levels_of(
     toned = np.mean([has_third_tone(image / 255, (tones.threshold + 0.5) / 255) for image in sample])
     facts = f"{tones.middle:.1%} of the pixels are neither dark nor light, {toned:.0%} of the images have a third tone"
     if tones.binary and toned <= 0.5:
-        note = f"taken for black and white, cut at level {threshold}: {facts}; --levels grey learns grey levels"
-        return "binary", threshold, (note,)
-    return "grey", threshold, (f"taken for grey: {facts}; --levels binary cuts them at level {threshold}",)
+        other = f"{option('levels', 'grey')} learns grey levels"
+        return "binary", threshold, (f"taken for black and white, cut at level {threshold}: {facts}; {other}",)
+    return "grey", threshold, (f"taken for grey: {facts}; {option('levels', 'binary')} cuts at level {threshold}",)
 
 
 def _said(size: tuple[int, ...]) -> str:

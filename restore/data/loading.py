@@ -15,7 +15,7 @@ from restore.data.dataset import Dataset, Images, Split, checked
 from restore.data.sets import NAMED
 from restore.data.sets.named import own_array, read_named
 from restore.data.stock import Stock, of_archive, of_folder, of_rows
-from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.errors import InputError, TrainingError, UsageError, option, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 _TAR, _TAR_OFFSET = b"ustar", 257
@@ -86,9 +86,9 @@ def open_stock(
     if split not in get_args(Split):
         raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
     if max_bad < 0:
-        raise UsageError(f"max_bad must not be negative, not {max_bad}")
+        raise UsageError(f"{option('max_bad')} must not be negative, not {max_bad}")
     if max_pixels < 1:
-        raise UsageError(f"--max-pixels must be at least 1, not {max_pixels}")
+        raise UsageError(f"{option('max_pixels')} must be at least 1, not {max_pixels}")
     if isinstance(source, str) and source in NAMED:
         return of_rows(read_named(NAMED[source], split, root), source)
     path = Path(source)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split, as_grey
-from restore.errors import InputError, RestoreError, TrainingError, shown
+from restore.errors import InputError, RestoreError, TrainingError, option, shown
 from restore.images import check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 
@@ -167,7 +167,7 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], max_
     if len(faults) > max_bad:
         raise TrainingError(
             f"{label}: {len(faults)} of {total} images cannot be used ({some(faults)}); "
-            f"remove them, or skip them with --max-bad {len(faults)}"
+            f"remove them, or skip them with {option('max_bad', len(faults))}"
         )
     names = tuple(sorted(found))
     skipped = (f"skipped {fault}" for fault in faults.values())

@@ -13,7 +13,9 @@ import pypdfium2
 from pypdfium2 import PdfPage, raw
 
 # Pixels per inch where a page is no scan, and the most where it is one: one image covers this share of it.
-PRINT, FINEST, COVERED = 300.0, 1200.0, 0.5
+PRINT = 300.0
+FINEST = 1200.0
+COVERED = 0.5
 # A page is drawn smaller by this part of a pixel on each side: an image that reached beyond its last pixel by a
 # rounding error would be stretched by one, and blurred.
 INSET = 0.02

@@ -24,7 +24,8 @@ from restore.errors import InputError, UsageError, shown
 from restore.images.colours import spread
 
 # The most seconds that a page may take, and bytes beside its pixels.
-SECONDS, BYTES = 60, 2**30
+SECONDS = 60
+BYTES = 2**30
 # It warns of unusual sizes, on stderr by default.
 logging.getLogger("img2pdf").addHandler(logging.NullHandler())
 

@@ -17,7 +17,9 @@ from restore.errors import InputError
 
 # The most pages of a file, entries of a page's directory, and strips or tiles of a page: Pillow takes about 300 bytes
 # and 2 microseconds for each of the last.
-MOST_PAGES, MOST_ENTRIES, MOST_STRIPS = 1000, 4096, 100_000
+MOST_PAGES = 1000
+MOST_ENTRIES = 4096
+MOST_STRIPS = 100_000
 
 _WIDTH, _LENGTH, _TILE_WIDTH, _TILE_LENGTH, _ROWS, _PLANES, _SAMPLES = 256, 257, 322, 323, 278, 284, 277
 _COMPRESSION, _FILL_ORDER, _FAX_OPTIONS, _FAX = 259, 266, 292, (3, 4)

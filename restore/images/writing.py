@@ -14,8 +14,6 @@ from restore.images import pdf
 from restore.images.formats import FORMATS
 from restore.images.picture import Picture
 
-# Pixels that are turned into levels together, as this takes several times their memory.
-TOGETHER = 2**20
 # Compressions of a TIFF that lose nothing, of any pixels and of bits alone; others are replaced by the first.
 _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
@@ -43,16 +41,13 @@ def to_levels(
     for array, shape in ((restored, whole), (hidden, whole[:2])):
         if array is not None and array.shape != shape:
             raise ValueError(f"shape {array.shape} is not {shape}, the shape of the picture")
-    hidden = hidden if hidden is None or len(whole) == 2 else np.broadcast_to(hidden[..., None], whole)
+    if not np.isfinite(restored).all():
+        raise OutputError(f"{shown(name)}: holds NaN or infinite values and is not saved; try another model or solver")
     levels = picture.levels.copy()
-    rows = max(1, TOGETHER // max(1, levels.shape[1]))
-    for part in (slice(first, first + rows) for first in range(0, len(levels), rows)):
-        if not np.isfinite(restored[part]).all():
-            raise OutputError(
-                f"{shown(name)}: holds NaN or infinite values and is not saved; try another model or solver"
-            )
-        nearest = np.rint(np.clip(restored[part], 0, 1) * np.float64(picture.white))
-        np.copyto(levels[part], nearest, casting="unsafe", where=True if hidden is None else hidden[part])
+    changed = np.ones(whole[:2], bool) if hidden is None else hidden
+    # Row by row, as the numbers take several times the memory of the levels.
+    for row, values, where in zip(levels, restored, changed, strict=True):
+        row[where] = np.rint(np.clip(values[where], 0, 1) * np.float64(picture.white))
     return levels
 
 

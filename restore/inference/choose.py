@@ -6,7 +6,7 @@ Independent pixels, which know the share of white alone, are what every prior ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -62,10 +62,10 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     far = [index for index, choice in enumerate(choices) if choice.found and _far(choice.found)]
     if not far:
         return choices
-    part = sample.rows(far)
-    known = [replace(choices[far[place]].damage, hidden=None) for place in part.owner]
-    told = replace(Damage.stacked(known, part.seen.shape[1:]), hidden=part.damage.hidden)
-    again, _ = _best(part, told, [pictures[index] for index in far], near)
+    rest = [pictures[index] for index in far]
+    part = Sample.of(rest, grey)
+    levels = [Damage(choices[far[place]].found.value) for place in part.owner]
+    again, _ = _best(part, part.damage.at(Damage.stacked(levels, part.seen.shape[1:]).p), rest, near)
     for index, choice in zip(far, again, strict=True):
         choices[index] = choice
     return choices

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +13,6 @@ from restore.channels import AsymmetricFlip, Channel, Told, channel_of
 from restore.channels.values import LARGEST
 from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.zoo.description import Description
-
-# Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
-SMALLEST = float(np.finfo(np.float32).tiny)
 
 Auto: TypeAlias = Literal["auto"]
 Scanned: TypeAlias = Literal["scan"]
@@ -262,8 +258,6 @@ def _probabilities(p: Any) -> float | np.ndarray | Rates:
     wrong = values[~((values >= 0) & (values <= 1))]
     if wrong.size or np.asarray(p).dtype == bool:
         raise _refused("p", wrong[0] if wrong.size else p)
-    single = values.astype(np.float32)
-    values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
     if values.shape == (2,):
         channel = AsymmetricFlip(*values.tolist())
         return Rates(channel.white, channel.black)
@@ -274,11 +268,11 @@ def _deviation(sigma: Any) -> float:
     """Check a standard deviation; raise UsageError if it is not a number above 0."""
     # Numpy's numbers are accepted, but would compare with the largest value of their own type.
     value = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LARGEST:
         raise _refused("sigma", sigma)
     if value > 1:
         meant = f"; of 255 levels it is {value / 255:.2g}" if value < 255 else ""
         warnings.warn(
             f"sigma = {value:g} is more than from black to white, which is 1{meant}", RestoreWarning, stacklevel=5
         )
-    return min(max(float(value), SMALLEST), LARGEST)
+    return float(value)

@@ -12,7 +12,7 @@ from restore.zoo.description import Description
 
 
 class PictureEngine(Protocol):
-    """A prior with its solver. What it does not do raises UsageError, such as another solver, size or memory."""
+    """A prior with its solver. What it does not do raises UsageError, such as another solver or size."""
 
     @property
     def name(self) -> str:
@@ -24,10 +24,6 @@ class PictureEngine(Protocol):
     @property
     def light_ground(self) -> bool:
         """True if the prior expects dark strokes on light."""
-
-    @property
-    def max_memory(self) -> int | None:
-        """Bytes that restoring may take; None for no limit of the caller's."""
 
     def with_solver(self, solver: str) -> PictureEngine:
         """The same prior with another solver."""

@@ -36,8 +36,9 @@ INVERTED = 0.05
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
 
-# Pictures of so many pixels are restored together, and how many at a time.
-SMALL, TOGETHER = 64 * 64, 256
+# Pictures of at most so many pixels are restored together, and how many at a time.
+SMALL = 64 * 64
+TOGETHER = 256
 
 # The share of white in the images of a prior of both polarities is that near to a half.
 EVEN = 0.05

@@ -22,32 +22,36 @@ from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch
 
-# Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
-FOLDS, WIDEST = 4, 12
+# Turns in which pixels are hidden, one by one or in blocks of at most so many pixels a side.
+FOLDS = 4
+WIDEST = 12
 
 # Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win.
-SIDE, CROPS, FIRST = 56, 8, 2
+SIDE = 56
+CROPS = 8
+FIRST = 2
 
 # Crops are drawn in proportion to what is in them beyond so many times the least: blank paper says nothing, and noise
 # varies by a third (`benchmarks/families.py`).
 BLANK = 1.3
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
-CELL, MOST = 8, 400
+CELL = 8
+MOST = 400
 
 # Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
 GUESS = {"p": 0.13, "sigma": 0.2}
 EXACT = 0.02
 
-# Levels that are compared, evenly in their scale.
-STEPS = 40
+# Two rates of flips are taken if they are so many nats ahead of one (`benchmarks/rates.py`).
+RATES_AHEAD = 12.0
 
-# Two rates of flips, of so many on a grid, are taken if they are so many nats ahead of one; neither is higher than
-# HIGHEST. Fewer than TOLD pixels, such as those of one digit, do not tell them apart.
-RATES_AHEAD, HIGHEST, RATES, TOLD = 12.0, 0.4, 48, 2000
+# Fewer pixels, such as those of one digit, do not tell two rates apart.
+TOLD = 2000
 
-# Log-odds beyond which predictions say no more, and into how many bins they are counted; for two rates, into fewer.
-SURE, BINS, COARSE = 9.0, 1441, 11
+# Log-odds beyond which predictions say no more, and into how many bins they are counted.
+SURE = 9.0
+BINS = 181
 
 # By which factors the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
@@ -147,21 +151,6 @@ class Sample:
             folds[side] = blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
         return np.stack([folds[side] for side in sides[self.owner].tolist()])
 
-    def rows(self, pictures: Sequence[int]) -> Sample:
-        """The sample of some of the pictures."""
-        if len(pictures) == self.count:
-            return self
-        which = np.flatnonzero(np.isin(self.owner, pictures))
-        place = {picture: index for index, picture in enumerate(pictures)}
-        return Sample(
-            self.seen[which],
-            self.damage.mapped(lambda values: values[which] if len(values) > 1 else values),
-            [self.corners[crop] for crop in which],
-            np.array([place[self.owner[crop]] for crop in which]),
-            len(pictures),
-            self.grey,
-        )
-
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over the pixels of each picture, (..., N), of values (..., C, h, w)."""
         of_crops = values.sum((-2, -1))
@@ -175,24 +164,18 @@ class Sample:
         at_crops = mean[self.owner][:, None, None]
         square = self.sums(np.where(visible, (self.seen - at_crops) ** 2, 0)) / count
         # They describe what was observed, so that noise adds nothing.
-        log_p = self.log_p(at_crops, square[self.owner][:, None, None], np.zeros(1), Damage(0.0, 0.0))
-        return np.asarray(self.sums(np.where(visible, log_p, 0))[0] / count / np.log(2))
+        log_p = self.log_p(at_crops, square[self.owner][:, None, None], Damage(0.0, 0.0))
+        return np.asarray(self.sums(np.where(visible, log_p, 0)) / count / np.log(2))
 
-    def log_p(self, means: np.ndarray, variances: np.ndarray, levels: np.ndarray, damage: Damage) -> np.ndarray:
-        """log p of what was seen, given predictions, at each of some levels of the unknown noise, (L, C, h, w)."""
-        level = levels[:, None, None, None]
-        unknown = damage.unknown
+    def log_p(self, means: np.ndarray, variances: np.ndarray, damage: Damage) -> np.ndarray:
+        """log p of what was seen, given predictions and all levels, (C, h, w)."""
         if not self.grey:
-            white, black = (
-                damage.rates if unknown is None and isinstance(damage.p, np.ndarray | Rates) else (level,) * 2
-            )
-            return _log_flipped(means[None], self.seen > 0.5, white, black)
-        p = level if unknown == "p" else 0.0 if damage.p is None else damage.p
-        sigma = level if unknown == "sigma" else damage.sigma_of(self.seen)
-        variance = variances + np.square(sigma) + WIDTH**2
+            return _log_flipped(means, self.seen > 0.5, *damage.rates)
+        p = np.asarray(0.0 if damage.p is None else damage.p)
+        variance = variances + np.square(damage.sigma_of(self.seen)) + WIDTH**2
         density = np.exp(-((self.seen - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
         ends = ((self.seen <= 0) | (self.seen >= 1)) / 2
-        return np.log(((1 - np.asarray(p)) * density * WIDTH + p * ends).clip(1e-12))
+        return np.log(((1 - p) * density * WIDTH + p * ends).clip(1e-12))
 
 
 def _log_flipped(means: np.ndarray, white: np.ndarray | bool, of_white: Any, of_black: Any) -> np.ndarray:
@@ -218,26 +201,24 @@ class Prediction:
 
     @classmethod
     def of(
-        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray | None = None
+        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
     ) -> Prediction:
-        """Predict the pixels of some of the turns, of all crops or some, under damage without unknown levels."""
-        rows = np.arange(len(sample.seen)) if crops is None else crops
-        seen, count = sample.seen[rows], len(turns)
-        fold = sample.fold[rows]
+        """Predict the pixels of some of the turns, of some crops, under damage without unknown levels."""
+        seen, count, fold = sample.seen[crops], len(turns), sample.fold[crops]
         out = np.concatenate([fold == turn for turn in turns])
-        hidden = out | np.tile(~sample.visible[rows], (count, 1, 1))
 
         def repeated(values: np.ndarray) -> np.ndarray:
-            return np.tile(values[rows], (count, 1, 1)) if len(values) > 1 else values
+            return np.tile(values[crops], (count, 1, 1)) if len(values) > 1 else values
 
+        hidden = out | repeated(~sample.visible)
         told = replace(replace(damage, hidden=None).mapped(repeated), hidden=hidden)
-        corners = [sample.corners[row] for row in rows.tolist()] * count
+        corners = [sample.corners[row] for row in crops.tolist()] * count
         found = candidate.quickly().solve(np.tile(seen, (count, 1, 1)), told, corners)
         means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))
         for whole, values, lost in ((means, found.means, 0.5), (variances, found.variances, 0.25)):
             known = np.where(out, np.nan_to_num(values, nan=lost), 0)
-            whole[rows] = known.reshape(count, *seen.shape).sum(0)
-        asked[rows] = out.reshape(count, *seen.shape).any(0)
+            whole[crops] = known.reshape(count, *seen.shape).sum(0)
+        asked[crops] = out.reshape(count, *seen.shape).any(0)
         return cls(sample, means, variances, asked & sample.visible)
 
     def __add__(self, other: Prediction) -> Prediction:
@@ -252,14 +233,6 @@ class Prediction:
         if self.sample.damage.unknown == "sigma":
             return gaussian_noise.LEVELS
         return salt_and_pepper.LEVELS if self.sample.grey else bit_flip.LEVELS
-
-    @property
-    def places(self) -> np.ndarray:
-        """Places on the scale that are compared, (L,); one, of no effect, where the level is known and not compared."""
-        first, last = self.scale.places[[0, -1]]
-        damage = self.sample.damage
-        known = damage.unknown is None and (self.sample.grey or not self._alike)
-        return np.linspace(first, last, 1 if known else STEPS)
 
     @property
     def _alike(self) -> bool:
@@ -278,26 +251,29 @@ class Prediction:
         each = (np.bincount(bins[part & self.asked], minlength=BINS * sample.count) for part in (white, ~white))
         return np.stack([counts.reshape(sample.count, BINS) for counts in each])
 
-    def log_p(self, surer: float = 1.0) -> np.ndarray:
-        """log p of the predicted pixels of each picture at each level, (L, N), in nats.
+    def counted(self, of_white: np.ndarray, of_black: np.ndarray, surer: Sequence[float]) -> np.ndarray:
+        """log p of the predicted pixels of each picture at some rates of flips, (..., N), in nats.
 
         Args:
-            surer: by how much log-odds are too large.
+            of_white, of_black: the rates, which broadcast with each other.
+            surer: factors by which log-odds may be too large; the best one counts.
         """
-        sample, levels = self.sample, self.scale.level(self.places)
-        if self._alike:
-            means = probability_of(np.linspace(-SURE, SURE, BINS) / surer)
-            white, black = (_log_flipped(means, shown, levels[:, None], levels[:, None]) for shown in (True, False))
-            return np.asarray(white @ self.counts[0].T + black @ self.counts[1].T)
-        each = [
-            sample.sums(np.where(self.asked, sample.log_p(self.means, self.variances, level, sample.damage), 0))
-            for level in np.split(levels, len(levels))
-        ]
-        return np.concatenate(each)
+        odds, rates = np.linspace(-SURE, SURE, BINS), (of_white[..., None], of_black[..., None])
+
+        def at(factor: float) -> np.ndarray:
+            of_bins = (_log_flipped(probability_of(odds / factor), white, *rates) for white in (True, False))
+            return np.sum([log_p @ count.T for log_p, count in zip(of_bins, self.counts, strict=True)], 0)
+
+        return np.max([at(factor) for factor in surer], 0)
 
     def curve(self, surer: Sequence[float]) -> np.ndarray:
-        """log p of each picture at each level, (L, N), by the best of some factors by which log-odds are too large."""
-        return np.asarray(np.max([self.log_p(each) for each in (surer if self._alike else (1.0,))], 0))
+        """log p of each picture at each level of the scale, (L, N), or at the levels that are known, (1, N)."""
+        sample, levels = self.sample, self.scale.levels
+        if self._alike:
+            return self.counted(levels, levels, surer)
+        each = (sample.damage,) if sample.unknown is None else map(sample.damage.at, levels)
+        log_p = (sample.log_p(self.means, self.variances, damage) for damage in each)
+        return np.stack([sample.sums(np.where(self.asked, values, 0)) for values in log_p])
 
     @property
     def nats(self) -> np.ndarray:
@@ -316,13 +292,15 @@ def level_of(prediction: Prediction, index: int) -> Found | None:
     if sample.unknown is None:
         return None
     curve = prediction.curve(SURER_OF_LEVEL)[:, index]
-    level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
+    level = float(prediction.scale.level(np.array(_peak(curve, prediction.scale.places))))
     if sample.grey or sample.unknown == "sigma":
         return Found(sample.unknown, level)
     if sample.sums(prediction.asked)[index] < TOLD:
         return Found("p", level)
-    rates, log_p = _two_rates(prediction, index)
-    return Found("p", rates if log_p - curve.max() > RATES_AHEAD else level)
+    levels = prediction.scale.levels
+    log_p = prediction.counted(levels[:, None], levels, SURER_OF_LEVEL)[..., index]
+    white, black = levels[list(np.unravel_index(int(log_p.argmax()), log_p.shape))].tolist()
+    return Found("p", Rates(white, black) if log_p.max() - curve.max() > RATES_AHEAD else level)
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
@@ -332,23 +310,6 @@ def _peak(curve: np.ndarray, places: np.ndarray) -> float:
         return float(places[best])
     left, top, right = curve[best - 1 : best + 2]
     return float(places[best] + (places[1] - places[0]) * (left - right) / (2 * (left - 2 * top + right) or 1))
-
-
-def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
-    """Rates of white and of black pixels at which a picture is predicted best, and log p there."""
-    low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
-    grid = probability_of(np.linspace(low, high, RATES))
-    odds = np.linspace(-SURE, SURE, BINS).reshape(-1, COARSE).mean(1)
-    white, black = prediction.counts[:, index].reshape(2, -1, COARSE).sum(2)
-
-    def score(surer: float) -> np.ndarray:
-        means = probability_of(odds / surer)[:, None, None]
-        of_white, of_black = (_log_flipped(means, shown, grid[:, None], grid) for shown in (True, False))
-        return np.asarray(np.tensordot(white, of_white, 1) + np.tensordot(black, of_black, 1))
-
-    log_p = np.max([score(surer) for surer in SURER_OF_LEVEL], 0)
-    best = np.unravel_index(int(log_p.argmax()), log_p.shape)
-    return Rates(float(grid[best[0]]), float(grid[best[1]])), float(log_p.max())
 
 
 def _places(picture: Observed) -> list[tuple[slice, slice]]:

@@ -17,7 +17,6 @@ from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.marginals import Marginals, voided
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
-from restore.registry import SOLVERS
 from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
@@ -109,14 +108,6 @@ class Engine:
 
     def of_size(self, shape: tuple[int, int]) -> Engine:
         return replace(self, trained=self.trained.of_size(shape))
-
-    @property
-    def several_starts(self) -> SeveralStarts:
-        """The solver, run from starts given to it; raises UsageError for a solver that has only its own."""
-        about = self.trained.description
-        if not SOLVERS[about.inference.solver].starts:
-            raise UsageError(f"{about.name}: {about.inference.solver} starts by itself; leave starts out, or take tap")
-        return SeveralStarts(self.solver)
 
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         observed = torch.from_numpy(np.ascontiguousarray(seen, np.float32)).flatten(1)

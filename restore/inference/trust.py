@@ -9,16 +9,19 @@ import numpy as np
 from restore.inference.choose import Choice
 from restore.marginals import Status
 
-# A prior has to predict pixels better than independent pixels do: by so many bits per pixel where nothing is damaged,
-# and in all. Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other.
-AHEAD, IN_ALL = 0.02, 4.5
+# Bits per pixel by which a prior has to be ahead of independent pixels where nothing is damaged; and bits in all. Flips
+# of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/recognised.py --tuning`).
+AHEAD = 0.02
+IN_ALL = 4.5
 
 # Nats by which a prior that was named may be behind the field of neighbours, as for silhouettes and small priors.
 BEHIND = 60.0
 
-# Pairs of changed pixels up to REACH apart, over as many as there were if pixels changed independently; and standard
-# errors by which their number may be off.
-REACH, PAIRED, ERRORS = 8, 1.5, 4.0
+# How far apart, in pixels, pairs of changed pixels are counted; how many times as many there may be as if pixels had
+# changed independently; and standard errors by which their number may be off.
+REACH = 8
+PAIRED = 1.5
+ERRORS = 4.0
 
 # Above this level of flips the picture is more likely something that no prior knows.
 NOISIEST = 0.25

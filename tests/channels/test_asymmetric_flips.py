@@ -44,28 +44,6 @@ def test_the_tilted_machine_is_the_posterior_by_enumeration() -> None:
         np.testing.assert_allclose(found.probabilities, posterior, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (AsymmetricFlip(0.3, 0.05), AsymmetricFlip(0.1, 0.2)),
-        (AsymmetricFlip(0.3, 0.05), BitFlip(0.2)),
-        (BitFlip(0.2), AsymmetricFlip(0.3, 0.05)),
-        (BitFlip(0.2), BitFlip(0.1)),
-    ],
-    ids=["asymmetric", "then-flips", "flips-before", "flips"],
-)
-def test_flips_in_a_row_have_the_rates_of_a_markov_chain(
-    first: AsymmetricFlip | BitFlip, second: AsymmetricFlip | BitFlip
-) -> None:
-    """p(z | x) = Σ_y p(z | y) p(y | x): the product of the two matrices, by the law of each."""
-    bits = torch.tensor([0.0, 1.0], dtype=torch.float64)
-
-    def law(channel: Any) -> torch.Tensor:
-        return torch.stack([channel.log_likelihood(bits, torch.full_like(bits, x)).exp() for x in (0.0, 1.0)])
-
-    torch.testing.assert_close(law(first + second), law(first) @ law(second))  # type: ignore[operator]
-
-
 def test_the_engine_tilts_by_the_same_fields() -> None:
     engine, images = Engine.of(random_prior(SHAPE), CPU), torch.bernoulli(torch.full((3, 35), 0.4), generator=seeded(1))
     machine = engine.machine("log-likelihood")

@@ -67,15 +67,6 @@ def remote(*mirrors: str) -> RemoteFile:
     return RemoteFile("x-ubyte.gz", hashlib.sha256(CONTENT).hexdigest(), mirrors)
 
 
-def test_a_download_is_kept_and_not_repeated(mirror: Mirror, tmp_path: Path) -> None:
-    mirror.answers["/a/x-ubyte.gz"] = (200, CONTENT)
-    file, folder = remote(mirror.address + "/a/"), tmp_path / "new" / "folder"
-    assert fetch(file, folder).read_bytes() == CONTENT
-    assert fetch(file, folder).read_bytes() == CONTENT
-    assert mirror.asked == ["/a/x-ubyte.gz"]
-    assert [path.name for path in folder.iterdir()] == ["x-ubyte.gz"]
-
-
 def test_the_next_mirror_is_tried(mirror: Mirror, tmp_path: Path) -> None:
     mirror.answers["/wrong/x-ubyte.gz"] = (200, b"x" * len(CONTENT))
     mirror.answers["/good/x-ubyte.gz"] = (200, CONTENT)

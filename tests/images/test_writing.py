@@ -52,19 +52,6 @@ def test_pixels_outside_the_hole_are_untouched(picture: Picture, data: st.DataOb
     assert (np.abs(error) <= 0.5001 / picture.white).all()
 
 
-@pytest.mark.parametrize("together", [1, 7, 100])
-def test_large_images_are_turned_into_levels_part_by_part(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = np.random.default_rng(0)
-    picture, restored = Picture(draw.integers(0, 256, (9, 5), dtype=np.uint8)), draw.random((9, 5))
-    hidden = draw.random((9, 5)) < 0.5
-    whole = [to_levels(picture, restored, mask) for mask in (None, hidden)]
-    monkeypatch.setattr("restore.images.writing.TOGETHER", together)
-    for mask, expected in zip((None, hidden), whole, strict=True):
-        np.testing.assert_array_equal(to_levels(picture, restored, mask), expected)
-    with pytest.raises(OutputError):
-        to_levels(picture, np.where(np.arange(45).reshape(9, 5) == 44, np.nan, restored))
-
-
 def test_nan_is_never_saved() -> None:
     restored = Picture(GREY).pixels
     restored[0, 0] = np.nan

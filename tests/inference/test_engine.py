@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,8 @@ from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import pack, unpack
 from restore.priors.exact import exact_moments
-from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
-from restore.zoo import TrainedPrior, save
+from restore.solvers import TAP, BeliefPropagation, MeanField, Solution
+from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
@@ -109,15 +108,6 @@ def test_a_batch_gives_what_each_image_alone_gives(channel: Channel, monkeypatch
             torch.testing.assert_close(batch.log_partition[row], alone.log_partition[0], rtol=1e-7, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float64, torch.float16])
-def test_images_of_any_number_type(dtype: torch.dtype) -> None:
-    images = some_images(5)
-    wanted = engine_of().restore(images, BitFlip(0.1)).means[0]
-    got = engine_of().restore(images.to(dtype), BitFlip(0.1)).means[0]
-    assert got.dtype == torch.float32
-    torch.testing.assert_close(got, wanted, rtol=0, atol=1e-3 if dtype is torch.float16 else 1e-6)
-
-
 def test_row63_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, images = engine_of(), some_images(9)
     wanted = engine.restore(images, BitFlip(0.1))
@@ -154,7 +144,6 @@ def test_images_that_do_not_fit(shape: tuple[int, ...]) -> None:
 def test_the_solver_is_the_one_described(name: str, kind: type) -> None:
     engine = engine_of(solver=name, max_iter=17, tol=1e-3, damping=0.25)
     assert engine.solver == kind(max_iter=17, tol=1e-3, damping=0.25)
-    assert engine.several_starts == SeveralStarts(engine.solver)
 
 
 @pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
@@ -163,8 +152,6 @@ def test_belief_propagation_is_the_one_described_and_starts_by_itself(kind: str)
     assert engine.solver == BeliefPropagation(kind, max_iter=17, tol=1e-3, damping=0.25)  # type: ignore[arg-type]
     limited = replace(engine, max_memory=12345)
     assert limited.solver == replace(engine.solver, max_memory=12345)
-    with pytest.raises(UsageError):
-        _ = engine.several_starts
 
 
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
@@ -213,19 +200,6 @@ def test_modes_carried_along_rescue_an_image_that_the_pointwise_estimate_loses()
     alone = Engine.of(alone_prior, cpu).restore(y[None], BitFlip(0.3))
     torch.testing.assert_close(several.means[0].double(), exact.visible, rtol=0, atol=0.01)
     assert float((alone.means[0].double() - exact.visible).abs().max()) > 0.5
-
-
-def test_an_engine_is_loaded_by_path(tmp_path: Path) -> None:
-    save(tmp_path / "tiny", trained(), "")
-    engine = Engine.load(str(tmp_path / "tiny"), "cpu")
-    assert engine.device == torch.device("cpu")
-    torch.testing.assert_close(
-        engine.restore(some_images(3), BitFlip(0.1)).means[0],
-        engine_of().restore(some_images(3), BitFlip(0.1)).means[0],
-    )
-    with pytest.raises(UsageError) as caught:
-        Engine.load(str(tmp_path / "tiny"), "cuda:9")
-    assert "cuda:9" in str(caught.value)
 
 
 # --- conditional priors ---

@@ -312,14 +312,6 @@ def test_a_picture_of_one_pixel_has_an_answer() -> None:
             assert answer(pixels, Damage(p)).estimate.shape == pixels.shape
 
 
-def test_limits_of_a_level_have_defined_answers() -> None:
-    seen = flipped()
-    np.testing.assert_array_equal(answer(seen, Damage(0.0)).estimate, seen)
-    np.testing.assert_array_equal(answer(seen, Damage(1.0)).estimate, 1 - seen)
-    prior = TABLE.probability @ TABLE.pictures.reshape(-1, 12)
-    np.testing.assert_allclose(answer(seen, Damage(0.5)).means.ravel(), prior, atol=1e-6)
-
-
 # --- several priors ---
 
 
@@ -328,16 +320,6 @@ def test_the_prior_that_predicts_a_picture_best_restores_it() -> None:
     seen = np.concatenate([np.concatenate(list(TABLE.drawn(6, row)), 1) for row in range(6)])
     found = answer(with_flips(seen, 0.05), Damage(0.05), other, knowing, named=False, force=True)
     assert found.model == "knowing"
-
-
-def test_damage_that_a_prior_does_not_know_is_refused() -> None:
-    for damage in (Damage(sigma=0.1), Damage(sigma="auto")):
-        with pytest.raises(UsageError):
-            answer(flipped(), damage)
-    grey = Engine.of(grey_prior(), CPU)
-    for damage in (Damage(Rates(0.1, 0.2)), Damage("scan")):
-        with pytest.raises(UsageError):
-            answer(np.zeros((5, 7)), damage, grey)
 
 
 # --- conditional priors ---

@@ -45,7 +45,7 @@ def held_out(seen: np.ndarray, fold: np.ndarray, hidden: np.ndarray, of_white: A
     return means
 
 
-LEVELS = bit_flip.LEVELS.level(np.linspace(*bit_flip.LEVELS.places[[0, -1]], room.STEPS))
+LEVELS = bit_flip.LEVELS.levels
 
 
 # --- predictive probabilities, against enumeration ---
@@ -244,7 +244,7 @@ def test_independent_grey_pixels_share_one_normal_distribution() -> None:
 def test_the_best_of_several_priors_wins() -> None:
     truth, other, blank = MACHINE, small_machine(seed=8), small_machine(scale=0.0)
     priors = [Prior(engine(each, name)) for each, name in ((blank, "blank"), (other, "other"), (truth, "truth"))]
-    pictures = [Observed(flipped(each, 0.05), Damage("auto")) for each in TABLE.drawn(16, 7)]
+    pictures = [Observed(flipped(each, 0.05), Damage(0.05)) for each in TABLE.drawn(16, 7)]
     choices = choose(pictures, priors, grey=False)
     alone = [choose(pictures, [prior], grey=False) for prior in priors]
     for row, choice in enumerate(choices):

@@ -29,7 +29,6 @@ class ExactEngine:
     calls: list[tuple[np.ndarray, Damage]] = field(default_factory=list)
     status: Status = Status.CONVERGED
     name: str = "exact"
-    max_memory: int | None = None
     light_ground: bool = False
 
     @classmethod

@@ -22,7 +22,7 @@ from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbour, PointwiseEstimate
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine, machine_under
-from restore.solvers import Solution
+from restore.solvers import SeveralStarts, Solution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,7 +102,7 @@ def _from(engine: Engine, start: Tensor, observed: Tensor, channel: BitFlip) -> 
     """The solutions that starts of one's own lead to."""
     with torch.inference_mode():
         machine = machine_under(engine.trained, channel.evidence(observed.to(engine.device)))
-        return engine.several_starts.solve(machine, start[:, None].to(engine.device))
+        return SeveralStarts(engine.solver).solve(machine, start[:, None].to(engine.device))
 
 
 def _curve(

@@ -25,7 +25,8 @@ KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np
     "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
 }
 SIDE = 16
-TRAINED, TESTED = 4_000, 1_000
+TRAINED = 4_000
+TESTED = 1_000
 
 _SEED = 0
 # Among this many pictures enough are different.

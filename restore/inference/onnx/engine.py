@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import onnxruntime
@@ -45,9 +45,9 @@ FOLDER = "session.model_external_initializers_file_folder_path"
 # Computing constants in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
 NOT_BEFORE = ["ConstantFolding"]
 
-
 # Units, of all starts: batches of fewer take as long, and where images have any size, batches of several have no more.
-SMALL, LARGE = 2**15, 2**18
+SMALL = 2**15
+LARGE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,7 @@ class OnnxEngine:
         patient: solve pictures again, with more damping, for which the solver did not converge.
     """
 
-    # A limit of memory takes torch.
-    name, max_memory = "onnx", None
+    name: ClassVar[str] = "onnx"
 
     facts: Facts
     description: Description

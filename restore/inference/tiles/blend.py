@@ -20,13 +20,18 @@ from restore.zoo.description import Description
 # A picture has converged if all but this share of its tiles have.
 UNSETTLED = 0.01
 
-# Larger pictures keep their answers in half precision.
+# Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
+# (`benchmarks/sizes.py --scans 10000`).
 MANY = 2**24
 
-# A mean field stops once no pixel changes by more than STILL, or after STEPS; further ones would only swallow thin
-# lines. A step keeps this share of the means before it. It has converged if the last one changes pixels by less than
-# CONVERGED on average.
-STILL, STEPS, KEPT, CONVERGED = 1e-6, 60, 0.5, 1e-3
+# A mean field stops once no pixel changes by more than this, or after so many steps: further ones would only swallow
+# thin lines. A step keeps a share of the means before it.
+STILL = 1e-6
+STEPS = 60
+KEPT = 0.5
+
+# It has converged if the last step changes pixels by less than this on average.
+CONVERGED = 1e-3
 
 Watch = Callable[[float], None]
 
@@ -131,28 +136,21 @@ class Prior:
         return replace(each[0], **whole)  # type: ignore[arg-type]
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        """The posterior of one picture of any size, block by block where it is large.
-
-        Raises:
-            UsageError: if the memory allowed does not hold a tile.
-        """
-        about = self.engine.description
-        if picture.shape == about.image_shape:
+        """The posterior of one picture of any size, block by block where it is large."""
+        about, (height, width) = self.engine.description, picture.shape
+        blocks = [] if picture.shape == about.image_shape else blocks_of(picture.shape, about)
+        if len(blocks) < 2:
             return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]))
-        height, width = picture.shape
-        blocks = list(blocks_of(picture.shape, about, self.engine.max_memory))
         precision = np.float32 if height * width <= MANY else np.float16
-        means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
+        means, variances = np.empty((2, 1, height, width), precision)
         parts, done = [], 0
         for block in blocks:
             around = picture.part(*block.around)
             part = self.solve(around.values()[None], around.damage.mapped(lambda values: values[None]))
-            if len(blocks) == 1:
-                return part
             for whole, values in ((means, part.means), (variances, part.variances)):
                 whole[0][block.core] = values[0][block.inner]
             parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
-            done += (block.core[0].stop - block.core[0].start) * (block.core[1].stop - block.core[1].start)
+            done += means[0][block.core].size
             watch(done / (height * width))
 
         def over(name: str, together: Callable[[np.ndarray], np.ndarray] = np.max) -> np.ndarray:

@@ -129,10 +129,3 @@ class Cover:
         """An image without what lies around it."""
         down, across = self.down, self.across
         return padded[down.before : down.before + down.size, across.before : across.before + across.size]
-
-
-def blocks(size: int, largest: int, stride: int) -> list[tuple[int, int]]:
-    """Begin and end of equal parts of an axis, of `largest` pixels at most before rounding up to strides."""
-    count = -(-size // largest)
-    step = -(-size // (count * stride)) * stride
-    return [(first, min(first + step, size)) for first in range(0, size, step)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restore.inference.tiles.grid import Axis, Cover, blocks
+from restore.inference.tiles.grid import Axis, Cover
 
 sides = st.integers(1, 40)
 axes = st.tuples(sides, st.integers(1, 12), st.integers(1, 12)).map(lambda one: Axis(one[0], one[1], min(one[1:])))
@@ -55,15 +55,6 @@ def test_outside_is_what_was_asked_for() -> None:
     image = np.arange(4.0).reshape(2, 2)
     assert cover.cut(image, -1.0)[0].tolist() == [[-1, -1, -1, -1], [-1, 0, 1, -1], [-1, 2, 3, -1], [-1, -1, -1, -1]]
     assert cover.cut(image, "edge")[0].tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
-
-
-@given(st.integers(1, 300), st.integers(1, 50), st.integers(1, 9))
-def test_blocks_are_a_partition_into_strides(size: int, largest: int, stride: int) -> None:
-    parts = blocks(size, largest, stride)
-    assert parts[0][0] == 0 and parts[-1][1] == size
-    assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
-    assert all(first % stride == 0 and first < last for first, last in parts)
-    assert all(last - first < largest + stride for first, last in parts)
 
 
 @pytest.mark.parametrize("overlap", [1, 2, 3, 4])
