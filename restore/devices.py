@@ -19,5 +19,5 @@ def pick_device(name: str = "auto") -> torch.device:
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
     if name not in known:
         asked = option("device", shown(str(name)))
-        raise UsageError(f"{asked}: there is no such device here; choose one of auto, {', '.join(known)}")
+        raise UsageError(f"there is no such device here; choose one of auto, {', '.join(known)}", asked)
     return torch.device(name)

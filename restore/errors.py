@@ -22,9 +22,9 @@ class RestoreError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, subject: str | os.PathLike[str] = "") -> None:
-        self.subject = os.fspath(subject)
-        super().__init__(f"{shown(subject)}: {message}" if self.subject else message)
+    def __init__(self, message: str, subject: object = "") -> None:
+        self.subject = str(subject)
+        super().__init__(f"{shown(self.subject)}: {message}" if self.subject else message)
 
 
 class UsageError(RestoreError, ValueError):

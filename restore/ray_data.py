@@ -110,7 +110,7 @@ class Worker:
         lost = [index for index, end in enumerate(ends) if end.refused]
         if status is None and lost:
             name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
-            raise ModelError(f"{name}: {ends[lost[0]].sentence}; give a column for the status of each to go on")
+            raise ModelError(f"{ends[lost[0]].sentence}; give a column for the status of each to go on", name)
         endings = {} if status is None else {status: np.array([end.name.lower() for end in ends])}
         return batch | {output: _column(found)} | endings
 

@@ -52,8 +52,9 @@ class Restorer(nn.Module):
         settings = about.inference
         if not SOLVERS[settings.solver].smooth or not isinstance(prior.machine, BoltzmannMachine):
             raise UsageError(
-                f"{about.name}: {settings.solver} cannot be differentiated through; give a prior that restores with "
-                f"{smooth_solvers()}"
+                f"{settings.solver} cannot be differentiated through; give a prior that restores with "
+                f"{smooth_solvers()}",
+                about.name,
             )
         if iterations is not None and iterations < 1:
             raise UsageError(f"iterations must be at least 1, not {iterations}")

@@ -168,7 +168,7 @@ class Patch(Painting):
     def drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
         height, width = image_shape
         if self.size > min(height, width):
-            raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")
+            raise UsageError(f"the patch does not fit into images of {width}x{height} pixels", self)
         rows, columns = (_covered(length, self.size, count, generator) for length in (height, width))
         return rows[:, :, None] & columns[:, None, :]
 

@@ -50,7 +50,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     tasks = tuple(_parse_one(part, request) for part in text.split("+"))
     task = tasks[0] if len(tasks) == 1 else Chain(tasks)
     if mask is not None and task.mask is None:
-        raise UsageError(f"{text}: may hit any pixel, so there is no mask; leave {option('mask')} out")
+        raise UsageError(f"may hit any pixel, so there is no mask; leave {option('mask')} out", text)
     return task
 
 
@@ -60,7 +60,7 @@ def _parse_one(part: str, request: Request) -> Task:
         if found is None:
             continue
         if request.grey and not form.grey:
-            raise UsageError(f"{request.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
+            raise UsageError("only binary images can be flipped; give grey ones noise:SIGMA or salt:P", request.text)
         try:
             return form.task(request, *(float(each) for each in found.groups() if each is not None))
         except ValueError as fault:

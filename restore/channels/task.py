@@ -106,8 +106,9 @@ class Chain:
                 channel = channel + then  # type: ignore[operator]
             except TypeError as fault:
                 raise UsageError(
-                    f"{self}: {task} cannot follow what precedes it; give noise first, then salt (black and white "
-                    "images: flips alone), and a patch or holes last"
+                    f"{task} cannot follow what precedes it; give noise first, then salt (black and white "
+                    "images: flips alone), and a patch or holes last",
+                    self,
                 ) from fault
         return Damaged(observed, channel)
 

@@ -45,7 +45,7 @@ def corrupt(
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:
-        raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave {option('mask_output')} out")
+        raise UsageError(f"hides no pixels, so there is no mask to write; leave {option('mask_output')} out", task)
     sources = expand(images, suffix="corrupted")
     # Masks have the names of their images, so that `complete --mask FOLDER` finds them.
     both = [output] if mask_output is None else [output, mask_output]

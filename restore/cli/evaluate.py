@@ -163,7 +163,7 @@ def _report(source: Source, options: Options, task: str, mask: Mask, soft: bool,
 
     if options.model in BASELINES:
         if options.solver is not None:
-            raise UsageError(f"{options.model}: has no solver; leave --solver out")
+            raise UsageError("has no solver; leave --solver out", options.model)
         return _of_baseline(source, options.model, parse_task(task, mask), soft, seed)
     header = describe(find(options.model))
     damage = header.task_of(task, mask)

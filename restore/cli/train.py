@@ -178,7 +178,7 @@ def _by_recipe(
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
-        raise UsageError(f"{source}: is a recipe, which settles that; change it there and leave {options} out")
+        raise UsageError(f"is a recipe, which settles that; change it there and leave {options} out", source)
     recipe = read_recipe(Path(source))
     prior = recipe.prior
     if given["hidden"] is not None:

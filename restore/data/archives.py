@@ -45,7 +45,7 @@ def readable(name: str | Path) -> Iterator[None]:
         raise
     except Exception as fault:  # decoders of damaged files raise nearly anything
         said = getattr(fault, "strerror", None) or reason(fault) or type(fault).__name__
-        raise InputError(f"{shown(name)}: cannot be read ({said}); get an intact copy") from fault
+        raise InputError(f"cannot be read ({said}); get an intact copy", name) from fault
 
 
 def unpacked(path: Path) -> IO[bytes]:
@@ -77,7 +77,7 @@ def members(path: Path) -> Iterator[Member]:
             elif entry.size > MAX_MEMBER_BYTES or total > MAX_BYTES:
                 fault = f"{shown(entry.name)} unpacks to too many bytes; leave it out"
             if fault:
-                raise InputError(f"{shown(path)}: {fault}")
+                raise InputError(str(fault), path)
             if entry.isreg():
                 yield Member(name, read)
 

@@ -27,7 +27,7 @@ def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tu
     """
     shape, in_columns, kind = _header(stream, name)
     if len(shape) != 3:
-        raise InputError(f"{shown(name)}: has shape {shape}; a data set has shape (N, H, W)")
+        raise InputError(f"has shape {shape}; a data set has shape (N, H, W)", name)
     as_grey(np.empty(0, kind), name)
     _check_size(shape, name, max_pixels)
     levels = np.empty(math.prod(shape), np.uint8)
@@ -35,7 +35,7 @@ def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tu
         wanted = levels[first : first + _AT_ONCE]
         part = np.frombuffer(stream.read(wanted.size * kind.itemsize), kind)
         if part.size < wanted.size:
-            raise InputError(f"{shown(name)}: ends before its last value; get an intact copy")
+            raise InputError("ends before its last value; get an intact copy", name)
         wanted[:] = part if kind == np.uint8 else as_grey(part, name)[0]
     images = levels.reshape(shape[::-1]).T if in_columns else levels.reshape(shape)
     return as_grey(images, name) if kind == np.uint8 else (images, ())
@@ -43,7 +43,7 @@ def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tu
 
 def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype]:
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise InputError(f"{shown(name)}: holds a table; save images as one array of numbers")
+        raise InputError("holds a table; save images as one array of numbers", name)
     return np.lib.format.read_array_header_1_0(stream)
 
 
@@ -69,7 +69,7 @@ def read_npz(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[s
         names = [name for name in names if split in name] or names
         if len(names) != 1:
             found = ", ".join(map(shown, names)) or "none"
-            raise InputError(f"{shown(path)}: give one array of images (N, H, W); it holds {found}")
+            raise InputError(f"give one array of images (N, H, W); it holds {found}", path)
         with archive.open(names[0]) as stream:
             return parse_npy(stream, f"{path}: {names[0]}", max_pixels)
 
@@ -84,12 +84,12 @@ def parse_idx(stream: IO[bytes], name: str, max_pixels: int) -> Images:
     """Read the images of an unpacked idx file; raises InputError for damage, padding, and too many pixels."""
     header = stream.read(16)
     if len(header) < 16 or not header.startswith(IDX):
-        raise InputError(f"{shown(name)}: not an idx file of images, (N, H, W) in bytes; get the file again")
+        raise InputError("not an idx file of images, (N, H, W) in bytes; get the file again", name)
     shape = tuple(int(size) for size in np.frombuffer(header, dtype=">u4", offset=4))
     _check_size(shape, name, max_pixels)
     count = math.prod(shape)
     content = stream.read(count + 1)  # one byte more shows a padded file, and has gzip's checksum checked
     if len(content) != count:
         fault = "more" if len(content) > count else "fewer"
-        raise InputError(f"{shown(name)}: holds {fault} bytes than its header promises ({count}); get the file again")
+        raise InputError(f"holds {fault} bytes than its header promises ({count}); get the file again", name)
     return np.frombuffer(content, dtype=np.uint8).reshape(shape)

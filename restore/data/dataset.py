@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.errors import InputError, TrainingError, UsageError
 from restore.images import check_unit_range
 
 Split: TypeAlias = Literal["train", "test"]
@@ -50,7 +50,7 @@ class Dataset:
     def first(self, count: int) -> Dataset:
         """Keep the first `count` images; 0 means all. Raises TrainingError if there are fewer."""
         if count > len(self.images):
-            raise TrainingError(f"{shown(self.name)}: holds {len(self.images)} images, not {count}; lower count")
+            raise TrainingError(f"holds {len(self.images)} images, not {count}; lower count", self.name)
         return replace(self, images=self.images[:count]) if count else self
 
 
@@ -60,11 +60,9 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
     Raises TrainingError if there is no image, no pixel, or a single image to train on.
     """
     if images.size == 0:
-        raise TrainingError(
-            f"{shown(name)}: the data set is empty (images of shape {images.shape}); give it some images"
-        )
+        raise TrainingError(f"the data set is empty (images of shape {images.shape}); give it some images", name)
     if split == "train" and len(images) == 1:
-        raise TrainingError(f"{shown(name)}: one image is not enough to train on; give at least two")
+        raise TrainingError("one image is not enough to train on; give at least two", name)
     flat = _flat(images)
     counted = (
         (int((flat == flat[:, :1]).all(axis=1).sum()), f"of {len(flat)} images have the same value in every pixel"),
@@ -170,7 +168,7 @@ def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
             return values * np.uint8(255), ("its values are 0 and 1: read as black and white",)
         return np.array(values), ()
     if not np.issubdtype(values.dtype, np.floating):
-        raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
+        raise InputError(f"pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]", name)
     check_unit_range(values, name=name)
     return np.rint(values.clip(0, 1) * 255).astype(np.uint8), ()
 

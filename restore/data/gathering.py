@@ -138,10 +138,10 @@ def gather(
     else:
         stock = of_arrays(source, "the images")
     if not len(stock.images) or not stock.sizes.all():
-        raise TrainingError(f"{stock.label}: the data set is empty; give it some images")
+        raise TrainingError("the data set is empty; give it some images", stock.label)
     if len(stock.images) < FEWEST:
         fault = f"holds {len(stock.images)} of at least {FEWEST} images, two to learn from and one to hold out"
-        raise TrainingError(f"{stock.label}: {fault}; add some, or cut large ones into parts")
+        raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
     wanted, chosen_notes = _in_windows(stock, wanted)
     size, size_notes = _size_for(stock, wanted)
     held = held_out_of(stock.names, wanted.held_out, wanted.seed)
@@ -177,12 +177,13 @@ def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str,
     size = wanted.shape or commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         smaller = f"give a smaller {option('shape')}, or learn from parts of them with {option('patches')}"
-        raise TrainingError(f"{stock.label}: images of {_said(size)} pixels are too large to learn; {smaller}")
+        raise TrainingError(f"images of {_said(size)} pixels are too large to learn; {smaller}", stock.label)
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
     if len(small) and wanted.patches:
         raise TrainingError(
-            f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
-            f"({some(stock.names[number] for number in small)}); remove them or give a smaller {option('shape')}"
+            f"{len(small)} images are smaller than {_said(size)} "
+            f"({some(stock.names[number] for number in small)}); remove them or give a smaller {option('shape')}",
+            stock.label,
         )
     other = int((stock.sizes != size).any(axis=1).sum())
     if wanted.patches or not other:
@@ -232,7 +233,7 @@ def _levels_of(
     counts = counted(training)
     if np.count_nonzero(counts) < 2:
         raise TrainingError(
-            f"{stock.label}: all pixels to learn from have the same grey level; give images that show something"
+            "all pixels to learn from have the same grey level; give images that show something", stock.label
         )
     threshold = Tones.of(counts).threshold
     if asked != "auto":

@@ -69,7 +69,7 @@ def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
     if len(other):
         pairs = ((stock.names[at], stock.images[at].shape) for at in (0, other[0]))
         one, two = (f"{shown(name)} has {width}x{height}" for name, (height, width) in pairs)
-        raise TrainingError(f"{stock.label}: images differ in size ({one}, {two} pixels); bring them to one size first")
+        raise TrainingError(f"images differ in size ({one}, {two} pixels); bring them to one size first", stock.label)
     images = stock.images if isinstance(stock.images, np.ndarray) else np.array([*stock.images], dtype=np.uint8)
     return checked(images, source, split, stock.notes)
 
@@ -97,7 +97,7 @@ def open_stock(
     if not str(source) or not _exists(path):
         near = difflib.get_close_matches(str(source), NAMED, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"{shown(source)}: neither a path nor a known data set ({', '.join(NAMED)}){hint}")
+        raise InputError(f"neither a path nor a known data set ({', '.join(NAMED)}){hint}", source)
     if path.is_dir():
         return of_folder(path, split, max_bad, max_pixels)
     rows = _array(path, split, max_pixels)
@@ -118,7 +118,5 @@ def _array(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str
             if head.startswith(IDX[:3]):
                 return parse_idx(stream, str(path), max_pixels), ()
     if head[_TAR_OFFSET:] != _TAR:
-        raise InputError(
-            f"{shown(path)}: not a data set; give a folder or an archive of images, an idx file, or a numpy array"
-        )
+        raise InputError("not a data set; give a folder or an archive of images, an idx file, or a numpy array", path)
     return None

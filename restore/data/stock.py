@@ -61,12 +61,12 @@ def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stoc
     """Take arrays (H, W) of any sizes and one type that `as_grey` takes, or one array (N, H, W)."""
     if isinstance(arrays, np.ndarray):
         if arrays.ndim != 3:
-            raise InputError(f"{label}: have shape {arrays.shape}; give (N, H, W)")
+            raise InputError(f"have shape {arrays.shape}; give (N, H, W)", label)
         levels, notes = as_grey(plain(arrays), label)
         return of_rows(levels, label, notes)
     arrays = [plain(array) for array in arrays]
     if any(array.ndim != 2 for array in arrays) or len({array.dtype for array in arrays}) > 1:
-        raise InputError(f"{label}: hold arrays of several types, or of another shape than (H, W); give them one type")
+        raise InputError("hold arrays of several types, or of another shape than (H, W); give them one type", label)
     values = np.concatenate([array.ravel() for array in arrays]) if arrays else np.empty(0, np.uint8)
     levels, notes = as_grey(values, label)
     parts = np.split(levels, np.cumsum([array.size for array in arrays])[:-1])
@@ -112,10 +112,10 @@ def pictures_in(
                 continue
             found[name], _ = _levels_of(file, 1 << 20)
             if found[name].shape != shape:
-                raise InputError(f"{shown(file.label)}: is not of {shape[1]}x{shape[0]} pixels; get the file again")
+                raise InputError(f"is not of {shape[1]}x{shape[0]} pixels; get the file again", file.label)
     if len(found) != count:
         places = " and ".join(map(shown, archives))
-        raise InputError(f"{places}: holds {len(found)} different pictures instead of {count}; get the file again")
+        raise InputError(f"holds {len(found)} different pictures instead of {count}; get the file again", places)
     return dict(sorted(found.items()))
 
 
@@ -163,11 +163,12 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], max_
     total = len(found) + len(faults)
     if faults and not found:
         first = next(iter(faults.values()))
-        raise TrainingError(f"{label}: none of its {total} images can be used; the first: {first}")
+        raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
     if len(faults) > max_bad:
         raise TrainingError(
-            f"{label}: {len(faults)} of {total} images cannot be used ({some(faults)}); "
-            f"remove them, or skip them with {option('max_bad', len(faults))}"
+            f"{len(faults)} of {total} images cannot be used ({some(faults)}); "
+            f"remove them, or skip them with {option('max_bad', len(faults))}",
+            label,
         )
     names = tuple(sorted(found))
     skipped = (f"skipped {fault}" for fault in faults.values())
@@ -184,7 +185,7 @@ def _chosen(names: list[str], place: Path, top: str, split: Split) -> tuple[list
     found = [(name, name.removeprefix(top)) for name in names if name.startswith(top) and _is_picture(name)]
     if not found:
         endings = ", ".join(sorted(IMAGE_SUFFIXES))
-        raise TrainingError(f"{shown(place)}: the data set is empty; put images ({endings}) into it")
+        raise TrainingError(f"the data set is empty; put images ({endings}) into it", place)
     return found, notes
 
 

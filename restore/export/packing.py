@@ -68,7 +68,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     solver = SOLVERS[about.inference.solver]
     if not solver.graph_batch:
         raise UsageError(
-            f"{shown(about.name)}: no graph can hold {about.inference.solver}, which factorises matrices; keep to torch"
+            f"no graph can hold {about.inference.solver}, which factorises matrices; keep to torch", about.name
         )
     if float16:
         stored = {

@@ -31,7 +31,7 @@ def picture_of(image: Image.Image, label: str, *, colour: bool = False) -> Pictu
         levels = np.rint(values.clip(0, 1) * np.float64(65535)).astype(np.uint16)
         return Picture(levels, notes=("its floating-point levels are rounded to 16 bits",))
     if image.mode == "I":
-        raise InputError(f"{label}: has integer levels whose white is not defined; convert it to 8 or 16 bits first")
+        raise InputError("has integer levels whose white is not defined; convert it to 8 or 16 bits first", label)
     return _of_bands(image, colour)
 
 

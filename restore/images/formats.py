@@ -68,4 +68,4 @@ def format_of(path: str | os.PathLike[str]) -> str:
         if suffix in format.suffixes and format.modes:
             return name
     fault = f"{shown(suffix)} is unknown, or changes pixels when it is saved" if suffix else "has no file ending"
-    raise UsageError(f"{shown(path)}: {fault}; choose .png")
+    raise UsageError(f"{fault}; choose .png", path)

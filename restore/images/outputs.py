@@ -46,9 +46,9 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
                 and (entry.is_file() or not entry.exists())
             )
         except OSError as fault:
-            raise InputError(f"{shown(path)}: cannot be listed ({fault.strerror}); check its permissions") from fault
+            raise InputError(f"cannot be listed ({fault.strerror}); check its permissions", path) from fault
         if not found:
-            raise InputError(f"{shown(path)}: the folder holds no images to restore; name images or another folder")
+            raise InputError("the folder holds no images to restore; name images or another folder", path)
         images += found
     return images
 
@@ -65,7 +65,7 @@ def paired(
     if means_folder(output):
         return [(path, Path(output) / named(path, suffix)) for path in inputs]
     if len(inputs) > 1:
-        raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
+        raise UsageError("is one file for several inputs; give a folder, ending with /", output)
     format_of(output)
     return [(path, Path(output)) for path in inputs]
 
@@ -109,7 +109,7 @@ def plan(
     for _, target in left:
         if is_folder(target) or (os.path.lexists(target) and not overwrite):
             again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
-            raise OutputError(f"{shown(target)}: exists already; give {again}")
+            raise OutputError(f"exists already; give {again}", target)
     folder = Path(output) if output is not None and means_folder(output) else None
     for parent in dict.fromkeys(target.parent for _, target in left):
         require_writable(parent.parent if parent == folder and not parent.exists() else parent)
@@ -117,7 +117,7 @@ def plan(
         try:
             folder.mkdir(exist_ok=True)
         except OSError as fault:
-            raise OutputError(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another with -o") from fault
+            raise OutputError(f"cannot be made ({fault.strerror}); choose another with -o", folder) from fault
     for parent in {target.parent for _, target in pairs}:
         remove_abandoned(parent)
     return left
@@ -143,7 +143,7 @@ def means_folder(output: str | os.PathLike[str]) -> bool:
 def require_writable(folder: Path) -> None:
     """Raise OutputError if a folder does not exist or may not be written to."""
     if not is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{shown(folder)}: is no folder that may be written to; make it or choose another with -o")
+        raise OutputError("is no folder that may be written to; make it or choose another with -o", folder)
 
 
 def _keys(file: File) -> list[object]:

@@ -21,7 +21,7 @@ def page_count(content: bytes, *, name: str, max_pixels: int) -> int:
         return 1
     areas = tiff.pages(content, label) if kind == "TIFF" else pdf.areas(content, label)
     if len(areas) > tiff.MOST_PAGES:
-        raise InputError(f"{label}: has more than {tiff.MOST_PAGES} pages; split it")
+        raise InputError(f"has more than {tiff.MOST_PAGES} pages; split it", label)
     if len(areas) > 1:
         check_together(sum(areas), name, max_pixels)
     return max(1, len(areas))
@@ -36,8 +36,9 @@ def check_holds(count: int, format: str, *, source: str, target: str) -> None:
     """Raise InputError if a format does not hold this many pages."""
     if count > 1 and not FORMATS[format].pages:
         raise InputError(
-            f"{shown(source)}: holds {count} pages, and {shown(target)} cannot; choose one with {option('frame')} 0 to "
-            f"{count - 1}, or name a .tif as output"
+            f"holds {count} pages, and {shown(target)} cannot; choose one with {option('frame')} 0 to "
+            f"{count - 1}, or name a .tif as output",
+            source,
         )
 
 

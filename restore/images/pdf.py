@@ -53,7 +53,7 @@ def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tup
 def require_writer(name: str) -> None:
     """Raise UsageError, naming a file to write, if the library that writes PDF is not installed."""
     if find_spec("img2pdf") is None:
-        raise UsageError(f"{shown(name)}: writing PDF needs img2pdf; pip install 'restore-prior[pdf]'")
+        raise UsageError("writing PDF needs img2pdf; pip install 'restore-prior[pdf]'", name)
 
 
 def bound(images: Sequence[bytes]) -> bytes:
@@ -66,7 +66,7 @@ def bound(images: Sequence[bytes]) -> bytes:
 def _answer(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
     """What the child process says of pages, and the pixels it has drawn; see `drawing`."""
     if find_spec("pypdfium2") is None:
-        raise UsageError(f"{label}: reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'")
+        raise UsageError("reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'", label)
     limits = json.dumps([number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels])
     command = [sys.executable, "-P", str(Path(__file__).with_name("drawing.py")), limits]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
@@ -76,8 +76,8 @@ def _answer(content: bytes, label: str, number: int | str | None, max_pixels: in
         header = json.loads(line)
     except (subprocess.SubprocessError, ValueError) as fault:
         why = f"takes more than {SECONDS} s or {BYTES >> 20} MiB to draw"
-        raise InputError(f"{label}: {why}; save it as TIFF") from fault
+        raise InputError(f"{why}; save it as TIFF", label) from fault
     if "fault" in header:
         why = f"cannot be read as a PDF ({shown(header['fault'])})"
-        raise InputError(f"{label}: {why}; get an intact copy without a password")
+        raise InputError(f"{why}; get an intact copy without a password", label)
     return header, pixels

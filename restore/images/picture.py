@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restore.errors import InputError, UsageError, shown
+from restore.errors import InputError, UsageError
 
 # Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
 ROUNDED = 0.5 / 255
@@ -95,7 +95,7 @@ def plain(values: np.ndarray) -> np.ndarray:
 def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> None:
     """Raise InputError if values are not finite, or lie more than `beyond` and a rounding error outside [0, 1]."""
     if not np.isfinite(values).all():
-        raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")
+        raise InputError("holds NaN or infinite values; replace them by numbers in [0, 1]", name)
     if values.size and max(-values.min(), values.max() - 1) > beyond + ROUNDED:
         span, allowed = f"{values.min():g} to {values.max():g}", f"[{0 - beyond:g}, {1 + beyond:g}]"
-        raise InputError(f"{shown(name)}: holds values from {span}, outside {allowed}; scale them to [0, 1]")
+        raise InputError(f"holds values from {span}, outside {allowed}; scale them to [0, 1]", name)

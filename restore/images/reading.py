@@ -42,8 +42,9 @@ def check_together(pixels: int, name: str, max_pixels: int) -> None:
     """Raise InputError if the images of a set have together more than twenty times the pixels that one may have."""
     if pixels > _SET * max_pixels:
         raise InputError(
-            f"{shown(name)}: its images have more than {_SET * max_pixels} pixels together, {_SET} times those of one; "
-            f"raise {option('max_pixels')} above {-(-pixels // _SET) - 1} if this is meant"
+            f"its images have more than {_SET * max_pixels} pixels together, {_SET} times those of one; "
+            f"raise {option('max_pixels')} above {-(-pixels // _SET) - 1} if this is meant",
+            name,
         )
 
 
@@ -84,7 +85,7 @@ def read_picture(
         negative = bool(pages) and image.tag_v2.get(_PHOTOMETRIC) == 0  # type: ignore[attr-defined]
         orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
         if layout == "I;12":
-            raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
+            raise InputError("has levels of 12 bits; convert it to 8 or 16 bits first", label)
         if pages:
             tiff.silence()
             tiff.check_rows(image, content, label)
@@ -121,9 +122,9 @@ def read_mask(
     levels, notes = picture.pixels, [f"the mask: {note}" for note in picture.notes]
     if levels.shape != tuple(shape[:2]):
         sizes = f"{levels.shape[1]}x{levels.shape[0]} pixels, but the image has {shape[1]}x{shape[0]}"
-        raise InputError(f"{label}: the mask has {sizes}; give a mask of the same width and height")
+        raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)
     if BY_LUMINANCE in picture.notes:
-        raise InputError(f"{label}: the mask has more than two colours; paint white on black what is to be filled")
+        raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)
     if not np.isin(levels, (0, 1)).all():
         notes.append("the mask has soft edges or grey levels, and pixels above half of white are to be filled")
     painted = levels.any()
@@ -132,9 +133,9 @@ def read_mask(
         levels = levels * (picture.alpha / picture.white)
     hidden = levels > 0.5
     if hidden.all():
-        raise InputError(f"{label}: the mask marks every pixel; leave black what is to be kept")
+        raise InputError("the mask marks every pixel; leave black what is to be kept", label)
     if painted and not hidden.any():
-        raise InputError(f"{label}: the mask marks no pixel; make white and opaque what is to be filled")
+        raise InputError("the mask marks no pixel; make white and opaque what is to be filled", label)
     notes += [doubt] if (doubt := doubted(hidden)) else []
     notes += [] if hidden.any() else ["the mask marks nothing to fill, and the image stays as it is"]
     return Mask(hidden, tuple(notes))
@@ -159,15 +160,15 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
             stream = stack.enter_context(Path(source).open("rb")) if isinstance(source, str | os.PathLike) else source
             while part := stream.read(2**20):
                 if content.tell() + len(part) > limit:
-                    raise InputError(f"{label}: is longer than {max_pixels} pixels; raise {option('max_pixels')}")
+                    raise InputError(f"is longer than {max_pixels} pixels; raise {option('max_pixels')}", label)
                 content.write(part)
     except RestoreError:
         raise
     except (OSError, ValueError) as fault:
         why = shown(getattr(fault, "strerror", None) or str(fault))
-        raise InputError(f"{label}: cannot be read ({why}); check the path and its permissions") from fault
+        raise InputError(f"cannot be read ({why}); check the path and its permissions", label) from fault
     if not content.tell():
-        raise InputError(f"{label}: is empty (0 bytes); give an image file")
+        raise InputError("is empty (0 bytes); give an image file", label)
     return content.getvalue()
 
 
@@ -186,24 +187,24 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
             raise too_large(label, max_pixels) from fault
         except UnidentifiedImageError as fault:
-            raise InputError(f"{label}: is damaged, or no image of {', '.join(FORMATS)}; give another file") from fault
+            raise InputError(f"is damaged, or no image of {', '.join(FORMATS)}; give another file", label) from fault
         except Exception as fault:  # decoders of damaged files raise nearly anything
             why = reason(fault) or type(fault).__name__
-            raise InputError(f"{label}: cannot be decoded ({why}); get an intact copy") from fault
+            raise InputError(f"cannot be decoded ({why}); get an intact copy", label) from fault
         finally:
             Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = borrowed
 
 
 def too_large(label: str, max_pixels: int) -> InputError:
     """The error for an image with more pixels than allowed."""
-    return InputError(f"{label}: has more than {max_pixels} pixels; raise {option('max_pixels')} if this is meant")
+    return InputError(f"has more than {max_pixels} pixels; raise {option('max_pixels')} if this is meant", label)
 
 
 def _chosen(frame: int | None, count: int, label: str) -> int:
     if frame is None and count > 1:
-        raise InputError(f"{label}: holds {count} frames or pages; choose one with {option('frame')} 0 to {count - 1}")
+        raise InputError(f"holds {count} frames or pages; choose one with {option('frame')} 0 to {count - 1}", label)
     if not 0 <= (frame or 0) < count:
-        raise InputError(f"{label}: has no frame {frame}; choose {option('frame')} from 0 to {count - 1}")
+        raise InputError(f"has no frame {frame}; choose {option('frame')} from 0 to {count - 1}", label)
     return frame or 0
 
 

@@ -42,21 +42,21 @@ def pages(content: bytes, label: str) -> list[int]:
             (entries,) = struct.unpack_from(order + count, content, start)
             at, promised, sides = start + struct.calcsize(count), 0, dict[int, int]()
             if entries > MOST_ENTRIES or len(found) == MOST_PAGES:
-                raise InputError(f"{label}: has more than {MOST_PAGES} pages, or is damaged; split it")
+                raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
             for _ in range(entries):
                 tag, kind, number = struct.unpack_from(order + head, content, at)
                 at += struct.calcsize(order + head)
                 if tag in _PLACES and number > MOST_STRIPS:
-                    raise InputError(f"{label}: has more than {MOST_STRIPS} strips or tiles; save it anew as PNG")
+                    raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
                 (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else place), content, at)
                 promised += number * _BYTES.get(kind, 1)
                 at += struct.calcsize(place)
             if promised > 4 * len(content):
-                raise InputError(f"{label}: is damaged (it promises more than it holds); get an intact copy")
+                raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
             area, tile = ((_WIDTH, _LENGTH), (_TILE_WIDTH, _TILE_LENGTH))
             found[start] = max(math.prod(sides.get(side, 0) for side in each) for each in (area, tile))
     except (struct.error, OverflowError) as fault:
-        raise InputError(f"{label}: is damaged (a page of it lies outside the file); get an intact copy") from fault
+        raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
     return list(found.values())
 
 
@@ -81,7 +81,7 @@ def check_rows(image: ImageFile, content: bytes, label: str) -> None:
             one, other = (_decoded(bits + noise, width, min(down, height - row), tags) for noise in noises)
             short = short or one is None or one != other
     if short:
-        raise InputError(f"{label}: ends before its last row; get an intact copy")
+        raise InputError("ends before its last row; get an intact copy", label)
 
 
 def _decoded(bits: str, width: int, rows: int, tags: dict[int, int]) -> bytes | None:

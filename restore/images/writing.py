@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import OutputError, UsageError, reason, shown
+from restore.errors import OutputError, UsageError, reason
 from restore.images import pdf
 from restore.images.formats import FORMATS
 from restore.images.picture import Picture
@@ -26,7 +26,7 @@ def check_format(picture: Picture, format: str, *, name: str) -> None:
     if format == "PDF":
         pdf.require_writer(name)
     if picture.mode not in FORMATS[format].modes.split():
-        raise UsageError(f"{shown(name)}: {format} cannot hold an image of mode {picture.mode}; choose .png")
+        raise UsageError(f"{format} cannot hold an image of mode {picture.mode}; choose .png", name)
 
 
 def to_levels(
@@ -42,7 +42,7 @@ def to_levels(
         if array is not None and array.shape != shape:
             raise ValueError(f"shape {array.shape} is not {shape}, the shape of the picture")
     if not np.isfinite(restored).all():
-        raise OutputError(f"{shown(name)}: holds NaN or infinite values and is not saved; try another model or solver")
+        raise OutputError("holds NaN or infinite values and is not saved; try another model or solver", name)
     levels = picture.levels.copy()
     changed = np.ones(whole[:2], bool) if hidden is None else hidden
     # Row by row, as the numbers take several times the memory of the levels.
@@ -80,7 +80,7 @@ def encode(
         written_as = "TIFF" if as_fax else "PNG" if format == "PDF" else format
         image.save(stream, written_as, **FORMATS[format].options, **options)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
-        raise OutputError(f"{shown(name)}: cannot be written as {format} ({reason(fault)}); choose .png") from fault
+        raise OutputError(f"cannot be written as {format} ({reason(fault)}); choose .png", name) from fault
     return stream.getvalue()
 
 

@@ -53,11 +53,11 @@ def open_engine(
         beyond = option("device", shown(device))
     if engine == "onnx" and beyond:
         remedy = f"leave it out, or give {option('engine', 'torch')}"
-        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; {remedy}")
+        raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)
     place = find(model)
     alone = not place.is_dir()
     if alone and (engine == "torch" or beyond):
-        raise ModelError(f"{shown(place)}: is a graph for onnxruntime alone; name the prior it was made from")
+        raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", place)
     if solver is not None and not alone:
         about = describe(place)
         if engine == "auto" and about.with_solver(solver) != about:
@@ -65,7 +65,7 @@ def open_engine(
     if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, pixels)):
         if not alone and not (place / GRAPH).is_file():
             remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
-            raise ModelError(f"{shown(place)}: has no {GRAPH} for onnxruntime; {remedy}")
+            raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", place)
         from restore.inference.onnx.engine import OnnxEngine
 
         loaded: PictureEngine = OnnxEngine.load(place)
@@ -130,7 +130,7 @@ class Engines:
                     engine = "torch"
                     if find_spec("torch") is None:
                         named = f"name it with {option('model')}, or pip install 'restore-prior[torch]'"
-                        raise ModelError(f"{shown(name)}: without torch its graph runs only if it is named; {named}")
+                        raise ModelError(f"without torch its graph runs only if it is named; {named}", name)
                 self._opened[name] = open_engine(
                     name, engine, options.device, options.max_memory, self._pixels, options.solver
                 )
@@ -142,7 +142,7 @@ class Engines:
 def require_torch(asker: str) -> None:
     """Raise UsageError, which names what asked for it, if torch is not installed."""
     if find_spec("torch") is None:
-        raise UsageError(f"{asker}: needs torch; pip install 'restore-prior[torch]'")
+        raise UsageError("needs torch; pip install 'restore-prior[torch]'", asker)
 
 
 def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:

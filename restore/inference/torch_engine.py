@@ -159,7 +159,7 @@ class Engine:
                 except torch.cuda.OutOfMemoryError:
                     if size == 1:
                         raise InputError(
-                            f"{self.device}: out of memory with a single image; use {option('device', 'cpu')}"
+                            f"out of memory with a single image; use {option('device', 'cpu')}", self.device
                         ) from None
                     torch.cuda.empty_cache()
                     size //= 2

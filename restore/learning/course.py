@@ -265,8 +265,9 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
         return images, images[:0]
     if len(images) - count < 2:
         raise TrainingError(
-            f"{recipe.data.source}: {len(images)} images, of which {count} are for validation, leave too few to "
-            "train on; lower [data] validation"
+            f"{len(images)} images, of which {count} are for validation, leave too few to "
+            "train on; lower [data] validation",
+            recipe.data.source,
         )
     # Drawn on the CPU, so that every device holds out the same images.
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)

@@ -63,14 +63,14 @@ def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None =
     weights, *biases = parameters_in(tensors_of(path), where)
     pixels, hidden = weights.shape
     if max(pixels, hidden) > limits.UNITS:
-        raise ModelError(f"{where}: has a layer of {max(pixels, hidden)} units; at most {limits.UNITS} are known here")
+        raise ModelError(f"has a layer of {max(pixels, hidden)} units; at most {limits.UNITS} are known here", where)
     height, width = shape or (math.isqrt(pixels),) * 2
     if height * width != pixels:
-        raise UsageError(f"{where}: {pixels} visible units are no image of {height}x{width}; give {option('shape')}")
+        raise UsageError(f"{pixels} visible units are no image of {height}x{width}; give {option('shape')}", where)
     double = (RBM.from_spins if spins else RBM.binary)(weights, *biases)
     machine = RBM.binary(*(value.float().contiguous() for value in double.parameters.values()))
     if not all(bool(value.isfinite().all()) for value in machine.parameters.values()):
-        raise ModelError(f"{where}: its numbers are too large for single precision; train again")
+        raise ModelError("its numbers are too large for single precision; train again", where)
     return machine, (height, width)
 
 
@@ -78,9 +78,9 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name, in double precision; nothing is unpickled."""
     where = shown(path)
     if not path.is_file():
-        raise InputError(f"{where}: is no file; name one that holds the weights and biases of an RBM")
+        raise InputError("is no file; name one that holds the weights and biases of an RBM", where)
     if path.stat().st_size > MOST:
-        raise ModelError(f"{where}: has more than {MOST} bytes; {_SAVE}")
+        raise ModelError(f"has more than {MOST} bytes; {_SAVE}", where)
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -99,12 +99,12 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
             for name, value in found.items()
         }
     except OSError as fault:
-        raise InputError(f"{where}: cannot be read ({fault.strerror or fault})") from fault
+        raise InputError(f"cannot be read ({fault.strerror or fault})", where) from fault
     except Exception as fault:  # numpy parses headers as Python source and lets any exception through
-        raise ModelError(f"{where}: not a usable .npz or safetensors file ({reason(fault)}); {_SAVE}") from fault
+        raise ModelError(f"not a usable .npz or safetensors file ({reason(fault)}); {_SAVE}", where) from fault
     for name, value in found.items():
         if not bool(value.isfinite().all()):
-            raise ModelError(f"{where}: {shown(name)} holds NaN or infinite values; train again")
+            raise ModelError(f"{shown(name)} holds NaN or infinite values; train again", where)
     return found
 
 
@@ -118,7 +118,7 @@ def parameters_in(tensors: Mapping[str, Tensor], where: str) -> tuple[Tensor, Te
         ]
         best = next(filter(None, known), [])
         if len(best) != 1:
-            raise ModelError(f"{where}: holds {held}, in which {role} are not known by name; {_SAVE}")
+            raise ModelError(f"holds {held}, in which {role} are not known by name; {_SAVE}", where)
         given[role] = best[0]
     # Some programs keep a bias as a matrix of one row or column.
     weights, visible, hidden = (tensors[name] for name in given.values())
@@ -127,9 +127,9 @@ def parameters_in(tensors: Mapping[str, Tensor], where: str) -> tuple[Tensor, Te
     )
     size, fits = tuple(weights.shape), (visible.numel(), hidden.numel())
     if visible.dim() > 1 or hidden.dim() > 1 or size not in (fits, fits[::-1]):
-        raise ModelError(f"{where}: holds {held}, which do not fit each other; {_SAVE}")
+        raise ModelError(f"holds {held}, which do not fit each other; {_SAVE}", where)
     if fits[0] == fits[1] and _plain(given["weights"]) not in ROWS_HIDDEN:
-        raise ModelError(f"{where}: its weights are square; name them components_, with a row for each hidden unit")
+        raise ModelError("its weights are square; name them components_, with a row for each hidden unit", where)
     return weights if size == fits != fits[::-1] else weights.T, visible, hidden
 
 

@@ -270,7 +270,7 @@ class Steps:
         """Go on from the last state known to be sound, with half the rate."""
         halvings = self.halvings + 1
         if halvings > MOST_HALVINGS:
-            raise TrainingError(f"{shown(self.session.folder)}: training diverged ({fault}); lower the rate") from fault
+            raise TrainingError(f"training diverged ({fault}); lower the rate", self.session.folder) from fault
         assert self.safe is not None  # nothing diverges before the first step
         self._set(self.safe.copy())
         self.halvings = halvings

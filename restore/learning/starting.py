@@ -144,8 +144,9 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     about = zoo.describe(folder)
     if replace(about.alone, hidden=1) != replace(shape.alone, hidden=1) or about.image_shape != image_shape:
         raise TrainingError(
-            f"{shape.start}: {_in_words(about, about.image_shape)} cannot be the start of "
-            f"{_in_words(shape, image_shape)}; give another [prior] start"
+            f"{_in_words(about, about.image_shape)} cannot be the start of "
+            f"{_in_words(shape, image_shape)}; give another [prior] start",
+            shape.start,
         )
     machine = zoo.load(folder).machine
     assert isinstance(machine, LayeredPrior) and isinstance(shape.hidden, int)
@@ -155,8 +156,8 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     grows = isinstance(machine, RBM) and shape.plain
     if missing < 0 or not grows:
         raise TrainingError(
-            f"{shape.start}: has {machine.layers[1].size} hidden units; give [prior] hidden as many"
-            f"{' or more' if grows else ''}"
+            f"has {machine.layers[1].size} hidden units; give [prior] hidden as many{' or more' if grows else ''}",
+            shape.start,
         )
     assert isinstance(machine, RBM)
     return wider(machine, missing, shape.weight_scale, seed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from restore.data.archives import readable
-from restore.errors import InputError, OutputError, reason, shown
+from restore.errors import InputError, OutputError, reason
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,9 @@ def fetch(file: RemoteFile, folder: Path) -> Path:
             faults.append(f"{mirror}: {reason(fault)}")
         except OSError as fault:
             raise OutputError(
-                f"{shown(folder)}: cannot be written ({fault.strerror or reason(fault)}); set RESTORE_DATA to another "
-                "place"
+                f"cannot be written ({fault.strerror or reason(fault)}); set RESTORE_DATA to another place", folder
             ) from fault
-    raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or file.origin})")
+    raise InputError(f"could not be downloaded ({'; '.join(faults) or file.origin})", file.name)
 
 
 def read_intact(path: Path, file: RemoteFile) -> bytes:
@@ -51,5 +50,5 @@ def read_intact(path: Path, file: RemoteFile) -> bytes:
     with readable(path):
         content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise InputError(f"{shown(path)}: is not the published file; remove it, or get it from {file.mirrors[0]}")
+        raise InputError(f"is not the published file; remove it, or get it from {file.mirrors[0]}", path)
     return content

@@ -8,7 +8,7 @@ from restore.data.arrays import read_idx
 from restore.data.dataset import Images, Split
 from restore.data.sets.download import RemoteFile
 from restore.data.sets.named import NamedSet
-from restore.errors import InputError, shown
+from restore.errors import InputError
 
 _MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -26,9 +26,7 @@ _SHAPES: dict[Split, tuple[int, int, int]] = {"train": (60_000, 28, 28), "test":
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:
     images = read_idx(paths[0])
     if images.shape != _SHAPES[split]:
-        raise InputError(
-            f"{shown(paths[0])}: holds images of shape {images.shape}, but this split of MNIST is {_SHAPES[split]}"
-        )
+        raise InputError(f"holds images of shape {images.shape}, but this split of MNIST is {_SHAPES[split]}", paths[0])
     return images
 
 

@@ -70,4 +70,4 @@ def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
     except InputError as fault:
         place = _place(root)
         there = f"a folder {name} below the folder that {VARIABLE} names" if place is None else shown(place / name)
-        raise InputError(f"{name}: {fault}; put the file into {there}") from fault
+        raise InputError(f"{fault}; put the file into {there}", name) from fault

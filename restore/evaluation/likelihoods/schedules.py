@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError, shown
+from restore.errors import UsageError
 
 # The end of each stretch of temperatures, from 0, and how many are in it: Salakhutdinov & Murray, "On the quantitative
 # analysis of deep belief networks", ICML 2008, sec. 4.1; also FW, sec. 5, and TAP machine, fig. 12.
@@ -53,7 +53,7 @@ def _named(schedule: str) -> Tensor:
     kind, colon, count = schedule.partition(":")
     if kind != "linear" or not colon or not count.isdecimal() or len(count) > 7:
         known = ", ".join(NAMED)
-        raise UsageError(f"{shown(schedule)}: no such schedule; give linear:K for K temperatures, or one of {known}")
+        raise UsageError(f"no such schedule; give linear:K for K temperatures, or one of {known}", schedule)
     if int(count) < 2:
         raise UsageError(f"annealing needs at least 2 temperatures, not {count}; give linear:1000, say")
     return torch.linspace(0, 1, int(count), dtype=torch.float64)

@@ -88,11 +88,11 @@ class Facts:
     def from_metadata(cls, metadata: Mapping[str, str], where: str) -> Facts:
         """Read the model properties of a file; raises ModelError if it is none of our exports, or a newer one."""
         if "graph_version" not in metadata:
-            raise ModelError(f"{where}: is no file of `restore export`; choose another model")
+            raise ModelError("is no file of `restore export`; choose another model", where)
         try:
             # Checked first: the other properties of a newer version may be anything.
             if int(metadata["graph_version"]) > VERSION:
-                raise ModelError(f"{where}: a newer kind of graph than this version runs; update the package")
+                raise ModelError("a newer kind of graph than this version runs; update the package", where)
             about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
             channel, polarity = metadata["channel"], metadata["polarity"]
             at_once = int(metadata["images_at_once"])
@@ -101,7 +101,7 @@ class Facts:
             light = polarity == POLARITIES[True]
             return cls(about, cast(Observation, channel), light, metadata["weights_sha256"], at_once)
         except (KeyError, ValueError) as fault:
-            raise ModelError(f"{where}: its metadata are damaged ({reason(fault)}); export it again") from fault
+            raise ModelError(f"its metadata are damaged ({reason(fault)}); export it again", where) from fault
 
 
 _OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once", seal.KEY)

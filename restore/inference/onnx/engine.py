@@ -101,15 +101,14 @@ class OnnxEngine:
             metadata = session.get_modelmeta().custom_metadata_map
             ports = [_ports(nodes) for nodes in (session.get_inputs(), session.get_outputs())]
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
-            raise ModelError(
-                f"{shown(path)}: is no graph that can be run ({_one_line(fault)}); get the file again"
-            ) from fault
+            raise ModelError(f"is no graph that can be run ({_one_line(fault)}); get the file again", path) from fault
         facts = Facts.from_metadata(metadata, shown(path))
         _check_interface(ports, facts, shown(path))
         if digest is not None and digest != facts.weights:
             raise ModelError(
-                f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
-                f"with `restore export {shown(path.parent)} --beside --overwrite`"
+                f"was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
+                f"with `restore export {shown(path.parent)} --beside --overwrite`",
+                path,
             )
         return cls(facts, facts.about, session, weights)
 
@@ -134,7 +133,7 @@ class OnnxEngine:
 
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         if self.facts.channel == "field":
-            raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
+            raise ModelError("exported with --no-channel it takes no images", self.description.name)
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen.astype(np.float32),
@@ -186,9 +185,9 @@ class OnnxEngine:
         self.description.check_features()
         name = shown(self.description.name)
         if not UNITS[self.description.hidden_type].bits:
-            raise ModelError(f"{name}: features of hidden units that are not binary take torch; give engine='torch'")
+            raise ModelError("features of hidden units that are not binary take torch; give engine='torch'", name)
         if self.weights is None:
-            raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
+            raise ModelError("is a graph by itself, which has no features; name the prior it was made from", name)
         stored = load_file(self.weights)
         visible = self.description.as_known(grey).reshape(len(grey), -1)
         log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
@@ -221,7 +220,7 @@ class OnnxEngine:
                     raise ValueError(f"{name} is not what the graph promises")
         except Exception as fault:  # see `load`
             name = shown(self.description.name)
-            raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
+            raise ModelError(f"its graph cannot be run ({_one_line(fault)}); get the file again", name) from fault
         return found
 
 
@@ -267,4 +266,4 @@ def _check_interface(ports: Sequence[dict[str, Kind]], facts: Facts, where: str)
         wrong |= {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}
     if wrong:
         listed = ", ".join(shown(name) for name in sorted(wrong))
-        raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong type or shape: {listed}")
+        raise ModelError(f"inputs or outputs missing, extra or of wrong type or shape: {listed}", where)

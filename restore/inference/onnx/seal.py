@@ -34,7 +34,7 @@ def read_intact(path: Path) -> bytes:
         check_regular(path, FILE)
         content = path.read_bytes()
     except (OSError, ValueError) as fault:
-        raise ModelError(f"{where}: cannot be read ({reason(fault)}); get the file again") from fault
+        raise ModelError(f"cannot be read ({reason(fault)}); get the file again", where) from fault
     if sealed(content[:-SIZE]) != content:
-        raise ModelError(f"{where}: is no file of `restore export`, or was damaged or changed since; export it again")
+        raise ModelError("is no file of `restore export`, or was damaged or changed since; export it again", where)
     return content

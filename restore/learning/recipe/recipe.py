@@ -139,11 +139,11 @@ def read_recipe(path: Path) -> Recipe:
         require(len(content) <= MAX_BYTES, f"{shown(path)}: has more than {MAX_BYTES} bytes; give the path of a recipe")
         return parse(tomllib.loads(content.decode()))
     except OSError as fault:
-        raise UsageError(f"{shown(path)}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
+        raise UsageError(f"cannot be read ({fault.strerror}); give the path of a recipe", path) from fault
     except UsageError as fault:
-        raise UsageError(f"{shown(path)}: {fault}") from fault
+        raise UsageError(str(fault), path) from fault
     except (ValueError, RecursionError) as fault:  # a number of thousands of digits is a ValueError, too
-        raise UsageError(f"{shown(path)}: not a TOML file ({reason(fault)}); see training/recipes/") from fault
+        raise UsageError(f"not a TOML file ({reason(fault)}); see training/recipes/", path) from fault
 
 
 def parse(table: dict[str, Any]) -> Recipe:

@@ -74,5 +74,5 @@ def with_scores(card: str, scores: str, where: str) -> str:
     """Replace the scores on a card; `where` names it in a ModelError if it has no such section."""
     head, mark, _ = card.partition(SCORES)
     if not mark:
-        raise ModelError(f"{where}: has no section {SCORES!r}; train the model again")
+        raise ModelError(f"has no section {SCORES!r}; train the model again", where)
     return f"{head}{SCORES}\n\n{scores.strip()}\n"

@@ -75,7 +75,7 @@ def newest(folder: Path) -> Checkpoint | None:
         except DAMAGE as fault:
             warnings.warn(f"{shown(path)}: damaged checkpoint passed over ({fault})", RestoreWarning, stacklevel=2)
     if listed:
-        raise TrainingError(f"{shown(folder)}: every checkpoint is damaged; remove the folder and train again")
+        raise TrainingError("every checkpoint is damaged; remove the folder and train again", folder)
     return None
 
 

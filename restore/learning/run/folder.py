@@ -84,12 +84,10 @@ def locked(folder: Path) -> Iterator[None]:
         _without_link(folder / "lock")
         lock.acquire(timeout=0)
     except Timeout:
-        raise TrainingError(
-            f"{shown(folder)}: another run works in this folder; choose another {option('run')}"
-        ) from None
+        raise TrainingError(f"another run works in this folder; choose another {option('run')}", folder) from None
     except OSError as fault:
         raise TrainingError(
-            f"{shown(folder)}: cannot be used as a run folder ({fault.strerror}); choose another {option('run')}"
+            f"cannot be used as a run folder ({fault.strerror}); choose another {option('run')}", folder
         ) from fault
     try:
         yield
@@ -104,14 +102,15 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
         return None, ""
     if not resume:
         raise TrainingError(
-            f"{shown(folder)}: holds a run already; give {option('resume')} to go on, or another {option('run')}"
+            f"holds a run already; give {option('resume')} to go on, or another {option('run')}", folder
         )
     changed = checkpoints.differences(found.facts["identity"], identity)
     refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
     if refused:
         raise TrainingError(
-            f"{shown(folder)}: the run was started with other settings ({'; '.join(refused)}); undo the change or use "
-            f"a new {option('run')}"
+            f"the run was started with other settings ({'; '.join(refused)}); undo the change or use "
+            f"a new {option('run')}",
+            folder,
         )
     return found, changed.get(THREADS, "")
 
@@ -138,7 +137,7 @@ def log(folder: Path, record: dict[str, Any]) -> None:
         with path.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
     except OSError as fault:
-        raise TrainingError(f"{shown(path)}: cannot be written ({fault.strerror}); free some space") from fault
+        raise TrainingError(f"cannot be written ({fault.strerror}); free some space", path) from fault
 
 
 def _without_link(path: Path) -> None:

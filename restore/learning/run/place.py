@@ -54,9 +54,7 @@ class Place:
             if folder is not None:
                 _save(folder, trained, lesson, self.command, seconds)
         if taken:
-            raise OutputError(
-                f"{shown(str(self.target))}: holds a prior already; give {option('overwrite')} or another name"
-            )
+            raise OutputError(f"holds a prior already; give {option('overwrite')} or another name", self.target)
 
     def is_own(self, recipe: str = "") -> bool:
         """True if the target is free, or holds the prior of this run, or of a recipe with this digest."""
@@ -114,12 +112,12 @@ def reserve(
     place = Place(run, target, overwrite, command, name if output is None else str(output), again)
     if _held(target) is not None and not overwrite and not (resume and place.is_own()):
         other = option("name" if output is None else "output")
-        raise OutputError(f"{shown(target)}: holds a prior already; give {option('overwrite')} or another {other}")
+        raise OutputError(f"holds a prior already; give {option('overwrite')} or another {other}", target)
     if output is None and (zoo.search.published_folder() / name).exists():
-        raise OutputError(f"{name}: is the name of a published prior; choose another name, or give {option('output')}")
+        raise OutputError(f"is the name of a published prior; choose another name, or give {option('output')}", name)
     above = next(folder for folder in (target, *target.absolute().parents) if os.path.lexists(folder))
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise OutputError(f"{shown(target)}: cannot be made in {shown(above)}; choose another {option('output')}")
+        raise OutputError(f"cannot be made in {shown(above)}; choose another {option('output')}", target)
     return place
 
 
