@@ -59,8 +59,8 @@ def main() -> None:
     loop()
     seconds = medians({"one batch": batch, "one at a time": loop}, chosen.repeats, warm_up=0)
     seconds["one at a time"] *= chosen.images / chosen.looped
-    about = engine.trained.description
-    print(f"{chosen.images} {source}, {about.name} ({about.hidden} hidden units, {about.inference.starts} starts)")
+    header = engine.trained.description
+    print(f"{chosen.images} {source}, {header.name} ({header.hidden} hidden units, {header.inference.starts} starts)")
     report(seconds, "one at a time")
     print(f"one at a time: scaled up from {chosen.looped} images")
 

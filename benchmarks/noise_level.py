@@ -39,15 +39,15 @@ def main() -> None:
     parser.add_argument("--levels", type=float, nargs="+", help="true levels [flips, or of grey priors spreads]")
     chosen = parser.parse_args()
     engine = open_engine(chosen.model)
-    about = engine.description
-    name, levels = ("sigma", SPREADS) if about.grey else ("p", FLIPS)
-    clean = about.as_known(load(chosen.data, split="test").images[: chosen.n] / 255).astype(np.float64)
-    print(f"{about.name}, {engine.name}, {len(clean)} test images of {chosen.data}, seed {chosen.seed}")
+    header = engine.description
+    name, levels = ("sigma", SPREADS) if header.grey else ("p", FLIPS)
+    clean = header.as_known(load(chosen.data, split="test").images[: chosen.n] / 255).astype(np.float64)
+    print(f"{header.name}, {engine.name}, {len(clean)} test images of {chosen.data}, seed {chosen.seed}")
     print(f"| {name} | median estimate | quartiles | median error | CPU seconds | CPU seconds, given it |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for level in chosen.levels or levels:
         draw = np.random.default_rng(chosen.seed)
-        if about.grey:
+        if header.grey:
             noisy = clean + draw.normal(0, level, clean.shape)
         else:
             noisy = np.where(draw.random(clean.shape) < level, 1 - clean, clean)

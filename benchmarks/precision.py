@@ -33,21 +33,21 @@ SEED = 1
 
 def pictures(engine: Engine, count: int) -> torch.Tensor:
     """Pictures for a prior, (count, D): test images of the set it was trained on, or the middle of drawings."""
-    about = engine.description
-    if about.data in NAMED:
-        grey = load(about.data, split="test").images[:count]
+    header = engine.description
+    if header.data in NAMED:
+        grey = load(header.data, split="test").images[:count]
     else:
-        top, left = ((drawings.SIDE - side) // 2 for side in about.image_shape)
+        top, left = ((drawings.SIDE - side) // 2 for side in header.image_shape)
         grey = drawings.drawings(count, SEED)[:, top:-top, left:-left]
-    return torch.from_numpy(about.as_known(grey / 255)).flatten(1)
+    return torch.from_numpy(header.as_known(grey / 255)).flatten(1)
 
 
 def tasks(engine: Engine, texts: list[str] | None) -> list[Task]:
-    about = engine.description
-    if about.task:
-        return [parse_task(about.task, "unknown" if about.task.startswith("patch") else None)]
-    noise = ["noise:0.1", "noise:0.3"] if about.grey else ["flip:0.1", "flip:0.3"]
-    return [parse_task(text, grey=about.grey) for text in texts or (*noise, f"patch:{3 * about.image_shape[0] // 7}")]
+    header = engine.description
+    if header.task:
+        return [parse_task(header.task, "unknown" if header.task.startswith("patch") else None)]
+    noise = ["noise:0.1", "noise:0.3"] if header.grey else ["flip:0.1", "flip:0.3"]
+    return [parse_task(text, grey=header.grey) for text in texts or (*noise, f"patch:{3 * header.image_shape[0] // 7}")]
 
 
 def in_double(engine: Engine) -> Engine:
@@ -65,14 +65,14 @@ def timed(engine: Engine, damaged: torch.Tensor, channel: object) -> tuple[Solut
 
 
 def row(engine: Engine, task: Task, clean: torch.Tensor) -> str:
-    about = engine.description
-    damaged, channel = task.damage(clean, about.image_shape, torch.Generator().manual_seed(SEED))
-    known = None if about.task else channel
+    header = engine.description
+    damaged, channel = task.damage(clean, header.image_shape, torch.Generator().manual_seed(SEED))
+    known = None if header.task else channel
     single, seconds = timed(engine, damaged, known)
     double, longer = timed(in_double(engine), damaged.double(), known)
     apart = (single.means[0] - double.means[0]).abs().amax(1)
     lower = (single.log_partition < double.log_partition - 0.01) & (apart > FAR)
-    if about.grey:
+    if header.grey:
         wrong = [(found.means[0] - clean).square().mean(1).sqrt() for found in (single, double)]
     else:
         wrong = [((found.means[0] > 0.5) != (clean > 0.5)).double().mean(1) for found in (single, double)]
@@ -80,7 +80,7 @@ def row(engine: Engine, task: Task, clean: torch.Tensor) -> str:
     shares = f"{(apart > FAR).double().mean():.1%} | {lower.double().mean():.1%}"
     errors = f"{100 * wrong[0].mean():.3f} | {more.mean():.4f} ± {more.std() / len(more) ** 0.5:.4f}"
     times = f"{seconds:.1f} | {longer:.1f}"
-    return f"| {about.name} | {task} | {apart.max():.1e} | {apart.median():.1e} | {shares} | {errors} | {times} |"
+    return f"| {header.name} | {task} | {apart.max():.1e} | {apart.median():.1e} | {shares} | {errors} | {times} |"
 
 
 def main() -> None:

@@ -43,8 +43,8 @@ def mixed(published: TrainedPrior, start: TrainedPrior, share: float) -> Trained
 
 
 def with_settings(prior: TrainedPrior, **settings: Any) -> TrainedPrior:
-    about = prior.description
-    return replace(prior, description=replace(about, inference=replace(about.inference, **settings)))
+    header = prior.description
+    return replace(prior, description=replace(header, inference=replace(header.inference, **settings)))
 
 
 def restored(prior: TrainedPrior, clean: Tensor, task: str) -> Tensor:
@@ -76,9 +76,9 @@ def main() -> None:
     ]
     for prior, task, settings in rows:
         used = with_settings(prior, **settings)
-        found, about = restored(used, clean, task), used.description
+        found, header = restored(used, clean, task), used.description
         print(
-            f"| `{about.name}`, {task}, {about.inference.starts}, {about.inference.clear} "
+            f"| `{header.name}`, {task}, {header.inference.starts}, {header.inference.clear} "
             f"| {100 * float(error_all(clean, found).mean()):.3f} | {float(matthews(clean, found).mean()):.4f} "
             f"| {calibration(found, clean)[0]:.4f} |",
             flush=True,

@@ -83,8 +83,8 @@ def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
     import restore
 
     prior = restore.load(MODELS / name, "cpu", engine=engine)
-    about = prior.description
-    for setting, images, told in settings(about.image_shape, about.grey, bool(about.task)):
+    header = prior.description
+    for setting, images, told in settings(header.image_shape, header.grey, bool(header.task)):
         told = {"force": True, "return_solution": True} | told
         made = prior.complete(images, **told) if "mask" in told else prior.denoise(images, **told)
         image, found = made

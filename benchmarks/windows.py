@@ -35,9 +35,9 @@ def near_borders(axis: Axis) -> np.ndarray:
     return (np.abs(away) < NEAR).any(1)
 
 
-def seams(shape: tuple[int, int], about: Description) -> np.ndarray:
+def seams(shape: tuple[int, int], header: Description) -> np.ndarray:
     """Which pixels of an image lie near a border, along either axis."""
-    cover = Cover.of(shape, about.image_shape, about.tiling.overlap)
+    cover = Cover.of(shape, header.image_shape, header.tiling.overlap)
     return near_borders(cover.down)[:, None] | near_borders(cover.across)
 
 

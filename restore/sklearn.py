@@ -174,8 +174,8 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         recipe, machine = self._recipe(check_random_state(self.random_state), name), self._machine(np.float32)
         starts, draw = torch.tensor(self.starts_, dtype=torch.float32), torch.Generator().manual_seed(recipe.seed)
         modes = own_modes(machine, starts, recipe.inference, draw)
-        about = description_of(recipe, image_shape, machine, recipe.inference)
-        return TrainedPrior(about, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
+        header = description_of(recipe, image_shape, machine, recipe.inference)
+        return TrainedPrior(header, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
 
     def _recipe(self, generator: np.random.RandomState, name: str = "untitled") -> Recipe:
         """The settings as those of `restore train`."""

@@ -48,17 +48,17 @@ class Restorer(nn.Module):
     def __init__(self, model: str | PathLike[str] = "tap-mnist", *, iterations: int | None = None) -> None:
         super().__init__()
         prior = zoo.load(zoo.find(str(model)))
-        about = prior.description
-        settings = about.inference
+        header = prior.description
+        settings = header.inference
         if not SOLVERS[settings.solver].smooth or not isinstance(prior.machine, BoltzmannMachine):
             raise UsageError(
                 f"{settings.solver} cannot be differentiated through; give a prior that restores with "
                 f"{smooth_solvers()}",
-                about.name,
+                header.name,
             )
         if iterations is not None and iterations < 1:
             raise UsageError(f"iterations must be at least 1, not {iterations}")
-        self.description = about
+        self.description = header
         self.iterations = min(settings.max_iter, 50) if iterations is None else iterations
         solver = solver_of(settings)
         assert isinstance(solver, LayeredMap)

@@ -215,8 +215,8 @@ def test_training_a_prior_that_learns_the_damage() -> None:
     rows = np.indices((6, 6))[0]
     bars = np.stack([rows % 2 == shift % 2 for shift in range(2)] * 60)
     learned = restore.train(bars, hidden=4, epochs=40, task="flip:0.1", seed=1)
-    about = learned.description
-    assert (about.family, about.task, about.inference.solver) == ("crbm", "flip:0.1", "sum_product")
+    header = learned.description
+    assert (header.family, header.task, header.inference.solver) == ("crbm", "flip:0.1", "sum_product")
     noisy = bars[:20] ^ (np.random.default_rng(0).random((20, 6, 6)) < 0.1)
     assert (learned.denoise(noisy) != bars[:20]).mean() < 0.2 * (noisy != bars[:20]).mean()
     with pytest.raises(restore.UsageError):

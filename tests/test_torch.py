@@ -96,8 +96,8 @@ def test_a_symmetric_coupling_stays_symmetric(tmp_path: Path) -> None:
     machine = random_fully_visible(12, scale=0.2, dtype=torch.float32)
     other = random_prior(SHAPE, modes=0)
     settings = {"family": "fvbm", "hidden": 0}
-    about = other.description.__class__(**vars(other.description) | settings)
-    save(tmp_path / "visible", TrainedPrior(about, machine, other.pixel_means, other.modes), "# x\n")
+    header = other.description.__class__(**vars(other.description) | settings)
+    save(tmp_path / "visible", TrainedPrior(header, machine, other.pixel_means, other.modes), "# x\n")
     restorer = Restorer(tmp_path / "visible")
     restorer(noisy(), p=0.2).square().sum().backward()
     torch.optim.Adam(restorer.parameters(), 0.01).step()

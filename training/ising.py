@@ -157,11 +157,11 @@ def prior_of(images: Tensor, shape: tuple[int, int], coupling: float, threshold:
     machine = ising(coupling, *shape)
     # As it is stored, in half precision.
     machine = FullyVisible.binary(machine.weights.half().float(), machine.layers[0].parameters["bias"])
-    about = Description(
+    header = Description(
         "ising", shape, threshold, "drawings", "ising", inference=SOLVER, family="fvbm", tiling=OF_WINDOWS, hidden=0
     )
     modes = torch.zeros(0, -(-images.shape[1] // 8), dtype=torch.uint8)
-    return zoo.TrainedPrior(about, machine, pixel_means(images), modes)
+    return zoo.TrainedPrior(header, machine, pixel_means(images), modes)
 
 
 def with_neighbours(prior: zoo.TrainedPrior, pictures: Sequence[Tensor]) -> zoo.TrainedPrior:

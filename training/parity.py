@@ -105,18 +105,18 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
         yield compared(found, expected, reference.description, task)
 
 
-def damage_of(about: Description) -> Mapping[str, Damage]:
+def damage_of(header: Description) -> Mapping[str, Damage]:
     """What a prior that is not conditional is tried on; mixtures of Gaussians know no salt or pepper."""
-    known = GREY_DAMAGE if about.grey else DAMAGE
-    return {text: told for text, told in known.items() if told.p is None} if about.kind.photographs else known
+    known = GREY_DAMAGE if header.grey else DAMAGE
+    return {text: told for text, told in known.items() if told.p is None} if header.kind.photographs else known
 
 
-def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
+def damages(clean: np.ndarray, header: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
     """Images (N, H, W), as the prior knows them, after each damage that a prior is tried on; with its name."""
-    tried = {about.task: Damage()} if about.task else damage_of(about)
+    tried = {header.task: Damage()} if header.task else damage_of(header)
     for text, told in tried.items():
         observed, hidden = _damaged(clean, text, np.random.default_rng(seed))
-        yield text, about.as_known(observed), told if about.task else replace(told, hidden=hidden)
+        yield text, header.as_known(observed), told if header.task else replace(told, hidden=hidden)
 
 
 def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
@@ -130,20 +130,20 @@ def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tu
     return clean, hidden
 
 
-def compared(found: Marginals, expected: Marginals, about: Description, task: str) -> Parity:
+def compared(found: Marginals, expected: Marginals, header: Description, task: str) -> Parity:
     """What two engines with a prior found for the same damaged images."""
-    converged = (expected.status == Status.CONVERGED) | bool(about.task)
+    converged = (expected.status == Status.CONVERGED) | bool(header.task)
     unsettled = ~converged & (found.status == expected.status)
     same = (found.status == expected.status) & (found.iterations == expected.iterations)
     # Not a number is the same as nothing, and a diverged image never the same as another.
     same &= np.abs(found.residual - expected.residual) <= SAME_RESIDUAL
     apart = np.abs(found.means[0] - expected.means[0]).max(1)
-    if about.grey:
+    if header.grey:
         # There is no border between black and white to cross: what converged to the same is the same.
         same |= (found.status == expected.status) & (apart <= GREY_TOLERANCE)
     same &= converged
     parted = ~same & ~unsettled
-    turned = ((found.means[0] > 0.5) != (expected.means[0] > 0.5)).sum(1) * (not about.grey)
+    turned = ((found.means[0] > 0.5) != (expected.means[0] > 0.5)).sum(1) * (not header.grey)
     return Parity(
         task,
         len(apart),
@@ -152,8 +152,8 @@ def compared(found: Marginals, expected: Marginals, about: Description, task: st
         int(parted.sum()),
         float(apart[parted].max(initial=0)),
         int(unsettled.sum()),
-        about.inference.tol,
-        GREY_TOLERANCE if about.grey else TOLERANCE,
+        header.inference.tol,
+        GREY_TOLERANCE if header.grey else TOLERANCE,
     )
 
 

@@ -163,15 +163,15 @@ GRAPHS = {"flips and mask": Flips, "noise and mask": Grey, "one noise and mask":
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     """Make the graph of a prior from its weights file, with tensors under their names there (dots as `DOT`)."""
-    graph = GRAPHS[facts.channel](facts.about, stored).eval()
+    graph = GRAPHS[facts.channel](facts.header, stored).eval()
     # A number of images, and sizes where these are free, that differ from all other sizes.
-    free = facts.about.kind.any_size
-    image = torch.zeros(3, *(FREE if free else facts.about.image_shape))
+    free = facts.header.kind.any_size
+    image = torch.zeros(3, *(FREE if free else facts.header.image_shape))
     # What is broadcast has sizes of 1, so that the exporter takes no size from it. Each input has its own tensor: the
     # same tensor twice would become one input.
     one = torch.full((1, 1, 1), 0.1)
     examples = {"image": image, "field": image, "p": one, "sigma": 2 * one, "mask": one > 1}
-    observed, (inputs, outputs) = OBSERVED[facts.channel], facts.interface(facts.about)
+    observed, (inputs, outputs) = OBSERVED[facts.channel], facts.interface(facts.header)
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
     sizes = tuple(_free_sizes(free) if examples[name] is image else None for name in observed)
     with _quiet():

@@ -61,14 +61,14 @@ def beside_weights(folder: Path) -> bytes:
 
 def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     prior, stored = read(folder)
-    about = prior.description
-    observation = about.kind.observation(about)
+    header = prior.description
+    observation = header.kind.observation(header)
     if field and observation != "flips and mask":
-        raise UsageError(f"{shown(about.name)} takes no field of log-odds; export it with its channel")
-    solver = SOLVERS[about.inference.solver]
+        raise UsageError(f"{shown(header.name)} takes no field of log-odds; export it with its channel")
+    solver = SOLVERS[header.inference.solver]
     if not solver.graph_batch:
         raise UsageError(
-            f"no graph can hold {about.inference.solver}, which factorises matrices; keep to torch", about.name
+            f"no graph can hold {header.inference.solver}, which factorises matrices; keep to torch", header.name
         )
     if float16:
         stored = {
@@ -77,10 +77,10 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
         }
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     # Where images have few starts more of them share a matrix product.
-    starts = FEW if about.inference.clear else about.inference.starts
+    starts = FEW if header.inference.clear else header.inference.starts
     at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
     facts = Facts(
-        about, "field" if field else observation, light_ground(stored["pixel_means"].numpy()), digest, at_once
+        header, "field" if field else observation, light_ground(stored["pixel_means"].numpy()), digest, at_once
     )
     model = trace(facts, stored)
     model.ir_version = IR_VERSION
@@ -88,7 +88,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})
     for graph in _graphs(model.graph):
         _strip(graph)
-    if about.kind.any_size:
+    if header.kind.any_size:
         _name_sizes(model.graph)
     _free(model, ("p", "sigma", "mask"), ("1" if facts.channel == SHARED else "images", "height", "width"))
     del model.metadata_props[:]

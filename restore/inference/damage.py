@@ -67,21 +67,21 @@ class Damage:
             )
         return cls(known, sigma if sigma is None or isinstance(sigma, str) else _deviation(sigma))  # type: ignore[arg-type]
 
-    def check_for(self, about: Description) -> None:
+    def check_for(self, header: Description) -> None:
         """Refuse damage that a prior does not know.
 
         Raises:
             UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
                 one of the wrong kind; rates of two colours to one of grey images.
         """
-        about.check_told(self.p is not None, self.sigma is not None, self.hidden is not None)
-        if not about.grey:
+        header.check_told(self.p is not None, self.sigma is not None, self.hidden is not None)
+        if not header.grey:
             return
-        name = shown(about.name)
+        name = shown(header.name)
         if self.scanned or isinstance(self.p, Rates):
             what = option("p", "scan") if self.scanned else "a rate for each colour"
             raise UsageError(f"{name} restores grey images, and {what} is for black and white ones; give one number")
-        if self.p is not None and "p" not in about.inputs:
+        if self.p is not None and "p" not in header.inputs:
             remedy = f"give {option('sigma')} in place of {option('p')}"
             raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {remedy}")
 

@@ -11,7 +11,7 @@ from restore.errors import ModelError, UsageError, option, shown
 from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
-from restore.zoo.automatic import field
+from restore.zoo.automatic import neighbour_prior
 
 if TYPE_CHECKING:
     from restore.inference.damage import Observed
@@ -59,8 +59,8 @@ def open_engine(
     if alone and (engine == "torch" or beyond):
         raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", place)
     if solver is not None and not alone:
-        about = describe(place)
-        if engine == "auto" and about.with_solver(solver) != about:
+        header = describe(place)
+        if engine == "auto" and header.with_solver(solver) != header:
             engine, beyond = "torch", beyond or option("solver", solver)
     if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, pixels)):
         if not alone and not (place / GRAPH).is_file():
@@ -85,7 +85,7 @@ class Engines:
         self._options, self._pixels = options, pixels
         self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
         self._opened: dict[str, PictureEngine | ModelError] = {}
-        self._field: str | None = None  # not looked for
+        self._rival: str | None = None  # not looked for
         # One prior was named, so that there is none to choose.
         self.named = only is not None or options.model != "auto"
 
@@ -110,11 +110,11 @@ class Engines:
             leave_out(str(each))
         return opened
 
-    def field(self) -> PictureEngine | None:
+    def rival(self) -> PictureEngine | None:
         """The published field of neighbours, with which a named prior is compared; None if it cannot be opened."""
-        if self._field is None:
-            self._field = field() or ""
-        found = self.open(self._field) if self._field else None
+        if self._rival is None:
+            self._rival = neighbour_prior() or ""
+        found = self.open(self._rival) if self._rival else None
         return None if isinstance(found, ModelError) else found
 
     def open(self, name: str) -> PictureEngine | ModelError:
@@ -154,6 +154,6 @@ def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
     torch = sys.modules.get("torch")
     if device == "auto" and torch is not None and torch.cuda.is_available():  # loaded already, at no more cost
         return False
-    about = describe(folder)
+    header = describe(folder)
     # Each window of a larger image is an image for the engine.
-    return pixels < MANY * about.pixels or not SOLVERS[about.inference.solver].kernel
+    return pixels < MANY * header.pixels or not SOLVERS[header.inference.solver].kernel

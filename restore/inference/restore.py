@@ -50,7 +50,7 @@ MIDDLE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class _Job:
     """One picture on its way.
 
     Attributes:
@@ -58,18 +58,18 @@ class _Task:
         original: as it came.
         reading: as priors see it.
         engines: the priors to choose among.
-        about: the first one's description.
+        header: the first one's description.
         named: True if prior and level were both given.
-        field: the prior that a single one, whose level is unknown, is compared with; else None.
+        rival: the prior that a single one, whose level is unknown, is compared with; else None.
     """
 
     index: int
     original: Observed
     reading: Reading
     engines: tuple[PictureEngine, ...]
-    about: Description
+    header: Description
     named: bool
-    field: PictureEngine | None = None
+    rival: PictureEngine | None = None
 
 
 def restore(
@@ -92,7 +92,7 @@ def restore(
     """
     opened = engines or Engines(options)
     answers: dict[int, Restored] = {}
-    groups: dict[Any, list[_Task]] = {}
+    groups: dict[Any, list[_Job]] = {}
     for index, picture in enumerate(pictures):
         try:
             task = _task(index, picture, options, opened)
@@ -111,36 +111,36 @@ def restore(
     return [answers[index] for index in range(len(pictures))]
 
 
-def _task(index: int, picture: Observed, options: Options, engines: Engines) -> _Task:
+def _task(index: int, picture: Observed, options: Options, engines: Engines) -> _Job:
     """A picture as its priors see it, with what is to be found."""
     opened = engines.for_picture(picture)
-    about = opened[0].description
+    header = opened[0].description
     damage = picture.damage
-    assumed = not (damage.touched or damage.hidden is not None or about.task)
+    assumed = not (damage.touched or damage.hidden is not None or header.task)
     if assumed:
-        damage = replace(damage, sigma="auto") if about.grey else replace(damage, p="auto")
-    damage.check_for(about)
+        damage = replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
+    damage.check_for(header)
     named = engines.named and damage.unknown is None
     small = replace(picture, damage=damage)
     if options.fit not in get_args(Fit):
         raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {options.fit!r}")
     if options.fit == "resize":
         if not options.force:
-            check_near(picture.shape[:2], about.image_shape)
-        small = _shrunk(small, about.image_shape)
+            check_near(picture.shape[:2], header.image_shape)
+        small = _shrunk(small, header.image_shape)
     if isinstance(damage.p, np.ndarray) and damage.p.shape != small.shape[:2]:
         raise UsageError(f"p has shape {damage.p.shape}; give one number, or one per pixel: {small.shape[:2]}")
-    if about.grey:
+    if header.grey:
         reading = Reading(small)
     else:
-        threshold = about.threshold / 255 if engines.named else None
+        threshold = header.threshold / 255 if engines.named else None
         told = damage.touched and damage.unknown is None
-        careful = not (told or named or about.task or options.force)
+        careful = not (told or named or header.task or options.force)
         reading = read(small, threshold, careful=careful)
     # Pictures of a prior's own size are too small to tell.
-    larger = small.shape != about.image_shape and not about.grey
+    larger = small.shape != header.image_shape and not header.grey
     compared = engines.named and damage.unknown == "p" and larger
-    return _Task(index, picture, reading, opened, about, named, engines.field() if compared else None)
+    return _Job(index, picture, reading, opened, header, named, engines.rival() if compared else None)
 
 
 def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
@@ -149,7 +149,7 @@ def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
     return Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
 
 
-def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Restored]:
+def _answers(tasks: Sequence[_Job], options: Options, watch: Watch) -> list[Restored]:
     """The answers about pictures that are restored alike: one of any size, or several of their prior's own."""
     if len(tasks[0].reading.picture.shape) > 2:
         return [_in_colour(tasks[0], options, watch)]
@@ -168,10 +168,10 @@ def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Res
     return [found[row] for row in range(len(tasks))]
 
 
-def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
+def _choices(tasks: Sequence[_Job], options: Options) -> list[Choice]:
     """Prior, polarity and level of each picture."""
     first, pictures = tasks[0], [task.reading.picture for task in tasks]
-    if first.named and pictures[0].shape == first.about.image_shape:
+    if first.named and pictures[0].shape == first.header.image_shape:
         prior = Prior(first.engines[0], options.invert)
         return [Choice(prior, picture.damage) for picture in pictures]
     candidates: list[Candidate] = [
@@ -180,11 +180,11 @@ def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
     own_size = any(engine.description.image_shape == pictures[0].shape for engine in first.engines)
-    if len(first.engines) > 1 and not (own_size or first.about.grey) and pictures[0].damage.touched:
+    if len(first.engines) > 1 and not (own_size or first.header.grey) and pictures[0].damage.touched:
         candidates += squares_in(pictures[0])
-    choices = choose(pictures, candidates, grey=first.about.grey)
-    if first.field is not None:
-        for place, rival in enumerate(choose(pictures, [Prior(first.field)], grey=False)):
+    choices = choose(pictures, candidates, grey=first.header.grey)
+    if first.rival is not None:
+        for place, rival in enumerate(choose(pictures, [Prior(first.rival)], grey=False)):
             lead = trust.lead(choices[place], rival)
             if lead < 0:
                 choices[place] = replace(choices[place], ahead=lead)
@@ -203,19 +203,19 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
 
 def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or none differs."""
-    about = engine.description
+    header = engine.description
     if invert:
         return (True,)
-    if about.task or about.grey:
+    if header.task or header.grey:
         return (False,)
-    even = about.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
+    even = header.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
     return (False,) if even else (False, True)
 
 
-def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
+def _answer(task: _Job, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
-    about, original = task.about, task.original
-    grey = about.grey
+    header, original = task.header, task.original
+    grey = header.grey
     means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
     status = whole.status(place)
     seen = task.reading.picture.values()
@@ -224,8 +224,8 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
     if status is Status.DIVERGED:
         return _untouched(original, status, choice=choice, residual=whole.residual[place])
-    doubt = status.sentence if status is Status.MAX_ITER and not about.task else ""
-    if not (about.task and status is Status.MAX_ITER):
+    doubt = status.sentence if status is Status.MAX_ITER and not header.task else ""
+    if not (header.task and status is Status.MAX_ITER):
         refusal = trust.refusal(choice, before, after, means, status, float(whole.residual[place]))
         if refusal is not None:
             if not (task.named or options.force):
@@ -264,7 +264,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     )
 
 
-def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
+def _notes(task: _Job, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
     """What the user should know of how a picture was restored."""
     candidate, notes = choice.candidate, []
     if choice.found is not None:
@@ -272,25 +272,25 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
     if isinstance(candidate, Squares):
         return [*notes, f"was restored as a picture drawn {candidate.side} times as large"]
     assert isinstance(candidate, Prior)
-    about = candidate.engine.description
-    height, width = about.image_shape
+    header = candidate.engine.description
+    height, width = header.image_shape
     if status is not Status.CONVERGED:
-        notes.append(outcome(status, about))
+        notes.append(outcome(status, header))
     elif whole.unsettled[place]:
         notes.append(f"the solver did not converge in {whole.unsettled[place]} of {whole.tiles[place]} tiles")
-    if whole.tiles[place] > 1 and not about.whole:
+    if whole.tiles[place] > 1 and not header.whole:
         notes.append(f"restored in tiles of {width}x{height} pixels")
     if candidate.invert and not options.invert:
         notes.append(
-            f"{about.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back"
+            f"{header.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back"
         )
     if whole.blind[place]:
         notes.append(BLIND)
-    if options.fit == "resize" and not near(task.original.shape, about.image_shape):
-        notes.append(lost_detail(about.image_shape))
-    if whole.inversion[place] > INVERTED and not about.kind.photographs:
+    if options.fit == "resize" and not near(task.original.shape, header.image_shape):
+        notes.append(lost_detail(header.image_shape))
+    if whole.inversion[place] > INVERTED and not header.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
-        notes.append(f"looks inverted: {about.name} expects {expected_by(candidate.engine)}; {remedy}")
+        notes.append(f"looks inverted: {header.name} expects {expected_by(candidate.engine)}; {remedy}")
     return notes
 
 
@@ -319,11 +319,11 @@ def _untouched(picture: Observed, status: Status, *, choice: Choice | None = Non
     )
 
 
-def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
+def _in_colour(task: _Job, options: Options, watch: Watch) -> Restored:
     """A photograph (H, W, 3), plane by plane; prior and level are chosen by its light."""
     engines = [engine for engine in task.engines if engine.description.kind.photographs]
     if not engines:
-        raise ModelError(f"{task.about.name} knows no colours; leave the model out, or convert a copy to greyscale")
+        raise ModelError(f"{task.header.name} knows no colours; leave the model out, or convert a copy to greyscale")
     pixels = np.asarray(task.reading.picture.pixels[:, :])
     planes = MIDDLE + (pixels - MIDDLE) @ AXES.T
     found: list[Restored] = []
@@ -331,7 +331,7 @@ def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
     for number in range(3):
         picture = Observed(planes[..., number], task.reading.picture.damage if light is None else light.damage)
         part = replace(
-            task, original=picture, reading=Reading(picture), engines=tuple(engines), about=engines[0].description
+            task, original=picture, reading=Reading(picture), engines=tuple(engines), header=engines[0].description
         )
         choice = _choices([part], options)[0] if light is None else replace(light, ahead=None)
         light = light or choice

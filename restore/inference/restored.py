@@ -119,8 +119,8 @@ def stacked(each: list[Restored]) -> Restored:
     return Restored(**found, level=level, layers=layers)
 
 
-def outcome(status: Status, about: Description) -> str:
+def outcome(status: Status, header: Description) -> str:
     """How the solver of a prior ended, in a sentence."""
-    if about.task and status is Status.MAX_ITER:
-        return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
+    if header.task and status is Status.MAX_ITER:
+        return f"stopped after the {header.inference.max_iter} iterations that {header.name} was trained with"
     return status.sentence

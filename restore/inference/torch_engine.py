@@ -141,16 +141,16 @@ class Engine:
             UsageError: if images or channel do not fit the prior.
             InputError: if a single image does not fit into the device's memory, or `max_memory`.
         """
-        about = self.description
-        if observed.dim() != 2 or observed.shape[1] != about.pixels or not len(observed):
-            raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {about.pixels})")
-        about.check_told(p=channel is not None, sigma=False, mask=False)
+        header = self.description
+        if observed.dim() != 2 or observed.shape[1] != header.pixels or not len(observed):
+            raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {header.pixels})")
+        header.check_told(p=channel is not None, sigma=False, mask=False)
         evidence = Fields(observed.float()) if channel is None else channel.evidence(observed)
-        if not about.grey:
+        if not header.grey:
             # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
-        much = max(1, about.inference.starts, about.components // 8, sum(about.sizes[1:]) // UNITS)
+        much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // UNITS)
         first, size = 0, max(1, ROWS[self.device.type] // much)
         with torch.inference_mode():
             while first < len(observed):

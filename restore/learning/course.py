@@ -245,11 +245,11 @@ def course_of(
     if start is None:
         generator = torch.Generator(training.device).manual_seed(recipe.seed)
         start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
-    about = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
+    header = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not restores:
-        return CleanImages(*about)
+        return CleanImages(*header)
     tasks = tuple(map(shape.task_of, restores))
-    return RestoredImages(*about, image_shape=image_shape, tasks=tasks, independent=independent)
+    return RestoredImages(*header, image_shape=image_shape, tasks=tasks, independent=independent)
 
 
 def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -140,7 +140,7 @@ def _plain(key: str) -> str:
 
 def import_rbm(
     machine: RBM,
-    about: Description,
+    header: Description,
     place: Place,
     card: str,
     *,
@@ -155,7 +155,7 @@ def import_rbm(
     assert place.target is not None
     left = "nothing was imported; the same command starts anew"
     try:
-        prior, converged = prior_of(machine, about, seed, meter)
+        prior, converged = prior_of(machine, header, seed, meter)
         zoo.save(place.target, prior, card)
         left = f"{shown(place.target)}: imported, but without its graph, so that only torch restores with it"
         place.add_graph(OutputError)
@@ -169,13 +169,13 @@ def import_rbm(
 
 
 @torch.inference_mode()
-def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple[TrainedPrior, float]:
+def prior_of(machine: RBM, header: Description, seed: int, meter: Meter) -> tuple[TrainedPrior, float]:
     """The prior of a machine, whose settings follow from images that it draws itself; and the share that converges."""
     generator = torch.Generator().manual_seed(seed)
     images = drawn(machine, STARTS["modes"], generator, meter)
-    inference, converged = best_inference(machine, images, about.image_shape, seed)
+    inference, converged = best_inference(machine, images, header.image_shape, seed)
     modes = own_modes(machine, images, inference, generator)
-    return TrainedPrior(replace(about, inference=inference), machine, pixel_means(images), modes), converged
+    return TrainedPrior(replace(header, inference=inference), machine, pixel_means(images), modes), converged
 
 
 def drawn(machine: RBM, count: int, generator: torch.Generator, meter: Meter) -> Tensor:

@@ -63,8 +63,8 @@ def drive(work: Steps | Rounds, facts: Mapping[str, Any]) -> Passed:
         from_first(lambda: session.usable(work.best()))
 
     def keep() -> None:
-        about = {"identity": identity, "used": session.clock.used}
-        from_first(lambda: checkpoints.save(folder, work.snapshot(about)))
+        header = {"identity": identity, "used": session.clock.used}
+        from_first(lambda: checkpoints.save(folder, work.snapshot(header)))
         if not work.judged:
             use()
 

@@ -141,10 +141,10 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     A ModelError if there is no such prior; a TrainingError if it is another kind of machine, or of another size.
     """
     folder = zoo.find(shape.start)
-    about = zoo.describe(folder)
-    if replace(about.alone, hidden=1) != replace(shape.alone, hidden=1) or about.image_shape != image_shape:
+    header = zoo.describe(folder)
+    if replace(header.alone, hidden=1) != replace(shape.alone, hidden=1) or header.image_shape != image_shape:
         raise TrainingError(
-            f"{_in_words(about, about.image_shape)} cannot be the start of "
+            f"{_in_words(header, header.image_shape)} cannot be the start of "
             f"{_in_words(shape, image_shape)}; give another [prior] start",
             shape.start,
         )

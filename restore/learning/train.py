@@ -82,20 +82,20 @@ def carry_out(
         if not is_first() or not (place.run or place.target):
             return Made(trained, clock.used)
         place.keep(lesson, trained, clock.used)
-        about = trained.prior.description
-        units = f"{about.hidden} hidden units; " if recipe.prior.grows else ""
-        lines = [f"{about.name}: {units}{trained.verdict}"] if trained.verdict else []
+        header = trained.prior.description
+        units = f"{header.hidden} hidden units; " if recipe.prior.grows else ""
+        lines = [f"{header.name}: {units}{trained.verdict}"] if trained.verdict else []
         if report:
             session.note("scoring it beside simple filters")
             told, worth = write_report(session.folder, lesson, trained, device, clock)
             lines += told
             if worth:
-                trained = replace(trained, prior=replace(trained.prior, description=replace(about, auto=1)))
+                trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
                 place.keep(lesson, trained, clock.used)
         session.note("making its graph")
         # Last, as it can be cut short and made later.
         fault = place.add_graph(TrainingError, clock.limit - clock.used - LEAVING)
-        lines += [f"{about.name}: without a graph: {fault}; `restore export` makes one"] if fault else []
+        lines += [f"{header.name}: without a graph: {fault}; `restore export` makes one"] if fault else []
         return Made(trained, clock.used, tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
@@ -155,9 +155,9 @@ def train(
         machine, inference = as_stored(recipe, found.machine), recipe.inference_after(max(found.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
-    about = description_of(recipe, image_shape, machine, inference)
+    header = description_of(recipe, image_shape, machine, inference)
     means, grey = pixels_of(recipe, training)
-    prior = TrainedPrior(about, machine, means, modes, grey)
+    prior = TrainedPrior(header, machine, means, modes, grey)
     return Trained(prior, found.done, found.score, "; ".join(filter(None, (before, found.ended))))
 
 

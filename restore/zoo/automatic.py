@@ -22,7 +22,7 @@ def preferred(grey: bool = False) -> str:
     return next((folder.name for folder, _ in _known(grey) if search.is_published(folder)), "")
 
 
-def field() -> str | None:
+def neighbour_prior() -> str | None:
     """The prior that only knows how alike neighbours are: a prior that is named has to know more."""
     return next((folder.name for folder, header in _known(grey=False) if header.tiling.neighbours), None)
 

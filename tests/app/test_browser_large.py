@@ -78,13 +78,13 @@ def test_any_size_is_restored_as_outside_the_browser(
     reader: Visit, name: str, pixels: np.ndarray, p: float, side: int
 ) -> None:
     folder = zoo.find(name)
-    about = zoo.describe(folder)
+    header = zoo.describe(folder)
     mask = hole(pixels.shape, side)
     expected = outside(folder, pixels, p, mask)
     assert not any("inverted" in note for note in expected.notes)
     found = reader.solve(assembly.facts(folder), pixels, p, mask)
     # Where a window is no digit the solver creeps, and rounding moves its end by up to the solver's own tolerance.
-    room = about.inference.tol if name == "tap-mnist-25" else ROUNDING
+    room = header.inference.tol if name == "tap-mnist-25" else ROUNDING
     for key, wanted in (("means", expected.means), ("variances", expected.deviations**2)):
         np.testing.assert_allclose(found[key], wanted.ravel(), atol=room, rtol=0)
     clear = np.abs(expected.means - 0.5) > CLEAR

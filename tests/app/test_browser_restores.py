@@ -23,9 +23,9 @@ def kinds() -> list[Path]:
     """A published prior of digits for each kind of graph: those of one kind differ in their weights alone."""
     found: dict[object, Path] = {}
     for folder in [zoo.find(zoo.preferred()), *PUBLISHED]:
-        about = zoo.describe(folder)
-        if about.image_shape == NOTHING.shape:
-            found.setdefault((about.family, about.inference.solver), folder)
+        header = zoo.describe(folder)
+        if header.image_shape == NOTHING.shape:
+            found.setdefault((header.family, header.inference.solver), folder)
     return list(found.values())
 
 

@@ -15,8 +15,8 @@ def test_pixels_within_two_of_a_border_are_near_it() -> None:
     assert np.flatnonzero(near).tolist() == [6, 7, 8, 9, 14, 15, 16, 17, 22, 23, 24, 25, 30, 31, 32, 33]
     # One window has no borders inside.
     assert not near_borders(Axis(12, 16, 8)).any()
-    about = restore.load("tap-text").description
-    assert np.array_equal(seams((40, 12), about), np.repeat(near[:, None], 12, axis=1))
+    header = restore.load("tap-text").description
+    assert np.array_equal(seams((40, 12), header), np.repeat(near[:, None], 12, axis=1))
 
 
 def test_digits_side_by_side_are_the_two() -> None:

@@ -31,9 +31,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_import_keeps_a_prior_under_its_name(file: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("import", file, "--name", "mine", "--quiet") == 0
     assert capsys.readouterr() == ("", "")
-    about = zoo.describe(zoo.find("mine"))
-    assert (about.image_shape, about.hidden, about.method, about.data) == ((6, 6), 5, "import", "rbm.npz")
-    assert about.licence == "unknown"
+    header = zoo.describe(zoo.find("mine"))
+    assert (header.image_shape, header.hidden, header.method, header.data) == ((6, 6), 5, "import", "rbm.npz")
+    assert header.licence == "unknown"
     card = (zoo.find("mine") / zoo.CARD).read_text()
     assert f"restore import {file} --name mine" in card and "## Scores" in card
     weights = (zoo.find("mine") / zoo.WEIGHTS).read_bytes()
@@ -100,7 +100,7 @@ def test_row58_stopped_at_its_graph_a_prior_restores_with_torch(
     assert zoo.load(target).description.name == "mine"
 
 
-def interrupted(*about: object) -> None:
+def interrupted(*header: object) -> None:
     raise KeyboardInterrupt
 
 

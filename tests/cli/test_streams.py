@@ -198,9 +198,9 @@ def test_row70_lines_stay_and_escapes_do_not() -> None:
 
 def test_row70_nothing_steers_the_terminal(run: Run, places: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evil = random_prior(bad_images.SHAPE, name=f"evil{EVIL}")
-    about = replace(evil.description, data=f"data{EVIL}\nfake-prior", licence=EVIL)
+    header = replace(evil.description, data=f"data{EVIL}\nfake-prior", licence=EVIL)
     folder = places / "home" / "restore" / "models" / f"evil{EVIL}"
-    save(folder, replace(evil, description=about), f"# A card\n\n{EVIL}\n")
+    save(folder, replace(evil, description=header), f"# A card\n\n{EVIL}\n")
     (folder / "card.md").write_bytes((folder / "card.md").read_bytes() + b"\xff\xfe\n")
     image = f"n{EVIL}.png"
     os.rename("n.png", image)  # noqa: PTH104

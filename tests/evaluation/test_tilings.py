@@ -28,8 +28,8 @@ def alike(strength: float, tiling: Tiling) -> Engine:
         torch.full((1,), -strength * pixels / 2),
     )
     inference = Inference(modes=0, starts=1, max_iter=30, tol=1e-3)
-    about = Description("alike", (SIDE, SIDE), 127, "nothing", "none", inference=inference, tiling=tiling, hidden=1)
-    prior = zoo.TrainedPrior(about, machine, torch.full((pixels,), 0.5), torch.zeros(0, 1, dtype=torch.uint8))
+    header = Description("alike", (SIDE, SIDE), 127, "nothing", "none", inference=inference, tiling=tiling, hidden=1)
+    prior = zoo.TrainedPrior(header, machine, torch.full((pixels,), 0.5), torch.zeros(0, 1, dtype=torch.uint8))
     return Engine.of(prior, torch.device("cpu"))
 
 

@@ -152,8 +152,8 @@ def test_boundary_values(p: float, mask: bool | str, exported: Callable[[str], E
 def test_white_is_above_the_threshold(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
     levels = np.tile(np.arange(124, 131), (1, 5, 1))
-    white = levels > case.about.threshold
-    assert 0 < white.sum() < white.size and (levels == case.about.threshold).any()
+    white = levels > case.header.threshold
+    assert 0 < white.sum() < white.size and (levels == case.header.threshold).any()
     equal(case.run(np.float32(levels / 255), 0.0), case.run(np.float32(white), 0.0))
     if name == "tap":
         assert (case.run(np.float32(levels / 255), 0.0)["restored"] == white).all()
@@ -215,7 +215,7 @@ def others_as_before(case: Exported, batch: np.ndarray, found: Arrays, row: int,
 @pytest.mark.parametrize("name", kinds(["tap", "mean_field", "sum", "mixed", "field"]))
 def test_an_image_that_is_none_gets_no_answer(name: str, value: float, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
-    batch = images(3, case.about.image_shape)
+    batch = images(3, case.header.image_shape)
     batch[1, 2, 3] = value
     found = case.run(batch)
     nowhere_nan(found)
@@ -253,7 +253,7 @@ def test_settings_out_of_range_get_no_answer(
     name: str, settings: dict[str, Any], exported: Callable[[str], Exported]
 ) -> None:
     case = exported(name)
-    found = case.run(images(2, case.about.image_shape), **settings)
+    found = case.run(images(2, case.header.image_shape), **settings)
     nowhere_nan(found)
     for row in range(2):
         no_answer(found, row)

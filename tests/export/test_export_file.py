@@ -71,7 +71,7 @@ def test_bytes_are_not_compared(name: str, exported: Callable[[str], Exported]) 
 @pytest.mark.parametrize("name", kinds(MADE))
 def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
-    height, width = case.about.image_shape
+    height, width = case.header.image_shape
     kinds = {"tensor(float)": "f", "tensor(double)": "d", "tensor(int64)": "i", "tensor(bool)": "?"}
     seen = [(node.name, kinds[node.type], node.shape) for node in case.session.get_inputs()]
     image: list[int | str] = ["images", height, width]
@@ -86,7 +86,7 @@ def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str],
         *((part, "f", image) for part in ("restored", "means", "variances")),
         *(
             (f"{part}.{layer}", "f", ["images", size])
-            for layer, size in enumerate(case.about.sizes[1:], 1)
+            for layer, size in enumerate(case.header.sizes[1:], 1)
             for part in ("means", "variances")
         ),
         ("log_partition", "d", each),
@@ -107,7 +107,7 @@ def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Expo
     assert found["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
     assert found["polarity"] in contract.POLARITIES
     assert found["licence"] == "Apache-2.0" and found["name"] == name
-    assert json.loads(found["image_shape"]) == list(case.about.image_shape)
+    assert json.loads(found["image_shape"]) == list(case.header.image_shape)
     assert found["weights_sha256"] == hashlib.sha256((case.folder / WEIGHTS).read_bytes()).hexdigest()
     assert found.keys() - header.keys() == {
         "graph_version", "channel", "polarity", "weights_sha256", "images_at_once", "file_sha256"

@@ -161,13 +161,13 @@ def table(heading: str) -> dict[str, list[str]]:
 
 def test_the_page_lists_what_a_graph_has(case: Case) -> None:
     listed = table("Inputs")
-    graphs = [replace(case.facts, channel=channel).interface(case.facts.about)[0] for channel in OBSERVED]
+    graphs = [replace(case.facts, channel=channel).interface(case.facts.header)[0] for channel in OBSERVED]
     promised = {name: (kind, len(shape)) for inputs in graphs for name, (kind, shape) in inputs.items()}
     types = {"float32": "tensor(float)", "float64": "tensor(double)", "int64": "tensor(int64)", "bool": "tensor(bool)"}
     ranks = {name: 0 if shape == "scalar" else len(shape.split(",")) for name, (_, shape, _) in listed.items()}
     assert {name: (types[cells[0]], ranks[name]) for name, cells in listed.items()} == promised
     outputs = table("Outputs")
-    assert list(outputs) == list(case.facts.interface(case.facts.about)[1])
+    assert list(outputs) == list(case.facts.interface(case.facts.header)[1])
     session = onnxruntime.InferenceSession(case.model)
     for node in session.get_outputs():
         kind, shape, _ = outputs[node.name]
@@ -186,6 +186,6 @@ def test_the_page_says_which_inputs_go_with_a_channel(channel: str) -> None:
 
 def test_published_graphs_are_of_the_size_the_page_says() -> None:
     sizes = {path.parent.name: path.stat().st_size for path in (ROOT / "models").glob(f"*/{zoo.GRAPH}")}
-    about = {name: zoo.describe(ROOT / "models" / name) for name in sizes}
-    large = {name for name, each in about.items() if each.grey or each.kind.any_size}
+    header = {name: zoo.describe(ROOT / "models" / name) for name in sizes}
+    large = {name for name, each in header.items() if each.grey or each.kind.any_size}
     assert all(20_000 < size < (70_000 if name in large else 45_000) for name, size in sizes.items())

@@ -86,14 +86,14 @@ def test_who_is_told_of_the_damage() -> None:
         prior.description for prior in (random_prior(SHAPE), grey_prior(), random_conditional(SHAPE))
     )
     hidden = np.eye(3, 4) > 0
-    for about, known in (
+    for header, known in (
         (binary, [Damage(0.1), Damage("auto"), Damage("scan"), Damage(Rates(0.1, 0.2)), Damage(hidden=hidden)]),
         (grey, [Damage(0.1), Damage(sigma=0.1), Damage(0.1, 0.1), Damage("auto", 0.1), Damage(hidden=hidden)]),
         (learnt, [Damage()]),
     ):
         for damage in known:
-            damage.check_for(about)
-    for about, unknown in (
+            damage.check_for(header)
+    for header, unknown in (
         (binary, [Damage(), Damage(sigma=0.1), Damage(0.1, 0.1)]),
         (grey, [Damage(), Damage("scan"), Damage(Rates(0.1, 0.2), 0.1)]),
         (replace(grey, family="mixture", components=1), [Damage(0.1), Damage(0.1, 0.1)]),
@@ -101,7 +101,7 @@ def test_who_is_told_of_the_damage() -> None:
     ):
         for damage in unknown:
             with pytest.raises(UsageError):
-                damage.check_for(about)
+                damage.check_for(header)
 
 
 def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:

@@ -168,7 +168,7 @@ def test_of_a_picture_of_the_priors_own_size_the_polarity_is_told() -> None:
 
 def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed() -> None:
     """Where its level has to be found. By itself, it is ahead of independent pixels."""
-    weak = replace(field(), about=replace(field().about, tiling=Tiling(neighbours=0.15)))
+    weak = replace(field(), header=replace(field().header, tiling=Tiling(neighbours=0.15)))
     (alone,) = restore([Observed(with_flips(disc()), Damage("auto"))], Options(), Opened((weak,)))  # type: ignore[arg-type]
     assert alone.status is Status.CONVERGED
     compared = Opened((weak,), rival=field())
@@ -375,14 +375,14 @@ def photographs() -> Engine:
     """A mixture of one Gaussian of patches of 4x4 pixels."""
     covered = torch.from_numpy(SPREAD).float()
     variance = (covered**2).sum(1) + 0.001
-    about = Description(
+    header = Description(
         "patches", (4, 4), 127, "", "", inference=Inference("exact", modes=0, starts=0), family="mixture",
         visible="gaussian", hidden_type="gaussian", components=1, tiling=Tiling(rounds=0), hidden=3
     )  # fmt: skip
     machine = GaussianMixture(covered[None], torch.tensor([0.001]), torch.zeros(1))
     alone = Gaussian(0.5 / variance, 1 / variance)
     return Engine.of(
-        TrainedPrior(about, machine, torch.full((16,), 0.5), torch.zeros(0, 2, dtype=torch.uint8), alone), CPU
+        TrainedPrior(header, machine, torch.full((16,), 0.5), torch.zeros(0, 2, dtype=torch.uint8), alone), CPU
     )
 
 

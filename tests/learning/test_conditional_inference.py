@@ -50,15 +50,15 @@ MATCHED = [
 @pytest.mark.parametrize(("learner", "solver"), MATCHED, ids=[learner.__name__ for learner, _ in MATCHED])
 def test_iterations_grow_with_the_epochs(learner: Any, solver: str) -> None:
     for epoch in (0, 1, 49):
-        about = learner().inference(epoch)
-        assert about == Inference(solver=solver, max_iter=7 + epoch, tol=1e-3, damping=0.0, modes=0, starts=0)  # type: ignore[arg-type]
+        header = learner().inference(epoch)
+        assert header == Inference(solver=solver, max_iter=7 + epoch, tol=1e-3, damping=0.0, modes=0, starts=0)  # type: ignore[arg-type]
     assert learner(iterations=3, growth=2).inference(4).max_iter == 11
     assert learner(growth=0).inference(1000).max_iter == 7
 
 
 def test_logistic_regression_needs_one_iteration() -> None:
-    about = LogisticRegression().inference(30)
-    assert (about.solver, about.max_iter) == ("mean_field", 1)
+    header = LogisticRegression().inference(30)
+    assert (header.solver, header.max_iter) == ("mean_field", 1)
 
 
 @pytest.mark.parametrize("epoch", [0, 3])

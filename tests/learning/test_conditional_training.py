@@ -53,10 +53,10 @@ def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, t
     loaded = zoo.load(tmp_path / "model")
     assert loaded.description == trained.prior.description
     assert (loaded.description.task, loaded.description.method, len(loaded.modes)) == ("flip:0.1", method, 0)
-    about = loaded.description.inference
+    header = loaded.description.inference
     wanted = recipe.learner.inference(trained.epoch - 1)
-    assert about == wanted
-    assert about.max_iter == (1 if method == "logistic" else 7 + trained.epoch - 1)
+    assert header == wanted
+    assert header.max_iter == (1 if method == "logistic" else 7 + trained.epoch - 1)
     assert isinstance(loaded.machine, ConditionalRBM)
     for name, value in trained.prior.machine.parameters.items():
         assert torch.equal(loaded.machine.parameters[name], value), name

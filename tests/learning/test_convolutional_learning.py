@@ -29,8 +29,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.thorough
 def test_it_restores_what_it_has_learnt(run: Path) -> None:
     prior = restore.load(run)
-    about = prior.description
-    assert (about.family, about.kernel, about.method) == ("convolutional", KERNEL, "matched")
+    header = prior.description
+    assert (header.family, header.kernel, header.method) == ("convolutional", KERNEL, "matched")
     clean = blocks(40, (12, 12), 1)
     flipped = np.random.default_rng(2).random(clean.shape) < 0.1
     restored = prior.denoise(clean ^ flipped, p=0.1)

@@ -231,8 +231,8 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
     resumed = train(recipe, IMAGES, (3, 3), Session(tmp_path / "stopped", "data", resume=True)).prior
     assert bits(resumed.machine) == bits(whole.machine)
     assert torch.equal(resumed.modes, whole.modes)
-    about = whole.description
-    assert (about.image_shape, about.hidden, about.inference.modes, about.recipe) == ((3, 3), 3, 6, recipe.digest)
+    header = whole.description
+    assert (header.image_shape, header.hidden, header.inference.modes, header.recipe) == ((3, 3), 3, 6, recipe.digest)
     assert whole.modes.shape == (6, 2)
     torch.testing.assert_close(whole.pixel_means, pixel_means(IMAGES))
     rounded = torch.equal(whole.machine.weights.half().float(), whole.machine.weights)

@@ -156,8 +156,8 @@ def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pyte
     command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
     assert run(*command, "--hidden", "auto") == 0
     assert "mine: 4 hidden units; the limit of 4 units" in capsys.readouterr().err
-    about = describe(tmp_path / "out")
-    assert about.hidden == 4
+    header = describe(tmp_path / "out")
+    assert header.hidden == 4
     card = (tmp_path / "out" / "card.md").read_text()
     assert "--hidden auto" in card and "38 images" in card
     for hidden, says in (("many", "--hidden"), ("0", "hidden")):

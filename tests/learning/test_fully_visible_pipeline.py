@@ -73,8 +73,8 @@ def test_a_recipe_needs_the_family_and_a_method_only() -> None:
 
 
 def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor) -> None:
-    about = trained.prior.description
-    assert (about.family, about.hidden, len(about.sizes), about.method) == ("fvbm", 0, 1, "bslm")
+    header = trained.prior.description
+    assert (header.family, header.hidden, len(header.sizes), header.method) == ("fvbm", 0, 1, "bslm")
     assert "log-pseudo-likelihood" in trained.verdict
     machine = trained.prior.machine
     assert isinstance(machine, FullyVisible)
@@ -126,8 +126,8 @@ def test_modes_come_from_its_own_samples(images: torch.Tensor, tmp_path: Path) -
 
 @pytest.mark.parametrize("solver", ["tap", "mean_field"])
 def test_it_restores(trained: Trained, images: torch.Tensor, solver: Any) -> None:
-    about = replace(trained.prior.description, inference=Inference(solver, damping=0.5, modes=0, starts=1))
-    engine = Engine.of(replace(trained.prior, description=about), torch.device("cpu"))
+    header = replace(trained.prior.description, inference=Inference(solver, damping=0.5, modes=0, starts=1))
+    engine = Engine.of(replace(trained.prior, description=header), torch.device("cpu"))
     truth = images.repeat(10, 1)
     channel = BitFlip(0.1)
     noisy = channel.corrupt(truth, seeded(1))
@@ -137,8 +137,8 @@ def test_it_restores(trained: Trained, images: torch.Tensor, solver: Any) -> Non
 
 
 def with_settings(prior: zoo.TrainedPrior, **changed: Any) -> zoo.TrainedPrior:
-    about = prior.description
-    return replace(prior, description=replace(about, inference=replace(about.inference, **changed)))
+    header = prior.description
+    return replace(prior, description=replace(header, inference=replace(header.inference, **changed)))
 
 
 @pytest.mark.thorough

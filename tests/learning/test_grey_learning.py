@@ -79,8 +79,8 @@ def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: 
     family = {"family": "deep", "deeper": deeper} if deeper else {}
     settings = recipe(2, prior={"hidden_type": hidden, "weight_scale": 0.1} | family)
     prior = train(settings, stripes(50), SHAPE, Session(tmp_path, "x")).prior
-    about = prior.description
-    assert about.kind.unit_kinds(about, about.image_shape) == (
+    header = prior.description
+    assert header.kind.unit_kinds(header, header.image_shape) == (
         "truncated-gauss-bernoulli",
         *[hidden] * (1 + len(deeper)),
     )

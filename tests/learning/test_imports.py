@@ -128,8 +128,8 @@ def test_images_are_drawn_from_all_modes(black_or_white: RBM) -> None:
 
 def test_a_prior_of_two_modes_has_both(black_or_white: RBM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("restore.learning.modes.SWEEPS", 5)
-    about = Description("two", (4, 4), 127, "made up", "import", hidden=1)
-    prior, converged = prior_of(black_or_white, about, 0, lambda done, note="": None)
+    header = Description("two", (4, 4), 127, "made up", "import", hidden=1)
+    prior, converged = prior_of(black_or_white, header, 0, lambda done, note="": None)
     assert abs(float(prior.pixel_means.mean()) - 0.5) < 0.3
     assert converged >= imports.ENOUGH and len(prior.modes) == prior.description.inference.modes
 

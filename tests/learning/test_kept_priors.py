@@ -75,8 +75,8 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
     for write in WRITES:
         folder = tmp_path / str(write)
         if write:
-            about = zoo.load(folder / "run").description
-            assert bool(about.unfinished) == (write < 4)
+            header = zoo.load(folder / "run").description
+            assert bool(header.unfinished) == (write < 4)
         assert not (folder / "named" / zoo.WEIGHTS).exists()
         # The next sitting sweeps up what was not finished.
         assert len(list(folder.rglob(".restore-*"))) == 1
@@ -100,7 +100,7 @@ def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
             if passed.done == 2:
                 patched.setattr(os, "fsync", refuse)
 
-        patched.setattr("restore.cli.train.watcher", lambda *about: full)
+        patched.setattr("restore.cli.train.watcher", lambda *header: full)
         assert run(*WORDS) == 7
     assert zoo.load(Path("runs/parts")).description.unfinished.startswith("epoch 1 of at most 4, ")
     assert run(*WORDS, "--resume") == 0
@@ -144,7 +144,7 @@ def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, *words: object, number: i
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patched:
-        patched.setattr("restore.cli.train.watcher", lambda *about: watch)
+        patched.setattr("restore.cli.train.watcher", lambda *header: watch)
         assert run(*(words or WORDS)) == 128 + number
 
 
@@ -155,16 +155,16 @@ def test_row58_a_stopped_run_restores_by_its_folder_and_goes_on(
 ) -> None:
     stopped(run, monkeypatch, number=number)
     said = capsys.readouterr().err
-    about = zoo.describe(Path("runs/parts"))
+    header = zoo.describe(Path("runs/parts"))
     command = "restore train images --name parts --hidden 5 --epochs 4 --quiet --resume"
-    assert command in said and about.unfinished in said and "runs/parts" in said
-    assert about.name == "parts" and about.run == str(home / "runs" / "parts")
+    assert command in said and header.unfinished in said and "runs/parts" in said
+    assert header.name == "parts" and header.run == str(home / "runs" / "parts")
     words = ("denoise", "images/000.png", "--model", "runs/parts", "--p", 0.1, "--engine", "torch")
     assert run(*words, "-o", "clean.png") == 0
-    assert run("info", "runs/parts") == 0 and about.unfinished in capsys.readouterr().out
+    assert run("info", "runs/parts") == 0 and header.unfinished in capsys.readouterr().out
     assert run(*WORDS, "--resume") == 0
-    about = zoo.describe(zoo.find("parts"))
-    assert (about.unfinished, about.run) == ("", "") and zoo.describe(Path("runs/parts")) == about
+    header = zoo.describe(zoo.find("parts"))
+    assert (header.unfinished, header.run) == ("", "") and zoo.describe(Path("runs/parts")) == header
     assert run(*(word if word != "parts" else "whole" for word in WORDS)) == 0
     assert bits("parts") == bits("whole")
 

@@ -24,9 +24,9 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert run("train", "images", "--name", "parts", *SHORT) == 0
     said = capsys.readouterr().err
     assert "6x5 pixels" in said and "2 epochs" in said
-    about = zoo.describe(zoo.find("parts"))
-    assert (about.name, about.image_shape, about.threshold, about.method) == ("parts", (5, 6), 127, "matched")
-    assert about.data == "images"
+    header = zoo.describe(zoo.find("parts"))
+    assert (header.name, header.image_shape, header.threshold, header.method) == ("parts", (5, 6), 127, "matched")
+    assert header.data == "images"
     card = (zoo.find("parts") / "card.md").read_text()
     assert "restore train images --name parts --epochs 2" in card and "[data.gathering]" in card
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "--engine", "torch", "-o", "clean.png") == 0

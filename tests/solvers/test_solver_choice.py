@@ -39,9 +39,9 @@ def fully_visible() -> TrainedPrior:
     """A prior whose pixels are coupled with each other."""
     prior = random_prior(SHAPE, modes=0, name="dense")
     upper = 0.05 * torch.randn(120, 120, generator=torch.Generator().manual_seed(2)).triu(1)
-    about = replace(prior.description, family="fvbm", hidden=0, inference=Inference(modes=0, starts=1))
+    header = replace(prior.description, family="fvbm", hidden=0, inference=Inference(modes=0, starts=1))
     machine = FullyVisible.binary(upper + upper.T, torch.full((120,), -0.5))
-    return TrainedPrior(about, machine, prior.pixel_means, prior.modes)
+    return TrainedPrior(header, machine, prior.pixel_means, prior.modes)
 
 
 def saved(folder: Path, prior: TrainedPrior) -> str:
@@ -78,11 +78,11 @@ def test_the_solvers_of_each_family() -> None:
     ids=["unknown", "dense-bp", "dense-relaxed", "conditional"],
 )
 def test_what_does_not_fit_is_refused_naming_the_choices(prior: TrainedPrior, solver: str) -> None:
-    about = prior.description
-    for ask in (about.with_solver, Engine.of(prior, torch.device("cpu")).with_solver):
+    header = prior.description
+    for ask in (header.with_solver, Engine.of(prior, torch.device("cpu")).with_solver):
         with pytest.raises(UsageError) as error:
             ask(solver)
-        assert all(name in str(error.value) for name in (about.name, solver, *about.solvers))
+        assert all(name in str(error.value) for name in (header.name, solver, *header.solvers))
 
 
 @pytest.mark.parametrize("prior", [random_prior(), fully_visible(), random_conditional()], ids=["rbm", "fvbm", "crbm"])
@@ -93,9 +93,9 @@ def test_every_choice_restores_and_the_prior_s_own_is_no_change(prior: TrainedPr
     plain = engine.restore(observed, channel)
     for solver in prior.description.solvers:
         other = engine.with_solver(solver)
-        about = other.description.inference
+        header = other.description.inference
         assert type(other.solver) is SOLVERS[solver].load()
-        assert (other.solver.max_iter, other.solver.tol) == (about.max_iter, about.tol)
+        assert (other.solver.max_iter, other.solver.tol) == (header.max_iter, header.tol)
         found = other.restore(observed, channel)
         if solver == prior.description.inference.solver:
             assert other == engine
@@ -110,13 +110,13 @@ def test_every_choice_restores_and_the_prior_s_own_is_no_change(prior: TrainedPr
 
 
 def test_starts_stay_where_a_solver_has_them() -> None:
-    about = random_prior().description
-    assert about.with_solver("relaxed_bp").inference == replace(about.inference, solver="relaxed_bp")
-    assert about.with_solver("adaptive_tap").inference == replace(about.inference, solver="adaptive_tap")
+    header = random_prior().description
+    assert header.with_solver("relaxed_bp").inference == replace(header.inference, solver="relaxed_bp")
+    assert header.with_solver("adaptive_tap").inference == replace(header.inference, solver="adaptive_tap")
     for solver in PRODUCTS:
-        inference = about.with_solver(solver).inference
+        inference = header.with_solver(solver).inference
         assert (inference.starts, inference.modes, inference.damping) == (0, 0, 0)
-        assert (inference.max_iter, inference.tol) == (about.inference.max_iter, about.inference.tol)
+        assert (inference.max_iter, inference.tol) == (header.inference.max_iter, header.inference.tol)
 
 
 @pytest.mark.parametrize(("solver", "kind"), [("relaxed_bp", RelaxedBeliefPropagation), ("adaptive_tap", AdaptiveTAP)])
@@ -136,7 +136,7 @@ def exported(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
     from restore.inference.onnx.contract import Facts
 
     facts = Facts(zoo.describe(Path(model)), "flips and mask", light_ground=False, weights="", at_once=16)
-    monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, facts.about, None))
+    monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, facts.header, None))
     (Path(model) / zoo.GRAPH).write_bytes(b"")
     return model
 

@@ -97,10 +97,10 @@ def test_the_prior_restores() -> None:
     coupling, nats = best_coupling(images, 8, torch.Generator().manual_seed(0), count=100)
     assert 0.05 < coupling < 0.5 and nats < 0
     prior = prior_of(images, (8, 8), coupling)
-    about = prior.description
+    header = prior.description
     # Stored in half precision.
     assert torch.allclose(prior.machine.weights, ising(coupling, 8, 8).weights, atol=1e-3)
-    assert Description.from_header(about.to_header(), "here") == about
+    assert Description.from_header(header.to_header(), "here") == header
     engine = Engine(prior, torch.device("cpu"))
     flipped = torch.rand(images.shape, generator=torch.Generator().manual_seed(1)) < 0.1
     seen = torch.where(flipped, 1 - images, images).reshape(-1, 8, 8).numpy()

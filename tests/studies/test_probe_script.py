@@ -56,14 +56,14 @@ def test_pictures_and_numbers(model: Path, data: str, tmp_path: Path, capsys: py
 
 
 def test_a_seed_draws_the_starts_as_the_prior_knows_pixels(model: Path, data: str) -> None:
-    about, levels = zoo.describe(model), np.load(data).reshape(12, 20)
-    binary = drawn(data, "train", 12, None, about, 0)
-    grey = drawn(data, "train", 12, None, replace(about, visible="truncated-gaussian"), 0)
+    header, levels = zoo.describe(model), np.load(data).reshape(12, 20)
+    binary = drawn(data, "train", 12, None, header, 0)
+    grey = drawn(data, "train", 12, None, replace(header, visible="truncated-gaussian"), 0)
     assert {tuple(row) for row in binary.tolist()} == {tuple(row) for row in (levels > 127).astype(float).tolist()}
     assert {tuple(row) for row in grey.tolist()} == {
         tuple(row) for row in (levels.astype(np.float32) / np.float32(255)).tolist()
     }
-    four = [drawn(data, "train", 4, None, about, seed).tolist() for seed in (0, 0, 1)]
+    four = [drawn(data, "train", 4, None, header, seed).tolist() for seed in (0, 0, 1)]
     assert four[0] == four[1] != four[2]
 
 
@@ -74,9 +74,9 @@ def test_along_a_run(data: str, tmp_path: Path) -> None:
         prior = random_prior(SHAPE, modes=0)
         grown = {n: v * epoch if n.startswith("weights") else v for n, v in prior.machine.parameters.items()}
         inference = replace(prior.description.inference, starts=1)
-        about = replace(prior.description, name=f"random-epoch-{epoch}", inference=inference)
+        header = replace(prior.description, name=f"random-epoch-{epoch}", inference=inference)
         machine = prior.machine.with_parameters(grown)
-        zoo.save(epoch_folder(tmp_path / "run", epoch), replace(prior, description=about, machine=machine), "")
+        zoo.save(epoch_folder(tmp_path / "run", epoch), replace(prior, description=header, machine=machine), "")
     probe(str(tmp_path / "run"), data, output=tmp_path / "out")
     found = json.loads((tmp_path / "out" / "probe.json").read_text())
     assert [entry["epoch"] for entry in found["epochs"]] == [1, 3, 10]
@@ -85,11 +85,11 @@ def test_along_a_run(data: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_probed(model: Path, data: str, tmp_path: Path) -> None:
-    about = zoo.describe(model)
+    header = zoo.describe(model)
     with pytest.raises(InputError):
-        drawn(images(tmp_path / "one.npy", 1), "test", 5, None, about, 0)
+        drawn(images(tmp_path / "one.npy", 1), "test", 5, None, header, 0)
     with pytest.raises(ModelError):
-        drawn(images(tmp_path / "large.npy", 5, (6, 6)), "train", 5, None, about, 0)
+        drawn(images(tmp_path / "large.npy", 5, (6, 6)), "train", 5, None, header, 0)
     with pytest.raises(ModelError):
         priors_of("tap-mnits")
     zoo.save(tmp_path / "seer", random_conditional(SHAPE), "")

@@ -78,9 +78,9 @@ def flipped(folder: Path) -> None:
 
 
 def other_prior(folder: Path) -> None:
-    about = zoo.describe(folder)
-    other = random_conditional(about.image_shape)
-    zoo.save(folder / "other", replace(other, description=about, pixel_means=other.pixel_means * 0.9), "")
+    header = zoo.describe(folder)
+    other = random_conditional(header.image_shape)
+    zoo.save(folder / "other", replace(other, description=header, pixel_means=other.pixel_means * 0.9), "")
     shutil.copy(folder / "other" / WEIGHTS, folder / WEIGHTS)
 
 

@@ -25,7 +25,7 @@ class ExactEngine:
     """A binary machine of few units, whose posterior is found by enumeration."""
 
     machine: RBM
-    about: Description
+    header: Description
     calls: list[tuple[np.ndarray, Damage]] = field(default_factory=list)
     status: Status = Status.CONVERGED
     name: str = "exact"
@@ -33,14 +33,14 @@ class ExactEngine:
 
     @classmethod
     def of(cls, machine: RBM, shape: tuple[int, int], name: str = "exact", **facts: Any) -> ExactEngine:
-        about = Description(
+        header = Description(
             name, shape, 127, "", "", inference=Inference(modes=0, starts=1), hidden=machine.hidden.size
         )
-        return cls(machine, replace(about, **facts))
+        return cls(machine, replace(header, **facts))
 
     @property
     def description(self) -> Description:
-        return self.about
+        return self.header
 
     def with_solver(self, solver: str) -> ExactEngine:
         return self
@@ -61,7 +61,7 @@ class ExactEngine:
         return Marginals((means,), (means * (1 - means),), zero, np.ones(count, int), zero, status), zero
 
     def pixel_means(self) -> np.ndarray:
-        return exact_moments(self.machine).visible.numpy().reshape(self.about.image_shape)
+        return exact_moments(self.machine).visible.numpy().reshape(self.header.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         raise NotImplementedError

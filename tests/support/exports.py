@@ -45,9 +45,9 @@ TOLERANCE = 1e-5
 
 def settled(prior: TrainedPrior, weaker: float = 1.0, **inference: Any) -> TrainedPrior:
     """A prior with other settings, by default a small tolerance, and weaker couplings."""
-    about = prior.description
+    header = prior.description
     inference = {"tol": TOLERANCE, "max_iter": 500} | inference
-    description = replace(about, inference=replace(about.inference, **inference))
+    description = replace(header, inference=replace(header.inference, **inference))
     if isinstance(prior.machine, RBM):
         return replace(prior, description=description, machine=with_weights(prior.machine, weaker))
     named = prior.machine.parameters
@@ -60,8 +60,8 @@ def patterns() -> TrainedPrior:
     machine, found = two_patterns()
     noise = torch.rand(3, 12, generator=torch.Generator().manual_seed(0)) < 0.5
     modes = pack(torch.cat([noise, found > 0]))
-    about = Description("pair", (3, 4), 127, "none", "none", inference=Inference(modes=5, starts=4), hidden=12)
-    return settled(TrainedPrior(about, machine.to(torch.float32), torch.full((12,), 0.5), modes))
+    header = Description("pair", (3, 4), 127, "none", "none", inference=Inference(modes=5, starts=4), hidden=12)
+    return settled(TrainedPrior(header, machine.to(torch.float32), torch.full((12,), 0.5), modes))
 
 
 # What is exported here, each once: the prior, and how. Several starts are in two of them alone: nothing in those knows
@@ -114,7 +114,7 @@ class Exported:
         return replace(prior, machine=prior.machine.with_parameters(rounded))
 
     @property
-    def about(self) -> Description:
+    def header(self) -> Description:
         return self.trained.description
 
     @property
@@ -123,7 +123,7 @@ class Exported:
 
     def run(self, image: np.ndarray, p: Any = 0.1, mask: Any = False, **settings: Any) -> Arrays:
         """The outputs of the graph by name; p and mask at least of rank 3, as they are."""
-        inference = self.about.inference
+        inference = self.header.inference
         used = {name: settings.get(name, getattr(inference, name)) for name in ("max_iter", "tol", "damping")}
         feed = {
             "image": np.float32(image),
@@ -142,8 +142,8 @@ class Exported:
         """What the prior is told by the channels of the library."""
         if self.facts.channel == "field":
             return Fields(torch.from_numpy(np.float32(image)).flatten(1))
-        ink = torch.from_numpy(image > self.about.threshold / 255).float().flatten(1)
-        if self.about.task:
+        ink = torch.from_numpy(image > self.header.threshold / 255).float().flatten(1)
+        if self.header.task:
             return Fields(ink)
         whole = np.broadcast_to(np.float32(p), image.shape).reshape(len(image), -1)
         hidden = np.broadcast_to(mask, image.shape).reshape(len(image), -1)
@@ -152,7 +152,7 @@ class Exported:
 
     def solved(self, image: np.ndarray, p: Any = 0.1, mask: Any = False, **settings: Any) -> Solution:
         """What the library's solver finds in one try, as a graph has."""
-        solver = replace(solver_of(self.about.inference), **settings)
+        solver = replace(solver_of(self.header.inference), **settings)
         with torch.inference_mode(), patch("restore.solvers.starts.tracing", return_value=True):
             return solve(self.trained, solver, self.evidence(image, p, mask))
 

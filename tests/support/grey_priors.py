@@ -56,7 +56,7 @@ def grey_prior(
     # Half precision holds these exactly.
     couplings = tuple((scale * torch.randn(low, high, generator=draw)).half().float() for low, high in pairwise(sizes))
     machine = LayeredPrior((layer, *above), couplings) if deeper else RBM((layer, *above), couplings)
-    about = Description(
+    header = Description(
         name,
         shape,
         127,
@@ -71,7 +71,7 @@ def grey_prior(
     )
     means = images.mean(0).clamp(0.01, 0.99)
     alone = layer.with_parameters({name: value.clone() for name, value in layer.parameters.items()})
-    return TrainedPrior(about, machine, means, pack(images[:0]), alone if about.grey else None)
+    return TrainedPrior(header, machine, means, pack(images[:0]), alone if header.grey else None)
 
 
 def saved_grey(folder: Path, prior: TrainedPrior) -> Path:

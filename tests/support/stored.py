@@ -42,14 +42,14 @@ def conditional_prior(name: str = "small") -> TrainedPrior:
     """A conditional prior; its inputs, unlike its weights, are exact in half precision."""
     plain = prior_of(name, modes=0)
     draw = torch.randn(15 + 4, 15, generator=seeded(3)).half().float()
-    about = replace(
+    header = replace(
         plain.description,
         family="crbm",
         task="patch:2:0.5",
         inference=Inference("mixed_product", 9, 1e-3, 0.0, modes=0, starts=0),
     )
     assert isinstance(plain.machine, RBM)
-    return replace(plain, description=about, machine=ConditionalRBM(plain.machine, draw[:15], draw[15:]))
+    return replace(plain, description=header, machine=ConditionalRBM(plain.machine, draw[:15], draw[15:]))
 
 
 def same(first: TrainedPrior, second: TrainedPrior) -> bool:

@@ -80,24 +80,26 @@ def test_the_promised_priors_are_published() -> None:
 
 @pytest.mark.parametrize("folder", RECIPES, ids=lambda folder: folder.name)
 def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None:
-    about, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / "recipes" / f"{folder.name}.toml")
-    assert (about.name, about.recipe) == (folder.name, recipe.digest)
+    header, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / "recipes" / f"{folder.name}.toml")
+    assert (header.name, header.recipe) == (folder.name, recipe.digest)
     # A size that was found is on the card, with why it is that.
     card = (folder / zoo.CARD).read_text()
-    units = "fully visible" if not about.kind.hidden_units else f"{' + '.join(map(str, about.sizes[1:]))} hidden units"
-    features = f"{about.hidden} features of {about.kernel}x{about.kernel} pixels"
-    assert (features if about.kind.any_size else units) in card
-    assert "- growth: " in card if recipe.prior.grows else about.hidden == recipe.prior.hidden
-    assert (bool(about.task), about.task) == (folder in CONDITIONAL, recipe.data.task)
-    if about.task:
+    units = (
+        "fully visible" if not header.kind.hidden_units else f"{' + '.join(map(str, header.sizes[1:]))} hidden units"
+    )
+    features = f"{header.hidden} features of {header.kernel}x{header.kernel} pixels"
+    assert (features if header.kind.any_size else units) in card
+    assert "- growth: " in card if recipe.prior.grows else header.hidden == recipe.prior.hidden
+    assert (bool(header.task), header.task) == (folder in CONDITIONAL, recipe.data.task)
+    if header.task:
         epochs = range(recipe.training.epochs)
-        assert about.inference in [recipe.learner.inference(epoch) for epoch in epochs]
+        assert header.inference in [recipe.learner.inference(epoch) for epoch in epochs]
     else:
-        assert about.inference == recipe.inference
-    for fact in (about.name, about.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
+        assert header.inference == recipe.inference
+    for fact in (header.name, header.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
         assert fact in card
     assert (ROOT / "training" / "recipes" / f"{folder.name}.toml").read_text().strip() in card
-    if about.kind.photographs:
+    if header.kind.photographs:
         assert all(f"| {task} | " in card for task in WHOLE_TASKS["one noise and mask"])
         return
     if folder in GREY:
@@ -105,14 +107,14 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
             str(parse_task(task)) for task in TASKS["noise and mask"]
         ]
         return
-    if about.tiling.overlap > 1:
+    if header.tiling.overlap > 1:
         # Scored on whole pictures.
-        assert f"`restore evaluate {about.name} --card --seed 0` on whole images" in card
+        assert f"`restore evaluate {header.name} --card --seed 0` on whole images" in card
         assert [row["task"] for row in WHOLE_ROW.finditer(card)] == list(WHOLE_TASKS["flips and mask"])
         return
     tasks = [row["task"] for row in ROW.finditer(card)]
     every = ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
-    assert tasks == ([str(parse_task(about.task))] if about.task else every)
+    assert tasks == ([str(parse_task(header.task))] if header.task else every)
 
 
 @pytest.mark.parametrize("folder", [folder for folder in TOLD if folder not in GREY], ids=lambda folder: folder.name)
@@ -135,14 +137,14 @@ def test_the_graph_of_a_published_prior_is_up_to_date(folder: Path) -> None:
     graph, content = folder / zoo.GRAPH, (folder / zoo.WEIGHTS).read_bytes()
     onnx.checker.check_model(str(graph), full_check=True)
     facts = OnnxEngine.load(folder).facts
-    assert facts.about == zoo.describe(folder)
+    assert facts.header == zoo.describe(folder)
     assert facts.weights == hashlib.sha256(content).hexdigest()
     assert (facts.channel == "learnt") == (folder in CONDITIONAL)
     model = onnx.load(graph, load_external_data=False)
     outside = {item.name: item for item in model.graph.initializer if external_data_helper.uses_external_data(item)}
     with safe_open(folder / zoo.WEIGHTS, framework="numpy") as stored:
         matrices = {name for name in stored.keys() if len(stored.get_slice(name).get_shape()) == 2}  # noqa: SIM118
-        unused = {"modes"} if not facts.about.inference.modes else set()
+        unused = {"modes"} if not facts.header.inference.modes else set()
         assert matrices - unused <= outside.keys() <= set(stored.keys())
         for name, tensor in outside.items():
             where = {entry.key: entry.value for entry in tensor.external_data}
@@ -150,7 +152,7 @@ def test_the_graph_of_a_published_prior_is_up_to_date(folder: Path) -> None:
             assert where["location"] == zoo.WEIGHTS
             assert content[offset : offset + length] == stored.get_tensor(name).tobytes()
     # No weights inside; every layer adds some operations.
-    assert graph.stat().st_size < (80_000 if folder in GREY else 40_000) + 10_000 * len(facts.about.deeper)
+    assert graph.stat().st_size < (80_000 if folder in GREY else 40_000) + 10_000 * len(facts.header.deeper)
 
 
 @pytest.mark.slow
@@ -197,11 +199,11 @@ def _clean(folder: Path) -> np.ndarray:
 NUDGE = 5e-7
 
 
-def _steady(expected: Marginals, nudged: Marginals, about: Description) -> np.ndarray:
+def _steady(expected: Marginals, nudged: Marginals, header: Description) -> np.ndarray:
     """Which images rounding does not move: they converged, and a nudge hardly changes where."""
     moved = np.abs(nudged.means[0] - expected.means[0]).max(1)
-    return (moved <= (GREY_TOLERANCE if about.grey else TOLERANCE / 8)) & (
-        (expected.status == Status.CONVERGED) | bool(about.task)
+    return (moved <= (GREY_TOLERANCE if header.grey else TOLERANCE / 8)) & (
+        (expected.status == Status.CONVERGED) | bool(header.task)
     )
 
 
@@ -216,18 +218,18 @@ def test_both_engines_restore_alike(folder: Path) -> None:
     """On images that rounding does not move, whatever the processor: of as many candidates as it takes to find some."""
     prior, cpu = zoo.load(folder), torch.device("cpu")
     graph, reference = OnnxEngine.load(folder), Engine.of(prior, cpu)
-    about = reference.description
+    header = reference.description
     nudged = Engine.of(replace(prior, machine=with_weights(prior.machine, 1 + NUDGE)), cpu)
     found: dict[str, Parity | None] = {}
     for seed, clean in enumerate(np.array_split(_clean(folder), 12)):
-        for task, damaged, told in damages(clean, about, seed):
+        for task, damaged, told in damages(clean, header, seed):
             if found.setdefault(task, None):
                 continue
             expected = reference.marginals(damaged, told)[0]
-            chosen = _steady(expected, nudged.marginals(damaged, told)[0], about)
+            chosen = _steady(expected, nudged.marginals(damaged, told)[0], header)
             if chosen.any():
                 restored = graph.marginals(damaged, told)[0]
-                found[task] = compared(_rows(restored, chosen), _rows(expected, chosen), about, task)
+                found[task] = compared(_rows(restored, chosen), _rows(expected, chosen), header, task)
     every = [parity for parity in found.values() if parity]
     assert len(every) == len(found), found
     for parity in every:
@@ -240,10 +242,10 @@ def test_both_engines_restore_alike(folder: Path) -> None:
 
 def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:
     engine = Engine.of(zoo.load(folder), torch.device("cpu"))
-    about = engine.trained.description
-    truth = _ink("test") if about.data == "mnist" else torch.from_numpy(binarise(silhouettes("test").images))
+    header = engine.trained.description
+    truth = _ink("test") if header.data == "mnist" else torch.from_numpy(binarise(silhouettes("test").images))
     generator = torch.Generator().manual_seed(0)
-    damage = task_of(about) if about.task else parse_task(task)
+    damage = task_of(header) if header.task else parse_task(task)
     report = evaluate(restorer_of(engine), truth[:n], damage, (28, 28), generator)
     return 100 * report.error_all.mean, report.mcc.mean
 

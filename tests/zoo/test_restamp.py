@@ -25,7 +25,7 @@ def test_a_prior_with_another_digest_is_the_same_prior(tmp_path: Path) -> None:
         assert len(before) == len(after) and before != after
     assert payload((PUBLISHED / zoo.WEIGHTS).read_bytes()) == payload((folder / zoo.WEIGHTS).read_bytes())
     # It is refused unless graph and weights belong together, and the graph is sound.
-    assert OnnxEngine.load(folder).facts.about == zoo.describe(folder)
+    assert OnnxEngine.load(folder).facts.header == zoo.describe(folder)
     assert restamp(folder, digest) == {key: key for key in found.values()}
 
 

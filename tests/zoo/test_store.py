@@ -62,11 +62,11 @@ def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
     found = load(tmp_path / "again")
     assert isinstance(found.machine, ConditionalRBM)
     assert same(found, prior)
-    about = describe(tmp_path / "again")
-    assert about == prior.description
-    assert (about.kind.learnt, about.task, about.inference.starts) == (True, "patch:2:0.5", 0)
+    header = describe(tmp_path / "again")
+    assert header == prior.description
+    assert (header.kind.learnt, header.task, header.inference.starts) == (True, "patch:2:0.5", 0)
     # Its tiles hear nothing of each other: it has no channel to tell it.
-    assert not about.exchanges and prior_of("free").description.exchanges
+    assert not header.exchanges and prior_of("free").description.exchanges
     stored = load_file(tmp_path / "again" / WEIGHTS)
     assert {stored[f"inputs.{layer}"].dtype for layer in (0, 1)} == {torch.float16}
 
@@ -75,10 +75,10 @@ def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
 def test_round_trip_of_grey_and_deep_priors(make: Callable[[], TrainedPrior], tmp_path: Path) -> None:
     prior = make()
     save(tmp_path / "again", prior, "card")
-    found, about = load(tmp_path / "again"), prior.description
+    found, header = load(tmp_path / "again"), prior.description
     assert same(found, prior) and type(found.machine) is type(prior.machine)
     assert [type(layer) for layer in found.machine.layers] == [type(layer) for layer in prior.machine.layers]
-    assert (found.grey_pixels is None) == (not about.grey)
+    assert (found.grey_pixels is None) == (not header.grey)
     if prior.grey_pixels is not None and found.grey_pixels is not None:
         for name, value in prior.grey_pixels.parameters.items():
             assert torch.equal(found.grey_pixels.parameters[name], value)

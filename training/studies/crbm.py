@@ -97,11 +97,11 @@ def key_of(name: str) -> tuple[str, str] | None:
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> Cell:
     """A prior on clean test images (N, D), damaged by a generator with this seed."""
-    about = engine.trained.description
-    key = key_of(about.name)
+    header = engine.trained.description
+    key = key_of(header.name)
     if key is None:
-        raise ValueError(f"{about.name} is no prior of this study")
-    task = task_of(about)
+        raise ValueError(f"{header.name} is no prior of this study")
+    task = task_of(header)
     settled: list[Tensor] = []
 
     def restore(observed: Tensor, channel: object) -> Tensor:
@@ -109,7 +109,7 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> Cell:
         settled.append((found.status == Status.CONVERGED).double().mean())
         return found.means[0]
 
-    report = evaluate(restore, truth, task, about.image_shape, torch.Generator().manual_seed(seed))
+    report = evaluate(restore, truth, task, header.image_shape, torch.Generator().manual_seed(seed))
     return _cell(*key, report, float(settled[0]))
 
 
@@ -221,8 +221,8 @@ def study(asked: Asked) -> None:
             missing.append(name)
             continue
         engine = Engine.load(str(folder), asked.device)
-        about = engine.description
-        cell = measure(engine, asked.images(about.data, "test", asked.n, cut=about.threshold), asked.seed)
+        header = engine.description
+        cell = measure(engine, asked.images(header.data, "test", asked.n, cut=header.threshold), asked.seed)
         cells.append(cell)
         log = asked.runs / name / "log.jsonl"
         if cell.method == "bp" and cell.task in TASKS and log.exists():

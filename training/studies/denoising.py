@@ -93,8 +93,8 @@ def measured(
 
 def one_start(engine: Engine) -> Engine:
     """The same prior, started from the pointwise estimate alone, as in the paper."""
-    about = engine.trained.description
-    alone = replace(about, inference=replace(about.inference, starts=1))
+    header = engine.trained.description
+    alone = replace(header, inference=replace(header.inference, starts=1))
     return Engine(replace(engine.trained, description=alone), engine.device)
 
 

@@ -102,7 +102,7 @@ class Run:
         return self.plan.name
 
     @property
-    def about(self) -> Description:
+    def header(self) -> Description:
         """What the last prior says about itself."""
         return zoo.describe(self.kept[max(self.kept)])
 
@@ -111,9 +111,9 @@ class Run:
 
     def images(self, split: Split) -> Tensor:
         """The images that the run learns from, or test images like them, (N, D)."""
-        data, about = self.plan.data, self.about
+        data, header = self.plan.data, self.header
         count = data.count if split == "train" and data.count else None
-        images = self.asked.images(data.source, split, count, grey=about.grey, cut=about.threshold)
+        images = self.asked.images(data.source, split, count, grey=header.grey, cut=header.threshold)
         return images.to(pick_device(self.asked.device))
 
     def drawn(self, split: Split) -> Tensor:
@@ -144,9 +144,9 @@ def _moments(run: Run) -> Iterator[Moment]:
             yield earlier[0]
             continue
         engine, started = run.engine(epoch), time.perf_counter()
-        machine, about = engine.free_machine("TAP solutions"), engine.description
+        machine, header = engine.free_machine("TAP solutions"), engine.description
         solutions = _probed(run, engine, epoch, images[:starts])
-        found = Findings.of(about.name, epoch, solutions, time.perf_counter() - started)
+        found = Findings.of(header.name, epoch, solutions, time.perf_counter() - started)
         n = run.asked.n or measure.IMAGES
         train, test = (measure.per_unit(machine, part[:n], solutions) for part in (images, tested))
         minutes = epoch_seconds(run.folder)[epoch - 1] / 60
@@ -155,9 +155,9 @@ def _moments(run: Run) -> Iterator[Moment]:
             run.name,
             run.plan.digest,
             weights,
-            about.data,
-            about.grey,
-            about.sizes,
+            header.data,
+            header.grey,
+            header.sizes,
             minutes,
             measure.compact(found),
             train,
@@ -215,7 +215,7 @@ def _features(run: Run) -> Features:
     machine = run.engine(max(run.kept)).free_machine("receptive fields")
     found = receptive_fields(machine, run.drawn("train")[:MAPPED])
     assert found is not None
-    return Features(found, run.about.image_shape)
+    return Features(found, run.header.image_shape)
 
 
 def _course(run: Run, moments: Sequence[Moment]) -> Course:

@@ -209,19 +209,19 @@ def _parts(folder: Path, plan: Recipe, grown: Path) -> list[Path]:
 def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
     """What a prior is worth."""
     engine = Engine.load(str(folder), asked.device)
-    about, name = engine.description, plan.name
+    header, name = engine.description, plan.name
     method, data = kind_of(name) or ("", "")
-    images = asked.images(about.data, "test", asked.n, cut=about.threshold)
+    images = asked.images(header.data, "test", asked.n, cut=header.threshold)
     mean, interval, effective = likelihood_of(engine, images, asked.seed)
     count = min(asked.n or LABELLED, LABELLED)
-    training, test = (examples_of(engine, about.data, split, count, asked.data) for split in SPLITS)
+    training, test = (examples_of(engine, header.data, split, count, asked.data) for split in SPLITS)
     error = wrong_share(training, test, np.random.default_rng(asked.seed))
     # A prior that was kept on the way is as old as the round it is from.
     grown = asked.runs / name
     minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60
-    say(f"{name}, {about.hidden} units: {mean:.2f} nats")
+    say(f"{name}, {header.hidden} units: {mean:.2f} nats")
     return Point(
-        name, data, method, about.hidden, minutes, mean, interval, effective, error, about.recipe, checksum(folder)
+        name, data, method, header.hidden, minutes, mean, interval, effective, error, header.recipe, checksum(folder)
     )
 
 

@@ -33,14 +33,14 @@ def likelihood(
 ) -> None:
     """Measure how probable a prior finds images."""
     engine = Engine.load(model, device)
-    about = engine.description
+    header = engine.description
     images = load(data, split="test", root=data_root).images[:n]
-    rows = torch.from_numpy(as_pixels(images, "grey" if about.grey else "threshold", about.threshold, 0))
-    if about.plain:
+    rows = torch.from_numpy(as_pixels(images, "grey" if header.grey else "threshold", header.threshold, 0))
+    if header.plain:
         found = list(measure(engine, rows, seed, schedule).likelihoods.values())
     else:
         machine, rows = engine.free_machine("likelihood"), rows.to(engine.device)
-        found = [tap_likelihood(machine, rows, rows[:STARTS], precise_solver(about.inference))]
+        found = [tap_likelihood(machine, rows, rows[:STARTS], precise_solver(header.inference))]
     for each in found:
         tell(each.as_text())
         for warning in each.warnings:

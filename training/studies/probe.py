@@ -79,7 +79,7 @@ def priors_of(model: str) -> list[tuple[int | None, Path]]:
 
 
 def drawn(
-    data: str, split: Literal["train", "test"], n: int, root: Path | None, about: Description, seed: int
+    data: str, split: Literal["train", "test"], n: int, root: Path | None, header: Description, seed: int
 ) -> Tensor:
     """At most `n` random images of the data, (N, D), as a prior knows them.
 
@@ -88,13 +88,13 @@ def drawn(
         ModelError: if they are not of the prior's size.
     """
     dataset = load(data, split=split, root=root)
-    if dataset.images.shape[1:] != about.image_shape:
-        raise ModelError(f"{data}: images of shape {dataset.images.shape[1:]} do not fit {about.name}")
+    if dataset.images.shape[1:] != header.image_shape:
+        raise ModelError(f"{data}: images of shape {dataset.images.shape[1:]} do not fit {header.name}")
     if len(dataset.images) < 2:
         raise InputError(f"{data}: one image; a probe compares where several images lead to, so give more")
     order = torch.randperm(len(dataset.images), generator=torch.Generator().manual_seed(seed))[:n]
     chosen = dataset.images[order.numpy()]
-    return torch.from_numpy(as_pixels(chosen, "grey" if about.grey else "threshold", about.threshold, 0))
+    return torch.from_numpy(as_pixels(chosen, "grey" if header.grey else "threshold", header.threshold, 0))
 
 
 if __name__ == "__main__":

@@ -33,23 +33,23 @@ class Facts:
     """The metadata of an exported file.
 
     Attributes:
-        about: the prior's description.
+        header: the prior's description.
         channel: what the graph takes as the observation, a key of `OBSERVED`.
         light_ground: whether the images are dark on light.
         weights: SHA-256 of the weights file that its tensors come from, hexadecimal.
         at_once: images to give it at a time; more are slower, as their state leaves the caches of a processor.
     """
 
-    about: Description
+    header: Description
     channel: Observation
     light_ground: bool
     weights: str
     at_once: int
 
-    def interface(self, about: Description) -> tuple[dict[str, Kind], dict[str, Kind]]:
+    def interface(self, header: Description) -> tuple[dict[str, Kind], dict[str, Kind]]:
         """The inputs and the outputs of the graph by name, for a prior of some size."""
         free = (None, None, None)
-        image: Kind = (FLOAT, (None, *about.image_shape))
+        image: Kind = (FLOAT, (None, *header.image_shape))
         shared = (1, None, None) if self.channel == SHARED else free
         observed: dict[str, Kind] = {
             "image": image,
@@ -61,7 +61,7 @@ class Facts:
         inputs = {name: observed[name] for name in OBSERVED[self.channel]}
         inputs |= {"max_iter": ("tensor(int64)", ()), "tol": (FLOAT, ()), "damping": (FLOAT, ())}
         outputs = dict.fromkeys(("restored", "means", "variances"), image)
-        for layer, size in enumerate(about.sizes[1:], 1):
+        for layer, size in enumerate(header.sizes[1:], 1):
             outputs |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (FLOAT, (None, size)))
         each: dict[str, Kind] = {
             "log_partition": ("tensor(double)", (None,)),
@@ -76,7 +76,7 @@ class Facts:
 
     def to_metadata(self) -> dict[str, str]:
         """Model properties: the header of the weights file, and what only a graph has."""
-        return self.about.to_header() | {
+        return self.header.to_header() | {
             "graph_version": str(VERSION),
             "channel": self.channel,
             "polarity": POLARITIES[self.light_ground],
@@ -93,13 +93,13 @@ class Facts:
             # Checked first: the other properties of a newer version may be anything.
             if int(metadata["graph_version"]) > VERSION:
                 raise ModelError("a newer kind of graph than this version runs; update the package", where)
-            about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
+            header = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
             channel, polarity = metadata["channel"], metadata["polarity"]
             at_once = int(metadata["images_at_once"])
             if channel not in OBSERVED or polarity not in POLARITIES or not 1 <= at_once <= AT_ONCE:
                 raise ValueError(f"{channel}, {polarity}, {at_once}")
             light = polarity == POLARITIES[True]
-            return cls(about, cast(Observation, channel), light, metadata["weights_sha256"], at_once)
+            return cls(header, cast(Observation, channel), light, metadata["weights_sha256"], at_once)
         except (KeyError, ValueError) as fault:
             raise ModelError(f"its metadata are damaged ({reason(fault)}); export it again", where) from fault
 

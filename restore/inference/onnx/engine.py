@@ -110,7 +110,7 @@ class OnnxEngine:
                 f"with `restore export {shown(path.parent)} --beside --overwrite`",
                 path,
             )
-        return cls(facts, facts.about, session, weights)
+        return cls(facts, facts.header, session, weights)
 
     def with_solver(self, solver: str) -> OnnxEngine:
         own = self.description
@@ -158,25 +158,25 @@ class OnnxEngine:
 
     def _at_once(self, images: int) -> int:
         """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
-        about = self.description
-        each = sum(about.sizes) * max(1, about.inference.starts)
-        most = max(1, LARGE // each) if about.kind.any_size else self.facts.at_once
+        header = self.description
+        each = sum(header.sizes) * max(1, header.inference.starts)
+        most = max(1, LARGE // each) if header.kind.any_size else self.facts.at_once
         return min(most, max(-(-images // threads.count()), SMALL // each))
 
     def pixel_means(self) -> np.ndarray:
         """A graph by itself is asked: if one black pixel alone is seen, the gain by inversion is its log-odds."""
         from safetensors import safe_open
 
-        about = self.description
+        header = self.description
         if self.weights is not None:
             with safe_open(self.weights, "numpy") as stored:
-                return np.asarray(stored.get_tensor("pixel_means")).reshape(about.image_shape)
-        quick = replace(self, description=replace(about, inference=replace(about.inference, max_iter=1)))
+                return np.asarray(stored.get_tensor("pixel_means")).reshape(header.image_shape)
+        quick = replace(self, description=replace(header, inference=replace(header.inference, max_iter=1)))
         # To a convolutional prior all pixels are alike.
-        seen = np.eye(1 if about.kind.any_size else about.pixels, about.pixels, dtype=bool)
-        hidden = ~seen.reshape(-1, *about.image_shape)
+        seen = np.eye(1 if header.kind.any_size else header.pixels, header.pixels, dtype=bool)
+        hidden = ~seen.reshape(-1, *header.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
-        return np.resize(probability_of(gain.astype(np.float64)), about.image_shape)
+        return np.resize(probability_of(gain.astype(np.float64)), header.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """From the weights beside the graph, as the pictures are whole."""
@@ -260,8 +260,8 @@ def _ports(nodes: Sequence[Any]) -> dict[str, Kind]:
 def _check_interface(ports: Sequence[dict[str, Kind]], facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
     wrong = set[str]()
-    for promised, found in zip(facts.interface(facts.about), ports, strict=True):
-        if facts.about.kind.any_size:  # for images of any size
+    for promised, found in zip(facts.interface(facts.header), ports, strict=True):
+        if facts.header.kind.any_size:  # for images of any size
             promised = {name: (kind, (None,) * len(shape)) for name, (kind, shape) in promised.items()}
         wrong |= {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}
     if wrong:

@@ -113,16 +113,16 @@ class Prior:
         if self.invert:
             found = Prior(self.engine).solve(1 - seen, damage.inverted())
             return replace(found, means=1 - found.means)
-        about = self.engine.description
-        if seen.shape[1:] == about.image_shape:
+        header = self.engine.description
+        if seen.shape[1:] == header.image_shape:
             marginals, gain = self.engine.marginals(seen, damage)
             one = Posterior.of(marginals, seen.shape, len(seen), damage.hidden)
             return replace(one, inversion=gain, layers=marginals.means[1:])
-        if about.kind.any_size:
+        if header.kind.any_size:
             return _in_parts(self.engine, seen, damage)
-        if about.tiling.neighbours:
-            return _by_neighbours(about, seen, damage)
-        alone = self.engine.pixel_means() if about.exchanges else np.zeros(about.image_shape)
+        if header.tiling.neighbours:
+            return _by_neighbours(header, seen, damage)
+        alone = self.engine.pixel_means() if header.exchanges else np.zeros(header.image_shape)
 
         def one_of(index: int) -> Posterior:
             def of_picture(level: np.ndarray) -> Any:
@@ -137,8 +137,8 @@ class Prior:
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """The posterior of one picture of any size, block by block where it is large."""
-        about, (height, width) = self.engine.description, picture.shape
-        blocks = [] if picture.shape == about.image_shape else blocks_of(picture.shape, about)
+        header, (height, width) = self.engine.description, picture.shape
+        blocks = [] if picture.shape == header.image_shape else blocks_of(picture.shape, header)
         if len(blocks) < 2:
             return self.solve(picture.values()[None], picture.damage.mapped(lambda values: values[None]))
         precision = np.float32 if height * width <= MANY else np.float16
@@ -162,12 +162,12 @@ class Prior:
 
 def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np.ndarray) -> Posterior:
     """The posterior of one picture (H, W) as the mixture of what its tiles say."""
-    about = engine.description
+    header = engine.description
     # A pixel at the border of a photograph lies in fewer tiles: one at least.
-    cover = Cover.of(seen.shape, about.image_shape, about.tiling.overlap, within=about.kind.photographs)
-    tiles = cover.cut(seen, "edge" if about.task else 0.0)
+    cover = Cover.of(seen.shape, header.image_shape, header.tiling.overlap, within=header.kind.photographs)
+    tiles = cover.cut(seen, "edge" if header.task else 0.0)
     known, blind = Damage(), False
-    if not about.task:
+    if not header.task:
         hidden = cover.cut(np.zeros(seen.shape, bool) if damage.hidden is None else damage.hidden, True)
         # Outside the picture nothing is known: a flip with probability one half.
         inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
@@ -178,7 +178,7 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
         found, _ = engine.marginals(part, told)
         return replace(found, means=found.means[:1], variances=found.variances[:1])
 
-    found = solve_tiles(solved, about, cover, tiles, known, alone)
+    found = solve_tiles(solved, header, cover, tiles, known, alone)
     mean = cover.crop(cover.mean(found.means, found.sound))
     square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
     ends, residual = found.status[found.solved], found.residual[found.solved]
@@ -215,9 +215,9 @@ def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Poster
     return replace(one, means=means, variances=variances)
 
 
-def _by_neighbours(about: Description, seen: np.ndarray, damage: Damage) -> Posterior:
+def _by_neighbours(header: Description, seen: np.ndarray, damage: Damage) -> Posterior:
     """The posterior under a prior that only knows how alike neighbours are."""
-    means, steps, change = mean_field(log_odds(seen, damage), about.tiling.neighbours)
+    means, steps, change = mean_field(log_odds(seen, damage), header.tiling.neighbours)
     count, white = len(seen), (1 + means) / 2
     hidden = np.zeros(seen.shape, bool) if damage.hidden is None else np.broadcast_to(damage.hidden, seen.shape)
     return Posterior(

@@ -48,11 +48,11 @@ class Block:
         return rows, columns
 
 
-def blocks_of(shape: tuple[int, ...], about: Description) -> list[Block]:
+def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
     """The blocks of an image (H, W) that a prior restores in tiles, or as a whole."""
-    if about.whole:
+    if header.whole:
         return _crossed(*(_alike(size, SIDE, MARGIN) for size in shape))
-    return _crossed(*(_of_tiles(size, side, about) for size, side in zip(shape, about.image_shape, strict=True)))
+    return _crossed(*(_of_tiles(size, side, header) for size, side in zip(shape, header.image_shape, strict=True)))
 
 
 def parts_of(shape: tuple[int, ...]) -> list[Block]:
@@ -64,11 +64,11 @@ def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:
     return [Block((top, left), (above, before)) for (top, above), (left, before) in product(rows, columns)]
 
 
-def _of_tiles(size: int, side: int, about: Description) -> list[Span]:
+def _of_tiles(size: int, side: int, header: Description) -> list[Span]:
     """Spans of an axis that begin at whole pairs of tiles, of which the first round takes the first."""
-    pair = 2 * -(-side // about.tiling.overlap)
+    pair = 2 * -(-side // header.tiling.overlap)
     # Every round, a tile hears of what lies within the tiles that it overlaps.
-    margin = -(-(about.tiling.rounds + 1) * (side - 1) // pair) * pair
+    margin = -(-(header.tiling.rounds + 1) * (side - 1) // pair) * pair
     count = -(-size // max(pair, TILES * pair // 2 - 2 * margin))
     step = -(-size // (count * pair)) * pair
     cores = [slice(first, min(first + step, size)) for first in range(0, size, step)]

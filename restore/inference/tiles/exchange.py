@@ -77,7 +77,7 @@ class Answers:
 
 
 def solve_tiles(
-    solve: Solve, about: Description, cover: Cover, tiles: np.ndarray, damage: Damage, alone: np.ndarray
+    solve: Solve, header: Description, cover: Cover, tiles: np.ndarray, damage: Damage, alone: np.ndarray
 ) -> Answers:
     """Restore the tiles (count, h, w) of a picture in rounds of messages.
 
@@ -86,15 +86,15 @@ def solve_tiles(
 
     Args:
         solve: the marginals of damaged tiles.
-        about: the prior; it says whether there are messages.
+        header: the prior; it says whether there are messages.
         cover: where the tiles lie.
         tiles, damage: what is seen of them, and how they were damaged.
         alone: probability of white of a tile's pixels if nothing is seen, (h, w).
     """
-    tiling = about.tiling
-    if not about.exchanges or cover.count == 1 or not tiling.rounds:
+    tiling = header.tiling
+    if not header.exchanges or cover.count == 1 or not tiling.rounds:
         # No two patches of a noisy photograph are the same.
-        whole = solve if about.kind.photographs else _distinct(solve)
+        whole = solve if header.kind.photographs else _distinct(solve)
         return Answers.of(whole(tiles, damage), tiles.shape)
     evidence = log_odds(tiles, damage)
     stronger = _stronger(evidence, tiling.least)

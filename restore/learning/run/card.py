@@ -27,29 +27,29 @@ def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> s
     """The card of a lesson's prior as Markdown; it says what was typed, and the seconds used for all of it."""
     recipe, copies = lesson.recipe, lesson.recipe.data.variations.copies
     images = max(1, copies) * len(lesson.training.images) - recipe.data.validation
-    about = trained.prior.description
-    height, width = about.image_shape
+    header = trained.prior.description
+    height, width = header.image_shape
     what = "variations of images" if copies else "images"
-    pixels = "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
-    family = about.kind.words
-    units = "binary" if about.binary else f"{about.visible}/{about.hidden_type}"
-    settings, chosen = about.inference, ""
+    pixels = "grey levels" if header.grey else f"ink = grey level above {header.threshold}"
+    family = header.kind.words
+    units = "binary" if header.binary else f"{header.visible}/{header.hidden_type}"
+    settings, chosen = header.inference, ""
     use = f"It restores with the `{settings.solver}` solver."
-    if about.task:
-        use = f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:\n"
+    if header.task:
+        use = f"It undoes {header.task} from the damaged image alone, with the inference that it was trained with:\n"
         use += f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}."
     if trained.error is not None:
         left = scored(recipe, trained.error)
         chosen = f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: "
         chosen += f"they left {left}."
     end = f"\n- end: {trained.verdict}" if trained.verdict else ""
-    unfinished = f"**Unfinished**: {about.unfinished}. The run is in `{about.run}`.\n\n" if about.unfinished else ""
-    return f"""# {about.name}
+    unfinished = f"**Unfinished**: {header.unfinished}. The run is in `{header.run}`.\n\n" if header.unfinished else ""
+    return f"""# {header.name}
 
-{unfinished}A {units} {family} with {about.pixels} visible units ({height} x {width} pixels) and
-{about.kind.count(about)}, trained on {images} {what} of `{about.data}` ({pixels}).
+{unfinished}A {units} {family} with {header.pixels} visible units ({height} x {width} pixels) and
+{header.kind.count(header)}, trained on {images} {what} of `{header.data}` ({pixels}).
 {use}{chosen}
-Licence: {about.licence}.
+Licence: {header.licence}.
 
 ## Training
 
@@ -58,7 +58,7 @@ Licence: {about.licence}.
 - time: {used / 60:.1f} minutes{end}
 - machine: {machine_facts()}
 - seed: {recipe.seed}
-- recipe (SHA-256 {about.recipe[:16]}):
+- recipe (SHA-256 {header.recipe[:16]}):
 
 ```toml
 {lesson.text.strip()}

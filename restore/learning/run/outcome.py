@@ -40,9 +40,9 @@ def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
     """The prior in training, without modes, which may take as long as an epoch; `more` goes into its header."""
     inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
-    about = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
+    header = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
     means, grey = pixels_of(recipe, images)
-    return TrainedPrior(about, as_stored(recipe, passed.machine), means, pack(images[:0]), grey)
+    return TrainedPrior(header, as_stored(recipe, passed.machine), means, pack(images[:0]), grey)
 
 
 def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, run: Path) -> TrainedPrior:

@@ -47,23 +47,23 @@ def write_report(
     folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
 ) -> tuple[list[str], bool]:
     """Score a prior, write the report as far as there is time, and say what follows, and whether it is worth using."""
-    about, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
+    header, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
     scores: dict[str, dict[str, Report]] = {}
-    restorers = {about.name: restorer_of(engine)} | filters(trained.prior)
+    restorers = {header.name: restorer_of(engine)} | filters(trained.prior)
     lines, worth = list[str](), True
     try:
-        for text in tasks_for(about) if len(held_out) else ():
+        for text in tasks_for(header) if len(held_out) else ():
             if not clock.later_than(SCORING):
-                scores[text] = {name: _score(each, held_out, text, about) for name, each in restorers.items()}
-        said = verdict(about.name, scores)
-        worth = not scores or any(ahead(about.name, reports) for reports in scores.values())
-        lines += [f"{about.name}: {said}"] if said else []
+                scores[text] = {name: _score(each, held_out, text, header) for name, each in restorers.items()}
+        said = verdict(header.name, scores)
+        worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
+        lines += [f"{header.name}: {said}"] if said else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
             images = (held_out if len(held_out) else training)[:SHOWN]
-            rival = best_filter(about.name, next(iter(scores.values()))) if scores else "median 3x3"
+            rival = best_filter(header.name, next(iter(scores.values()))) if scores else "median 3x3"
             write_atomically(folder / PICTURE, _picture(folder, trained.prior, images, restorers, rival))
-        record: dict[str, Any] = {"name": about.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
+        record: dict[str, Any] = {"name": header.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
         record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
         for task, by in scores.items():
             record["scores"][task] = {name: json.loads(one.as_json()) for name, one in by.items()}
@@ -74,20 +74,20 @@ def write_report(
     return lines, worth
 
 
-def tasks_for(about: Description) -> list[str]:
+def tasks_for(header: Description) -> list[str]:
     """The tasks that a prior is tried on: the damage it has learnt, or damage that it is told."""
-    if about.task:
-        return [str(task_of(about))]
-    return list(TASKS[about.kind.observation(about)][1:3])
+    if header.task:
+        return [str(task_of(header))]
+    return list(TASKS[header.kind.observation(header)][1:3])
 
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     """The simple restorers that a prior has to beat, and doing nothing."""
-    about, alone = prior.description, PointwiseEstimate(torch.logit(prior.pixel_means.cpu())).restore
-    if about.grey:
+    header, alone = prior.description, PointwiseEstimate(torch.logit(prior.pixel_means.cpu())).restore
+    if header.grey:
         assert prior.grey_pixels is not None
         alone = PixelwiseEstimate(moved_to(prior.grey_pixels, torch.device("cpu"))).restore
-    medians = {f"median {side}x{side}": Median(about.image_shape, side, grey=about.grey).restore for side in (3, 5)}
+    medians = {f"median {side}x{side}": Median(header.image_shape, side, grey=header.grey).restore for side in (3, 5)}
     return {"nothing": lambda observed, channel: observed, "pixel by pixel": alone, **medians}
 
 
@@ -117,9 +117,9 @@ def best_filter(name: str, reports: Mapping[str, Report]) -> str:
     return min((each for each in reports if each != name), key=lambda each: _loss(reports[each]))
 
 
-def _score(restorer: Restorer, images: Tensor, text: str, about: Description) -> Report:
-    task, generator = about.task_of(text), torch.Generator().manual_seed(SEED)
-    return evaluate(restorer, images[:IMAGES], task, about.image_shape, generator, grey=about.grey)
+def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
+    task, generator = header.task_of(text), torch.Generator().manual_seed(SEED)
+    return evaluate(restorer, images[:IMAGES], task, header.image_shape, generator, grey=header.grey)
 
 
 def _loss(report: Report) -> float:
@@ -135,12 +135,12 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     """The curve of a run, the prior's features, and images restored by it and by a filter, as PNG."""
     from matplotlib.figure import Figure
 
-    about, features = prior.description, strongest(prior, 24)
-    text = tasks_for(about)[0]
-    damaged = about.task_of(text).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
+    header, features = prior.description, strongest(prior, 24)
+    text = tasks_for(header)[0]
+    damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
     with torch.inference_mode():
-        rows = [images, damaged.observed, *(restorers[name](*damaged).cpu() for name in (about.name, rival))]
-    whole = torch.cat([row.double() for row in rows]).reshape(-1, *about.image_shape).numpy()
+        rows = [images, damaged.observed, *(restorers[name](*damaged).cpu() for name in (header.name, rival))]
+    whole = torch.cat([row.double() for row in rows]).reshape(-1, *header.image_shape).numpy()
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
@@ -159,8 +159,8 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
 
 def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
     """The weights of the hidden units with the largest weights, as images (N, H, W) from 0 to 1, where 0.5 is none."""
-    about = prior.description
-    pictures = about.kind.pictures(prior.machine, about.image_shape)
+    header = prior.description
+    pictures = header.kind.pictures(prior.machine, header.image_shape)
     weights = pictures.flatten(1)
     chosen = weights[weights.norm(dim=1).argsort(descending=True)[:count]]
     scaled = chosen / chosen.abs().amax(dim=1, keepdim=True).clamp_min(1e-12)

@@ -26,8 +26,8 @@ ALIKE = Description("alike", (6, 5), 127, "", "", inference=SETTINGS, family="co
 NO_MODES = torch.zeros(0, 4, dtype=torch.uint8)
 
 
-def tiled(about: Description = TILES) -> Engine:
-    prior = TrainedPrior(about, random_rbm(16, 3, scale=1.0, bias=0.3, seed=1, dtype=torch.float32),
+def tiled(header: Description = TILES) -> Engine:
+    prior = TrainedPrior(header, random_rbm(16, 3, scale=1.0, bias=0.3, seed=1, dtype=torch.float32),
                          torch.linspace(0.3, 0.6, 16), NO_MODES)  # fmt: skip
     return Engine.of(prior, torch.device("cpu"))
 
@@ -97,14 +97,14 @@ def test_of_many_pixels_the_answer_takes_two_bytes_each(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("shape", [(1, 1), (100, 100), (31, 2000), (1500, 1300)], ids=str)
 @pytest.mark.parametrize("about", [TILES, replace(TILES, tiling=OF_WINDOWS), ALIKE], ids=["tiles", "overlap", "alike"])
-def test_blocks_part_a_picture(about: Description, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_part_a_picture(header: Description, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "TILES", 32)
     count = np.zeros(shape, int)
-    for block in blocks_of(shape, about):
+    for block in blocks_of(shape, header):
         count[block.core] += 1
         rows = np.arange(shape[0])
         # A tile hears, in each round, of what lies in those that it overlaps; a whole picture of what is near.
-        reach = blocks.MARGIN if about.whole else (about.tiling.rounds + 1) * (about.image_shape[0] - 1)
+        reach = blocks.MARGIN if header.whole else (header.tiling.rounds + 1) * (header.image_shape[0] - 1)
         assert block.around[0].start <= max(0, block.core[0].start - reach)
         assert block.around[0].stop >= min(shape[0], block.core[0].stop + reach)
         np.testing.assert_array_equal(rows[block.around[0]][block.inner[0]], rows[block.core[0]])

@@ -23,7 +23,7 @@ ALONE = PAIR.sum(0)
 ALIKE = ALONE[1] * np.ones((1, 2))
 
 
-def about(**tiling: float) -> Description:
+def header(**tiling: float) -> Description:
     return Description("pairs", (1, 2), 127, "nothing", "none", tiling=Tiling(**tiling), hidden=1)  # type: ignore[arg-type]
 
 
@@ -68,7 +68,7 @@ def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
     image = np.random.default_rng(length + 1).integers(0, 2, (1, length)).astype(float)
     cover, *seen = tiles_of(image, rates[None])
     # After as many rounds as there are pixels between the ends, every tile has heard of both.
-    found = solve_tiles(exact, about(overlap=2, rounds=length, worth=1.0, least=0.0), cover, *seen, ALIKE)
+    found = solve_tiles(exact, header(overlap=2, rounds=length, worth=1.0, least=0.0), cover, *seen, ALIKE)
     wanted = chain((2 * image[0] - 1) * np.log((1 - rates) / rates))
     padded = np.pad(wanted, (cover.across.before, cover.across.after), constant_values=np.nan)
     every = cover.cut_padded(padded[None])
@@ -90,7 +90,7 @@ def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first
         return exact(white, damage)
 
     cover, *seen = tiles_of(image, p)
-    solve_tiles(watched, about(overlap=2, rounds=1, worth=worth, least=least), cover, *seen, ALIKE)
+    solve_tiles(watched, header(overlap=2, rounds=1, worth=worth, least=least), cover, *seen, ALIKE)
     strength = np.log(0.6 / 0.4)
     # The first round: every second tile, of four, under evidence that is of strength `least` on average.
     np.testing.assert_allclose(np.abs(told[0][told[0] != 0]), least, rtol=1e-5)
@@ -109,7 +109,7 @@ def test_what_was_solved_under_stronger_evidence_is_solved_again() -> None:
     """However sure it is: messages of no worth leave each tile with what it was told itself."""
     image = np.random.default_rng(3).integers(0, 2, (1, 7)).astype(float)
     cover, *seen = tiles_of(image, 0.4)
-    found = solve_tiles(exact, about(overlap=2, rounds=1, worth=0.0, least=5.0), cover, *seen, ALIKE)
+    found = solve_tiles(exact, header(overlap=2, rounds=1, worth=0.0, least=5.0), cover, *seen, ALIKE)
     wanted = exact(*seen).means[0].reshape(found.means.shape)
     np.testing.assert_allclose(found.means[cover.first], wanted[cover.first], atol=1e-6)
 
@@ -117,7 +117,7 @@ def test_what_was_solved_under_stronger_evidence_is_solved_again() -> None:
 def test_what_is_seen_for_certain_is_never_argued_with() -> None:
     image = np.array([[1.0, 0.0, 1.0]])
     cover, *seen = tiles_of(image, 0.0)
-    found = solve_tiles(exact, about(overlap=2, rounds=3, worth=1.0), cover, *seen, ALIKE)
+    found = solve_tiles(exact, header(overlap=2, rounds=3, worth=1.0), cover, *seen, ALIKE)
     np.testing.assert_allclose(cover.crop(cover.mean(found.means, found.sound)), image, atol=1e-9)
 
 
@@ -140,7 +140,7 @@ def test_the_same_tiles_are_solved_once_and_those_that_are_certain_no_more() -> 
         return exact(white, damage)
 
     cover, *seen = tiles_of(np.zeros((1, 50)), 1e-4)
-    found = solve_tiles(counted, about(rounds=2), cover, *seen, ALIKE)
+    found = solve_tiles(counted, header(rounds=2), cover, *seen, ALIKE)
     # One tile at either end looks into the unknown outside, and all others are black.
     assert sizes[0] == 3 and all(size <= 2 for size in sizes[1:])
     assert found.status.tolist() == [Status.CONVERGED] * cover.count
@@ -158,6 +158,6 @@ def test_a_tile_that_diverged_says_nothing_to_others(monkeypatch: pytest.MonkeyP
         means = np.where(lost[:, None], np.nan, found.means[0])
         return replace(found, means=(means,), variances=(means,), status=np.where(lost, Status.DIVERGED, 0))
 
-    found = solve_tiles(breaking, about(overlap=2, rounds=3, worth=1.0, least=0.0), cover, *seen, ALIKE)
+    found = solve_tiles(breaking, header(overlap=2, rounds=3, worth=1.0, least=0.0), cover, *seen, ALIKE)
     assert found.sound.tolist() == [not np.isnan(each).any() for each in found.means]
     assert np.isnan(found.means).any() and np.isfinite(found.means[found.sound]).all()
