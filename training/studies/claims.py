@@ -8,6 +8,7 @@ import statistics
 from functools import cache
 from typing import Any
 
+from bslm import REPORTED, STARTS
 from crbm import PAPER, TASKS
 from dcp_small import REACHABLE
 from harness import TRAINING
@@ -181,6 +182,34 @@ def cut(limit: int = 3000) -> str:
     return str(sum(each["sweeps"][-1] == limit for each in record("bslm")["sequences"]))
 
 
+def ascents(units: int, factor: float = 1.0) -> list[Record]:
+    """Sequences in the paper's order."""
+    found = record("bslm-paper")["ascents"]
+    return [each for each in found if (each["units"], each["factor"]) == (units, factor)]
+
+
+def sweeps(units: int, count: str = "sweeps") -> list[str]:
+    """The fewest and the most sweeps that sequences take."""
+    counts = [each[count] for each in ascents(units)]
+    return [f"{min(counts):,}", f"{max(counts):,}"]
+
+
+def apart(units: int) -> str:
+    """How far sequences in the paper's order end apart, in nats."""
+    ends = [each["value"] for each in ascents(units)]
+    return f"{max(ends) - min(ends):.3f}"
+
+
+def falls() -> str:
+    """How many of the sequences, of any factor, ever fall."""
+    return str(sum(each["least"] < 0 for each in record("bslm-paper")["ascents"]))
+
+
+def twice(units: int) -> str:
+    """The paper's error times the number of its terms."""
+    return f"{REPORTED[units] * units * (units + 1) / 2 * STARTS:.1e}"
+
+
 # ------------------------------------------------------------------------------------------------------ TAP machines
 
 
@@ -310,10 +339,11 @@ FIGURES: dict[str, list[str]] = {
     "C18": [converged("mnist-patch8", 1), converged("mnist-patch8", 20), converged("caltech-patch12", 1)],
     "C21": [wrong("cd10", "mnist-patch28"), wrong("bp", "mnist-patch28"), spare("bp", "mnist-patch28")],
     "B2": [format(-min(each["worst"] for each in record("bslm")["errors"]), ".0e")],
-    "B3": [spread(10), str(entry("bslm", "errors", units=20, variance=0.5)["unbounded"])],
+    "B3": [apart(5), apart(10), str(entry("bslm", "errors", units=20, variance=0.5)["unbounded"])],
+    "B4": [falls(), str(len(record("bslm-paper")["ascents"]))],
     "B5": [early(), str(len(record("bslm")["sequences"]))],
-    "B6": [cut(), str(len(record("bslm")["sequences"]))],
-    "B7": [fit(5), fit(10), fit(15), fit(20), fit(5, "bound")],
+    "B6": [sweeps(5)[0], sweeps(5)[1], sweeps(10)[0], sweeps(10)[1], sweeps(10, "near")[0], sweeps(10, "near")[1]],
+    "B7": [fit(5), fit(10), fit(15), fit(20), fit(5, "bound"), twice(5), twice(20)],
     "T5": [likelihood("mnist-25", 32), likelihood("mnist-25", 100)],
     "T7": [
         solutions("mnist-25"),

@@ -145,7 +145,8 @@ def _with_interval(found: Likelihood) -> str:
 
 def _by_solutions(found: Likelihood) -> list[str]:
     """A TAP likelihood by the mean over its solutions, and by their sum; the solutions and the starts they are from."""
-    facts = dict(found.details)
+    # What was measured by an earlier definition has neither.
+    facts = {"mean_by_log_sum_exp": math.nan, "solutions": math.nan} | dict(found.details)
     # Of one solution there is none.
     error = found.log_partition_error or math.nan
     return [
