@@ -67,6 +67,21 @@ def rounds(name: str) -> str:
     return found[1] if found else ""
 
 
+def fractional(free: str, units: int = 20) -> str:
+    """The exact test likelihood of a small machine of which so much is free."""
+    return f"{entry('fractional', 'grown', free=free, units=units)['test']:.3f}"
+
+
+def power_gain() -> str:
+    """What α could gain `fw-mnist`, in nats."""
+    return f"{entry('fractional', 'slopes', prior='fw-mnist')['gain']:.4f}"
+
+
+def accepted() -> str:
+    """Share of the proposals accepted with powers of .9, in per cent."""
+    return f"{100 * entry('fractional', 'slopes', prior='fw-mnist')['accepted'][0]:.1f}"
+
+
 # ------------------------------------------------------------------------------------------------------------- S-DCP
 
 
@@ -152,6 +167,20 @@ def below() -> list[str]:
 
 def converged(task: str, epoch: int) -> str:
     return f"{record('crbm')['converged'][TASKS[task]][epoch - 1]:.0%}".replace("%", " %")
+
+
+def matched(prior: str, inference: str = "its own") -> str:
+    found = entry("crbm-inference", "answers", prior=f"crbm-{prior}-mnist-patch12", inference=inference)
+    return f"{found['error'][0]:.2f}"
+
+
+def course(task: str, rate: float, damping: float = 0.0) -> Record:
+    return entry("crbm-inference", "courses", task=task, rate=rate, damping=damping)
+
+
+def settled(rate: float, part: int) -> str:
+    """How many inferences converge in a fifth of the first epoch, in per cent."""
+    return f"{100 * course('patch:8', rate)['converged'][part]:.0f} %"
 
 
 # -------------------------------------------------------------------------------------------------------------- BSLM
@@ -275,6 +304,7 @@ FIGURES: dict[str, list[str]] = {
     "F9": [error("cd-fw-mnist"), error("cd-mnist-599-0"), error("cd-fw-caltech"), error("cd-caltech-536-0")],
     "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
     "F12": [rounds("fw-mnist"), rounds("fw-caltech")],
+    "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
     "D3": [f"{REACHABLE[STRIPES]:.3f}"],
     "D4": [end(BARS, "CD", 0.3), end(BARS, "CD", 0.5), end(BARS, "PCD", 0.3), end(BARS, "PCD", 0.5)],
     "D5": [near(BARS, "CG", 0.3), near(BARS, "CG", 0.5)],
@@ -336,7 +366,28 @@ FIGURES: dict[str, list[str]] = {
     "C15": [changed("percloss", "mnist-patch12"), changed("percloss", "caltech-patch12")],
     "C16": [below()[0], below()[1]],
     "C17": [wrong("bp", "mnist-patch20"), wrong("cd10", "mnist-patch20")],
-    "C18": [converged("mnist-patch8", 1), converged("mnist-patch8", 20), converged("caltech-patch12", 1)],
+    "C18": [
+        settled(0.005, 0),
+        settled(0.005, 1),
+        settled(0.005, 2),
+        settled(0.005, 3),
+        settled(0.005, 4),
+        settled(0.05, 0),
+        settled(0.05, 1),
+        converged("mnist-patch8", 1),
+        converged("mnist-patch8", 20),
+    ],
+    "C20": [
+        matched("bp"),
+        matched("bp", "mean field"),
+        matched("bp", "mixed-product"),
+        matched("bp", "3 iterations"),
+        matched("bp", "200 iterations"),
+        matched("mssvm"),
+        matched("mssvm", "mean field"),
+        matched("mssvm", "3 iterations"),
+        matched("mssvm", "200 iterations"),
+    ],
     "C21": [wrong("cd10", "mnist-patch28"), wrong("bp", "mnist-patch28"), spare("bp", "mnist-patch28")],
     "B2": [format(-min(each["worst"] for each in record("bslm")["errors"]), ".0e")],
     "B3": [apart(5), apart(10), str(entry("bslm", "errors", units=20, variance=0.5)["unbounded"])],

@@ -122,26 +122,13 @@ def _cell(method: str, task: str, report: Report, converged: float) -> Cell:
 
 
 def as_tables(cells: Sequence[Cell]) -> str:
-    """Markdown: wrong pixels of all and of the changed beside the paper's, and who converged; methods by tasks."""
+    """Markdown: wrong pixels, of all and of the changed, beside the paper's; methods by tasks."""
     found = {(cell.method, cell.task): cell for cell in cells}
     tasks = [task for task in TASKS if any(key[1] == task for key in found)]
     return "\n\n".join(
         [
             _table("wrong, % of all / paper", tasks, found, lambda cell: (*cell.everywhere, 3), 0),
             _table("wrong, % of the changed / paper", tasks, found, lambda cell: (*cell.changed, 2), 1),
-            table(
-                ["converged, % of the test images", *(TASKS[task] for task in tasks)],
-                [
-                    [
-                        name,
-                        *(
-                            f"{100 * found[method, task].converged:.0f}" if (method, task) in found else "-"
-                            for task in tasks
-                        ),
-                    ]
-                    for method, name in METHODS.items()
-                ],
-            ),
         ]
     )
 

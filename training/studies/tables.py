@@ -16,6 +16,7 @@ import dcp_small
 import denoising
 import dynamics_measure
 import dynamics_show
+import fractional
 import frank_wolfe_paper
 import grey
 import growth
@@ -39,6 +40,7 @@ def tables() -> dict[str, str]:
         | _of("dcp", _dcp)
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
+        | _of("fractional", _fractional)
         | _of("frank-wolfe-paper", _frank_wolfe_paper)
         | _of("grey", _grey)
         | _of("growth", _growth)
@@ -95,6 +97,10 @@ def _dynamics(found: Any) -> dict[str, str]:
     return {"dynamics": dynamics_show.as_table(_all(dynamics_measure.Moment, found["moments"]))}
 
 
+def _fractional(found: Any) -> dict[str, str]:
+    return {"fractional": fractional.as_table(_all(fractional.Grown, found["grown"]))}
+
+
 def _frank_wolfe_paper(found: Any) -> dict[str, str]:
     return {"frank-wolfe-paper": frank_wolfe_paper.as_table(_all(frank_wolfe_paper.Grown, found["grown"]))}
 
@@ -121,10 +127,9 @@ def _likelihoods(found: Any) -> dict[str, str]:
         return likelihoods.Measured(entry["name"], entry["hidden"], kinds)
 
     along = {int(epoch): measured(entry) for epoch, entry in found["along"].items()}
-    correlations = likelihoods.correlation_table(likelihoods.rank_correlations(along))
     return {
         "likelihoods": likelihoods.priors_table([measured(entry) for entry in found["priors"]]),
-        "likelihoods-along": f"{likelihoods.along_table(along)}\n\n{correlations}",
+        "likelihoods-along": likelihoods.along_table(along),
     }
 
 
