@@ -61,6 +61,11 @@ def minutes(name: str, hidden: int = 0) -> str:
     return f"{grown(name, hidden)['minutes']:.1f}"
 
 
+def letter(penalty: float, units: int) -> Record:
+    """A machine of algorithm 1 to the letter."""
+    return entry("frank-wolfe-paper", "grown", penalty=penalty, units=units)
+
+
 def rounds(name: str) -> str:
     """Rounds of growth, from the card of a published prior."""
     found = re.search(r"(\d+) rounds", (TRAINING.parent / "models" / name / "card.md").read_text())
@@ -288,7 +293,12 @@ def rank(pair: str) -> str:
 
 
 FIGURES: dict[str, list[str]] = {
-    "F1": [nats("fw-mnist", 599)],
+    "F1": [
+        format(letter(0.5, 100)["likelihood"], ".2f"),
+        format(letter(0.1, 5)["likelihood"], ".2f"),
+        format(letter(0.1, 20)["likelihood"], ".2f"),
+        nats("fw-mnist", 100),
+    ],
     "F2": [rounds("fw-mnist")],
     "F3": [rounds("fw-caltech")],
     "F4": [nats("fw-mnist", 500), nats("fw-mnist", 599)],
@@ -377,6 +387,7 @@ FIGURES: dict[str, list[str]] = {
         converged("mnist-patch8", 1),
         converged("mnist-patch8", 20),
     ],
+    "C19": [format(course("patch:12:1", 0.05)["error"][0], ".2f")],
     "C20": [
         matched("bp"),
         matched("bp", "mean field"),

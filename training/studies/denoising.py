@@ -172,7 +172,10 @@ def figure_of(curves: Sequence[Curve]) -> Figure:
 
 
 def study(asked: Asked) -> None:
-    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json, denoising.png and tables."""
+    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json, denoising.png and a table.
+
+    Curves that are in denoising.json are not measured again.
+    """
     engines = {
         name: engine
         for name, engine in asked.engines().items()
@@ -184,8 +187,6 @@ def study(asked: Asked) -> None:
     truth = asked.images("mnist", "test", asked.n or IMAGES)
     path, settings = asked.records / "denoising.json", {"n": len(truth), "seed": asked.seed}
     known: list[Curve] = read(path, settings, curves=Curve)["curves"]
-    # What is asked for by name is measured again.
-    names = {curve.name for curve in known if curve.name.partition(",")[0] not in engines or not asked.models}
     folders = {recipe.stem: asked.prior(recipe) for recipe in map(asked.recipes.joinpath, map(TABLE_1.format, HIDDEN))}
     alone = {name: Engine.load(str(folder), asked.device) for name, folder in folders.items() if folder}
     curves = measured(
@@ -195,7 +196,7 @@ def study(asked: Asked) -> None:
         shape,
         asked.seed,
         alone,
-        names,
+        [curve.name for curve in known],
     )
     found = {curve.name for curve in curves}
     curves = [*(curve for curve in known if curve.name not in found), *curves]
