@@ -149,8 +149,8 @@ def settled(machine: Machine, images: Tensor, free: str) -> Machine:
         value = float(torch.logsumexp(log_weights, 0) - at @ wanted)
         return value, np.concatenate([slope[:pixels], inner])
 
-    start = {"nothing": [], "α": machine.powers[:1], "all powers": machine.powers}[free]
-    bounds = [(None, None)] * pixels + [(LEAST, None)] * len(start)
+    start = machine.powers[: {"nothing": 0, "α": 1, "all powers": units}[free]]
+    bounds: list[tuple[float | None, None]] = [(None, None)] * pixels + [(LEAST, None)] * len(start)
     point = np.concatenate([machine.bias, start])
     found = spread(minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x)
     return Machine(machine.units, found[pixels:], found[:pixels])
