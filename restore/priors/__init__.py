@@ -2,6 +2,7 @@
 
 from restore.priors.conditional import ConditionalRBM
 from restore.priors.convolutional import ConvolutionalRBM
+from restore.priors.fractional import FractionalRBM
 from restore.priors.fully_visible import FullyVisible
 from restore.priors.layered import LayeredPrior
 from restore.priors.machine import BoltzmannMachine
@@ -13,6 +14,7 @@ __all__ = [
     "BoltzmannMachine",
     "ConditionalRBM",
     "ConvolutionalRBM",
+    "FractionalRBM",
     "FullyVisible",
     "GaussianMixture",
     "LayeredPrior",

@@ -122,7 +122,7 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
         assert [point.epoch for point in each.points] == [1, 2, 3]
         assert all(point.pseudo < 0 and point.minutes > 0 and point.unsettled > 0 for point in each.points)
         assert all((point.lawless is None) == (each.method == "tap") for point in each.points)
-    readme = asked.document.read_text()
+    readme = (asked.root / "log.md").read_text()
     assert readme.startswith("before") and "old" not in readme and "adaptive TAP, 2 iterations" in readme
     # The figure is drawn once; its pixels take most of the time.
     tables: list[dict[str, str]] = []

@@ -283,7 +283,7 @@ def test_what_is_missing_is_trained_and_written(
     for place in (dcp, harness):
         monkeypatch.setattr(place, "load", loading)
     asked = Asked(tmp_path, runs=tmp_path / "runs", seed=2)
-    record, document = asked.records / "dcp.json", asked.document
+    record, document = asked.records / "dcp.json", (asked.root / "log.md")
     document.write_text("# Log\n<!-- dcp-small: begin -->\nold\n<!-- dcp-small: end -->\n<!-- dcp-large: begin -->")
     with pytest.raises(InputError, match="--train"):
         dcp.study(asked)

@@ -226,7 +226,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     for name, prior in RECIPES.items():
         text = RECIPE.replace("NAME", name).replace("PRIOR", prior)
         (asked.recipes / study.FOLDER / f"{name}.toml").write_text(text)
-    asked.document.write_text("before\n<!-- dynamics: begin -->\nold\n<!-- dynamics: end -->\nafter\n")
+    (asked.root / "log.md").write_text("before\n<!-- dynamics: begin -->\nold\n<!-- dynamics: end -->\nafter\n")
     return asked
 
 
@@ -271,7 +271,7 @@ def test_what_is_missing_is_trained_and_measured(
         assert one["probe"]["converged"] > 0 and one["minutes"] > 0
     for name in PICTURES:
         assert (asked.records / name).stat().st_size > 5000
-    readme = asked.document.read_text()
+    readme = (asked.root / "log.md").read_text()
     assert readme.startswith("before") and "old" not in readme and readme.count("| `dynamics-") == 3
 
     # What was measured is not measured again, and maps are drawn from what is kept beside the run. Pixels take most of

@@ -26,7 +26,7 @@ from restore.units import Spiked, TruncatedGaussian
 
 __all__ = ["few"]
 
-LOG = harness.TRAINING / "log.md"
+PAGE = harness.TRAINING.parent / "benchmarks" / "priors.md"
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -117,7 +117,7 @@ def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(harness, "load", load)
     monkeypatch.setattr(study, "load", load)
-    text = LOG.read_text()
+    text = PAGE.read_text()
     (tmp_path / "log.md").write_text(text)
     asked = Asked(tmp_path, models=("tap-mnist-25",), n=5, device="cpu")
     study.study(asked)

@@ -135,7 +135,7 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
     idx(tmp_path / "mine-labels-idx1-ubyte", (images[:, 0, 0] > 0).astype(np.uint8))
     asked = Asked(tmp_path, runs=tmp_path / "runs", priors=tmp_path / "priors")
     asked.recipes.mkdir()
-    asked.document.write_text("before\n<!-- growth: begin -->\nold\n<!-- growth: end -->\nafter\n")
+    (asked.root / "log.md").write_text("before\n<!-- growth: begin -->\nold\n<!-- growth: end -->\nafter\n")
     learners = {
         "fw-mnist": ("23", 'method = "frank_wolfe"\npenalty = 1e-4'),
         "cd-fw-mnist": (
@@ -158,7 +158,7 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
     # What was kept on the way is measured beside what came out, if growth went that far.
     assert sizes in ([20, 23], [sizes[-1]])
     assert all(each["likelihood"] < 0 and 0 <= each["error"] < 1 and each["minutes"] > 0 for each in points)
-    readme = asked.document.read_text()
+    readme = (asked.root / "log.md").read_text()
     assert readme.startswith("before") and "old" not in readme and TUNED in readme
     # What was measured is not measured again.
     monkeypatch.setattr(study, "likelihood_of", lambda *_: pytest.fail("measured again"))
@@ -168,4 +168,4 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
     shutil.rmtree(asked.priors)
     study.study(training)
     assert json.loads(path.read_text())["points"] == points
-    assert asked.document.read_text() == readme
+    assert (asked.root / "log.md").read_text() == readme

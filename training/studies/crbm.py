@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,35 +122,37 @@ def _cell(method: str, task: str, report: Report, converged: float) -> Cell:
 
 
 def as_tables(cells: Sequence[Cell]) -> str:
-    """Markdown: for every task a table of the methods, ours beside the paper's; then who comes first."""
+    """Markdown: wrong pixels, of all and of the changed, beside the paper's; methods by tasks."""
     found = {(cell.method, cell.task): cell for cell in cells}
-    return "\n\n".join(_table(task, found) for task in TASKS if any(key[1] == task for key in found))
+    tasks = [task for task in TASKS if any(key[1] == task for key in found)]
+    return "\n\n".join(
+        [
+            _table("wrong, % of all / paper", tasks, found, lambda cell: (*cell.everywhere, 3), 0),
+            _table("wrong, % of the changed / paper", tasks, found, lambda cell: (*cell.changed, 2), 1),
+        ]
+    )
 
 
-def _table(task: str, found: Mapping[tuple[str, str], Cell]) -> str:
-    column = list(TASKS).index(task)
-    head = [TASKS[task], "wrong, % of all", "paper", "% of the changed", "paper", "% of the unchanged", "converged"]
-    rows = []
-    best = min(cell.everywhere[0] for (_, other), cell in found.items() if other == task)
-    for method, name in METHODS.items():
-        theirs = PAPER[method][column]
-        cell = found.get((method, task))
-        if cell is None:
-            rows.append([name, "-", f"{theirs[0]:.3f}", "-", f"{theirs[1]:.3f}", "-", "-"])
-            continue
-        mark = "**" if cell.everywhere[0] == best else ""
-        rows.append(
-            [
-                name,
-                f"{mark}{cell.everywhere[0]:.3f}{mark} ± {cell.everywhere[1]:.3f}",
-                f"{theirs[0]:.3f}",
-                plus_minus(*cell.changed, 2),
-                f"{theirs[1]:.3f}",
-                plus_minus(*cell.unchanged, 3),
-                f"{100 * cell.converged:.0f} %",
-            ]
-        )
-    return table(head, rows)
+def _table(
+    head: str,
+    tasks: Sequence[str],
+    found: Mapping[tuple[str, str], Cell],
+    score: Callable[[Cell], tuple[float, float, int]],
+    column: int,
+) -> str:
+    """Methods by tasks: ours with its standard error, the best of each task in bold, and the paper's."""
+    best = {task: min(score(cell)[0] for (_, other), cell in found.items() if other == task) for task in tasks}
+
+    def text(method: str, task: str) -> str:
+        theirs = PAPER[method][list(TASKS).index(task)][column]
+        if (method, task) not in found:
+            return f"- / {theirs:.3f}"
+        mean, error, digits = score(found[method, task])
+        mark = "**" if mean == best[task] else ""
+        return f"{mark}{mean:.{digits}f}{mark} ± {error:.{digits}f} / {theirs:.3f}"
+
+    rows = [[name, *(text(method, task) for task in tasks)] for method, name in METHODS.items()]
+    return table([head, *(TASKS[task] for task in tasks)], rows)
 
 
 def sizes(cells: Sequence[Cell], method: str) -> list[tuple[int, Cell]]:

@@ -6,13 +6,13 @@ first fail at strong noise: log Z of the solution found, against that of the sol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from harness import Asked, finish, main, panels, publish, write
+from harness import Asked, finish, main, panels, publish, read, write
 from torch import Tensor
 
 from restore.channels import BitFlip, parse_task
@@ -32,8 +32,9 @@ PROBABILITIES = tuple(round(0.05 * step, 2) for step in range(11))
 # Test images, but where others are asked for.
 IMAGES = 1000
 
-# Pixels whose probability of ink is above this are surely ink, a method says.
-SURE = 0.8
+# Recipes of the paper's own machines, which are measured from one start, as there.
+TABLE_1 = "dynamics/dynamics-mnist-{}.toml"
+HIDDEN = (25, 50, 100, 500)
 
 # What distinguishes the curves of a prior: a single start, or one that no user has.
 ONE, CLEAN = ", one start", ", from the clean image"
@@ -48,15 +49,12 @@ class Curve:
         mcc: mean Matthews correlation and its standard error.
         error: the same for the share of wrong pixels, in per cent.
         log_partition: mean log Z of the solutions found; None for methods that have none.
-        sure: of the pixels whose probability is above `SURE`, the mean probability and the share that is ink; None
-            where there is no such pixel, and empty for methods without probabilities.
     """
 
     name: str
     mcc: tuple[metrics.Score, ...]
     error: tuple[metrics.Score, ...]
     log_partition: tuple[float, ...] | None = None
-    sure: tuple[tuple[float, float] | None, ...] = ()
 
 
 def measured(
@@ -65,6 +63,8 @@ def measured(
     truth: Tensor,
     image_shape: tuple[int, int],
     seed: int,
+    alone: Mapping[str, Engine] | None = None,
+    known: Collection[str] = (),
 ) -> list[Curve]:
     """Curves of the baselines, and of every prior from one start, from several, and from the clean image.
 
@@ -74,6 +74,8 @@ def measured(
         truth: binary test images, (n, D).
         image_shape: (H, W).
         seed: of the flips, which are the same for every method.
+        alone: priors by name that are measured from one start only.
+        known: names of curves that need not be measured.
     """
     pointwise, nearest = PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
     methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
@@ -84,8 +86,11 @@ def measured(
         methods[name + ONE] = one_start(engine).restore
         methods[name] = engine.restore
         methods[name + CLEAN] = partial(_from, engine, truth)
+    methods |= {name + ONE: one_start(engine).restore for name, engine in (alone or {}).items()}
     curves = []
     for name, method in methods.items():
+        if name in known:
+            continue
         curves.append(_curve(name, method, truth, image_shape, seed))
         say(f"{name}: " + " ".join(f"{score.mean:.3f}" for score in curves[-1].mcc))
     return curves
@@ -112,7 +117,7 @@ def _curve(
     image_shape: tuple[int, int],
     seed: int,
 ) -> Curve:
-    correlations, errors, depths, sure = [], [], [], []
+    correlations, errors, depths = [], [], []
     for p in PROBABILITIES:
         observed, _ = parse_task(f"flip:{p}").damage(truth, image_shape, torch.Generator().manual_seed(seed))
         found = method(observed, BitFlip(p))
@@ -121,56 +126,32 @@ def _curve(
         errors.append(metrics.summary(100 * metrics.error_all(truth, restored)))
         if isinstance(found, Solution):
             depths.append(float(found.log_partition.mean()))
-            above = restored > SURE
-            sure.append((float(restored[above].mean()), float(truth[above].mean())) if bool(above.any()) else None)
-    return Curve(name, tuple(correlations), tuple(errors), tuple(depths) or None, tuple(sure))
+    return Curve(name, tuple(correlations), tuple(errors), tuple(depths) or None)
 
 
-def as_tables(curves: Sequence[Curve]) -> list[str]:
-    """Markdown: Matthews correlations, wrong pixels in per cent, and what is ink of what is surely ink, over p.
-
-    Curves that start from the clean image are left out: no restorer has it.
-    """
-    curves = [curve for curve in curves if not curve.name.endswith(CLEAN)]
-    sure = [
-        [curve.name, *("-" if each is None else f"{each[0]:.2f}: {each[1]:.2f}" for each in curve.sure[1:])]
-        for curve in curves
-        if curve.sure and not curve.name.endswith(ONE)
-    ]
-    columns = [f"{p:g}" for p in PROBABILITIES]
-    return [
-        _scores("MCC at p =", {curve.name: curve.mcc for curve in curves}, max, 3),
-        _scores("wrong pixels, %, at p =", {curve.name: curve.error for curve in curves}, min, 2),
-        table(["said: true", *columns[1:]], sure),
-    ]
-
-
-def _scores(
-    head: str,
-    scores: Mapping[str, Sequence[metrics.Score]],
-    best: Callable[[Sequence[float]], float],
-    digits: int,
-) -> str:
-    """A row per method, a column per flip probability, the best of each column in bold."""
-    tops = [best([each[column].mean for each in scores.values()]) for column in range(len(PROBABILITIES))]
+def as_tables(curves: Sequence[Curve]) -> str:
+    """Markdown: Matthews correlations over p, the best of each column in bold, and the log Z of solutions."""
+    shown = [curve for curve in curves if not curve.name.endswith(CLEAN)]
+    tops = [max(curve.mcc[column].mean for curve in shown) for column in range(len(PROBABILITIES))]
 
     def cell(score: metrics.Score, top: float) -> str:
         mark = "**" if score.mean == top else ""
-        return f"{mark}{score.mean:.{digits}f}{mark}"
+        return f"{mark}{score.mean:.3f}{mark}"
 
-    rows = [[name, *(cell(*pair) for pair in zip(each, tops, strict=True))] for name, each in scores.items()]
-    return table([head, *(f"{p:g}" for p in PROBABILITIES)], rows)
+    rows = [[curve.name, *(cell(*pair) for pair in zip(curve.mcc, tops, strict=True))] for curve in shown]
+    columns = [f"{p:g}" for p in PROBABILITIES]
+    return "\n\n".join([table(["MCC at p =", *columns], rows), depth_table(curves)])
 
 
-def depth_table(curves: Sequence[Curve], name: str) -> str:
-    """Markdown: log Z of the solutions of a prior by where they started, per flip probability above zero."""
-    labels = {name + ONE: "one start", name: "several starts", name + CLEAN: "from the clean image"}
+def depth_table(curves: Sequence[Curve]) -> str:
+    """Markdown: mean log Z of the solutions by where they started, per flip probability above zero."""
+    names = {curve.name for curve in curves}
     rows = [
-        [labels[curve.name], *(f"{value:.1f}" for value in curve.log_partition[1:])]
+        [curve.name, *(f"{value:.1f}" for value in curve.log_partition[1:])]
         for curve in curves
-        if curve.name in labels and curve.log_partition is not None
+        if curve.log_partition and curve.name.partition(",")[0] + CLEAN in names
     ]
-    return table([f"log Z of {name}", *(f"{p:g}" for p in PROBABILITIES[1:])], rows)
+    return table(["mean log Z at p =", *(f"{p:g}" for p in PROBABILITIES[1:])], rows)
 
 
 def figure_of(curves: Sequence[Curve]) -> Figure:
@@ -191,7 +172,10 @@ def figure_of(curves: Sequence[Curve]) -> Figure:
 
 
 def study(asked: Asked) -> None:
-    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json, denoising.png and tables."""
+    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json, denoising.png and a table.
+
+    Curves that are in denoising.json are not measured again.
+    """
     engines = {
         name: engine
         for name, engine in asked.engines().items()
@@ -201,10 +185,23 @@ def study(asked: Asked) -> None:
         raise UsageError("none of these priors is an unconditional one of mnist; name others with --model")
     shape = next(iter(engines.values())).description.image_shape
     truth = asked.images("mnist", "test", asked.n or IMAGES)
-    curves = measured(engines, asked.images("mnist", "train"), truth, shape, asked.seed)
-    write(asked.records / "denoising.json", {"n": len(truth), "seed": asked.seed, "curves": curves})
-    tables = [*as_tables(curves), *(depth_table(curves, name) for name in engines)]
-    publish(asked, {"denoising": "\n\n".join(tables)}, {"denoising.png": figure_of(curves)})
+    path, settings = asked.records / "denoising.json", {"n": len(truth), "seed": asked.seed}
+    known: list[Curve] = read(path, settings, curves=Curve)["curves"]
+    folders = {recipe.stem: asked.prior(recipe) for recipe in map(asked.recipes.joinpath, map(TABLE_1.format, HIDDEN))}
+    alone = {name: Engine.load(str(folder), asked.device) for name, folder in folders.items() if folder}
+    curves = measured(
+        engines,
+        asked.images("mnist", "train"),
+        truth,
+        shape,
+        asked.seed,
+        alone,
+        [curve.name for curve in known],
+    )
+    found = {curve.name for curve in curves}
+    curves = [*(curve for curve in known if curve.name not in found), *curves]
+    write(path, settings | {"curves": curves})
+    publish(asked, {"denoising": as_tables(curves)}, {"denoising.png": figure_of(curves)})
 
 
 if __name__ == "__main__":

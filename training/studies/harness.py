@@ -34,10 +34,13 @@ from restore.progress import progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The folder that holds recipes/, studies/records/, and the document that tables go into.
+# The folder that holds recipes/ and studies/records/.
 TRAINING = Path(__file__).parents[1]
 
-# The part of the document that a study writes.
+# The documents that tables go into, seen from the folder of recipes.
+DOCUMENTS = ("log.md", "../benchmarks/priors.md")
+
+# The part of a document that a study writes.
 BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 # Dots per inch of all figures.
@@ -79,8 +82,9 @@ class Asked:
         return self.root / "studies" / "records"
 
     @property
-    def document(self) -> Path:
-        return self.root / "log.md"
+    def documents(self) -> list[Path]:
+        """Those there are of the documents with room for tables."""
+        return [path for path in map(self.root.joinpath, DOCUMENTS) if path.exists()]
 
     def images(self, source: str, split: Split, n: int | None = None, *, grey: bool = False, cut: int = 127) -> Tensor:
         """The first `n` images (N, D) of a part of a named data set: ink above grey level `cut`, or grey levels."""
@@ -229,7 +233,7 @@ def finish(axes: Any, **legend: Any) -> None:
 
 
 def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figure]) -> None:
-    """Write figures beside the record; print tables, and put each between its marks in the document, if there is one.
+    """Write figures beside the record; print tables, and put each between its marks in the documents.
 
     Args:
         asked: says where.
@@ -239,11 +243,11 @@ def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figur
     asked.records.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         figure.savefig(asked.records / name, dpi=DPI)
-    if asked.document.exists():
-        text = asked.document.read_text()
+    for document in asked.documents:
+        text = document.read_text()
         for mark, table in tables.items():
             text = section(text, mark, table)
-        write_atomically(asked.document, text.encode())
+        write_atomically(document, text.encode())
     tell("\n\n".join(tables.values()))
 
 
@@ -270,7 +274,7 @@ def main(study: Callable[[Asked], None]) -> None:
     def command(
         root: Annotated[
             Path,
-            typer.Option("-o", "--output", help="Folder of recipes/, studies/records/, and log.md for tables."),
+            typer.Option("-o", "--output", help="Folder of recipes/ and studies/records/, with log.md for tables."),
         ] = TRAINING,
         models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
         n: Annotated[int | None, typer.Option("--n", min=2, help="Number of images [the study's own].")] = None,

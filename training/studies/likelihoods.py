@@ -112,12 +112,6 @@ def along_table(found: Mapping[int, Measured]) -> str:
     return table(["epoch", "AIS", "log Z by AIS", *BY_SOLUTIONS, "log Z by TAP, mean", "pseudo-likelihood"], rows)
 
 
-def correlation_table(correlations: Mapping[tuple[str, str], float]) -> str:
-    """Markdown: a row per pair of kinds."""
-    rows = [[f"{LABELS[one]} and {LABELS[other]}", f"{value:.3f}"] for (one, other), value in correlations.items()]
-    return table(["rank correlation over the epochs", "Spearman"], rows)
-
-
 def priors_table(found: Sequence[Measured]) -> str:
     """Markdown: a row per prior."""
     rows = []
@@ -145,7 +139,8 @@ def _with_interval(found: Likelihood) -> str:
 
 def _by_solutions(found: Likelihood) -> list[str]:
     """A TAP likelihood by the mean over its solutions, and by their sum; the solutions and the starts they are from."""
-    facts = dict(found.details)
+    # What was measured by an earlier definition has neither.
+    facts = {"mean_by_log_sum_exp": math.nan, "solutions": math.nan} | dict(found.details)
     # Of one solution there is none.
     error = found.log_partition_error or math.nan
     return [
@@ -222,7 +217,7 @@ def study(asked: Asked) -> None:
             continue
         priors.append(measure(engine, images, asked.seed))
         say(f"{name}: {priors[-1].likelihoods['ais'].mean:.2f} nats per image by AIS")
-    tables = {"likelihoods-along": f"{along_table(found)}\n\n{correlation_table(rank_correlations(found))}"}
+    tables = {"likelihoods-along": along_table(found)}
     if priors:
         tables["likelihoods"] = priors_table(priors)
     write(asked.records / "likelihoods.json", as_record(found, priors, len(images), asked.seed))

@@ -96,7 +96,7 @@ def test_of_many_pixels_the_answer_takes_two_bytes_each(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (100, 100), (31, 2000), (1500, 1300)], ids=str)
-@pytest.mark.parametrize("about", [TILES, replace(TILES, tiling=OF_WINDOWS), ALIKE], ids=["tiles", "overlap", "alike"])
+@pytest.mark.parametrize("header", [TILES, replace(TILES, tiling=OF_WINDOWS), ALIKE], ids=["tiles", "overlap", "alike"])
 def test_blocks_part_a_picture(header: Description, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "TILES", 32)
     count = np.zeros(shape, int)

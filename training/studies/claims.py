@@ -1,0 +1,465 @@
+"""The figures of claims.md, from the records of the studies, by the number of the claim."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from functools import cache
+from typing import Any
+
+from bslm import REPORTED, STARTS
+from crbm import PAPER, TASKS
+from dcp_small import REACHABLE
+from harness import TRAINING
+
+from restore.console import tell
+
+Record = dict[str, Any]
+
+# Where figures are besides the records.
+BENCHMARKS = TRAINING.parent / "benchmarks" / "README.md"
+
+BARS, STRIPES = "shifting-bar", "bars-and-stripes"
+
+
+@cache
+def record(name: str) -> Record:
+    """A study's record."""
+    found: Record = json.loads((TRAINING / "studies" / "records" / f"{name}.json").read_text())
+    return found
+
+
+def entry(study: str, group: str, **wanted: Any) -> Record:
+    """The one entry of a list in a record that has these values."""
+    (found,) = (each for each in record(study)[group] if all(each[key] == value for key, value in wanted.items()))
+    return dict(found)
+
+
+def bench(text: str) -> str:
+    """A figure that the benchmarks have."""
+    assert text in BENCHMARKS.read_text(), text
+    return text
+
+
+# -------------------------------------------------------------------------------------------------- Frank-Wolfe RBMs
+
+
+def grown(name: str, hidden: int = 0) -> Record:
+    return entry("growth", "points", name=name, **({"hidden": hidden} if hidden else {}))
+
+
+def nats(name: str, hidden: int = 0) -> str:
+    return f"{grown(name, hidden)['likelihood']:.2f}"
+
+
+def error(name: str, hidden: int = 0) -> str:
+    return f"{100 * grown(name, hidden)['error']:.2f}"
+
+
+def minutes(name: str, hidden: int = 0) -> str:
+    return f"{grown(name, hidden)['minutes']:.1f}"
+
+
+def letter(penalty: float, units: int) -> Record:
+    """A machine of algorithm 1 to the letter."""
+    return entry("frank-wolfe-paper", "grown", penalty=penalty, units=units)
+
+
+def rounds(name: str) -> str:
+    """Rounds of growth, from the card of a published prior."""
+    found = re.search(r"(\d+) rounds", (TRAINING.parent / "models" / name / "card.md").read_text())
+    return found[1] if found else ""
+
+
+def fractional(free: str, units: int = 20) -> str:
+    """The exact test likelihood of a small machine of which so much is free."""
+    return f"{entry('fractional', 'grown', free=free, units=units)['test']:.3f}"
+
+
+def power_gain() -> str:
+    """What α could gain `fw-mnist`, in nats."""
+    return f"{entry('fractional', 'slopes', prior='fw-mnist')['gain']:.4f}"
+
+
+def accepted() -> str:
+    """Share of the proposals accepted with powers of .9, in per cent."""
+    return f"{100 * entry('fractional', 'slopes', prior='fw-mnist')['accepted'][0]:.1f}"
+
+
+# ------------------------------------------------------------------------------------------------------------- S-DCP
+
+
+def trials(data: str, algorithm: str, rate: float) -> Record:
+    return entry("dcp", "small", data=data, algorithm=algorithm, rate=rate)
+
+
+def end(data: str, algorithm: str, rate: float) -> str:
+    return f"{statistics.fmean(trials(data, algorithm, rate)['ends']):.3f}"
+
+
+def worst(data: str, algorithm: str, rate: float) -> str:
+    return f"{min(trials(data, algorithm, rate)['ends']):.1f}"
+
+
+def top(data: str, algorithm: str, rate: float) -> str:
+    return f"{max(trials(data, algorithm, rate)['mean']):.3f}"
+
+
+def near(data: str, algorithm: str, rate: float) -> str:
+    return str(sum(first is not None for first in trials(data, algorithm, rate)["learnt"]))
+
+
+def reaches(data: str, algorithm: str, rate: float, level: float) -> int:
+    """The first epoch whose mean likelihood over trials is at a level."""
+    found = trials(data, algorithm, rate)
+    return next(epoch for epoch, mean in zip(found["epochs"], found["mean"], strict=True) if mean >= level)
+
+
+def passes(rate: float) -> str:
+    """The epoch in which CG passes the highest mean of CS-DCP on Shifting Bar."""
+    return f"{reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,}"
+
+
+def later(rate: float) -> str:
+    """How many epochs CG comes later than CS-DCP to 90 % on Bars & Stripes."""
+    cg, cs = (reaches(STRIPES, name, rate, REACHABLE[STRIPES] / 0.9) for name in ("CG", "CS-DCP"))
+    return f"{cg - cs:,}"
+
+
+def large(figure: str, algorithm: str, epoch: int, **plan: Any) -> str:
+    """The likelihood of a curve of Figs. 3, 4, 6 or 7 after an epoch."""
+    usual = {"data": "omniglot" if figure == "4" else "mnist", "images": 0 if figure in "34" else 10_000}
+    wanted = usual | {"rate": 0.05, "batch": 200, "inner": 6, "weight_scale": 0.01, "zero_bias": False} | plan
+    (found,) = (
+        curve
+        for curve in record("dcp")["large"]
+        if curve["plan"]["algorithm"] == algorithm and all(curve["plan"][key] == wanted[key] for key in wanted)
+    )
+    return f"{found['likelihood'][found['epochs'].index(epoch)]:.1f}"
+
+
+# -------------------------------------------------------------------------------------------------- conditional RBMs
+
+
+def wrong(method: str, task: str) -> str:
+    return f"{entry('crbm', 'cells', method=method, task=task)['everywhere'][0]:.3f}"
+
+
+def changed(method: str, task: str) -> str:
+    return f"{entry('crbm', 'cells', method=method, task=task)['changed'][0]:.2f}"
+
+
+def spare(method: str, task: str) -> str:
+    return f"{entry('crbm', 'cells', method=method, task=task)['everywhere'][1]:.3f}"
+
+
+def ahead(task: str) -> str:
+    """By how many per cent MLE-BP has fewer wrong pixels than CD-PercLoss."""
+    bp, percloss = (entry("crbm", "cells", method=name, task=task)["everywhere"][0] for name in ("bp", "percloss"))
+    return f"{100 - 100 * bp / percloss:.0f}"
+
+
+def below() -> list[str]:
+    """How far all errors of tables 1 to 3 are below the paper's, in per cent: least and most."""
+    shares = [
+        1 - entry("crbm", "cells", method=method, task=task)["everywhere"][0] / pairs[0]
+        for method, row in PAPER.items()
+        for task, pairs in zip(TASKS, row, strict=True)
+    ]
+    return [f"{100 * min(shares):.1f}", f"{100 * max(shares):.0f}"]
+
+
+def converged(task: str, epoch: int) -> str:
+    return f"{record('crbm')['converged'][TASKS[task]][epoch - 1]:.0%}".replace("%", " %")
+
+
+def matched(prior: str, inference: str = "its own") -> str:
+    found = entry("crbm-inference", "answers", prior=f"crbm-{prior}-mnist-patch12", inference=inference)
+    return f"{found['error'][0]:.2f}"
+
+
+def course(task: str, rate: float, damping: float = 0.0) -> Record:
+    return entry("crbm-inference", "courses", task=task, rate=rate, damping=damping)
+
+
+def settled(rate: float, part: int) -> str:
+    """How many inferences converge in a fifth of the first epoch, in per cent."""
+    return f"{100 * course('patch:8', rate)['converged'][part]:.0f} %"
+
+
+# -------------------------------------------------------------------------------------------------------------- BSLM
+
+
+def fit(units: int, field: str = "error") -> str:
+    return f"{entry('bslm', 'errors', units=units, variance=0.5)[field]:.1e}"
+
+
+def spread(units: int) -> str:
+    """How far the sequences of a machine end apart, in nats."""
+    ends = [each["values"][-1] for each in record("bslm")["sequences"] if each["units"] == units]
+    return f"{max(ends) - min(ends):.1f}"
+
+
+def early() -> str:
+    """The least share of its rise that a sequence has made after a hundredth of its sweeps, in per cent."""
+    shares = []
+    for each in record("bslm")["sequences"]:
+        values, sweeps = each["values"], each["sweeps"]
+        hundredth = max(place for place, sweep in enumerate(sweeps) if sweep <= sweeps[-1] / 100)
+        shares.append((values[hundredth] - values[0]) / (values[-1] - values[0]))
+    return f"{100 * min(shares):.1f}"
+
+
+def cut(limit: int = 3000) -> str:
+    """How many sequences are cut off."""
+    return str(sum(each["sweeps"][-1] == limit for each in record("bslm")["sequences"]))
+
+
+def ascents(units: int, factor: float = 1.0) -> list[Record]:
+    """Sequences in the paper's order."""
+    found = record("bslm-paper")["ascents"]
+    return [each for each in found if (each["units"], each["factor"]) == (units, factor)]
+
+
+def sweeps(units: int, count: str = "sweeps") -> list[str]:
+    """The fewest and the most sweeps that sequences take."""
+    counts = [each[count] for each in ascents(units)]
+    return [f"{min(counts):,}", f"{max(counts):,}"]
+
+
+def apart(units: int) -> str:
+    """How far sequences in the paper's order end apart, in nats."""
+    ends = [each["value"] for each in ascents(units)]
+    return f"{max(ends) - min(ends):.3f}"
+
+
+def falls() -> str:
+    """How many of the sequences, of any factor, ever fall."""
+    return str(sum(each["least"] < 0 for each in record("bslm-paper")["ascents"]))
+
+
+def twice(units: int) -> str:
+    """The paper's error times the number of its terms."""
+    return f"{REPORTED[units] * units * (units + 1) / 2 * STARTS:.1e}"
+
+
+# ------------------------------------------------------------------------------------------------------ TAP machines
+
+
+def moment(run: str, epoch: int, starts: int = 500) -> Record:
+    (found,) = (
+        each
+        for each in record("dynamics")["moments"]
+        if (each["run"], each["probe"]["epoch"], each["probe"]["starts"]) == (f"dynamics-{run}", epoch, starts)
+    )
+    return dict(found)
+
+
+def likelihood(run: str, epoch: int, part: str = "train") -> str:
+    return f"{moment(run, epoch)[part]['mean']:.4f}"
+
+
+def solutions(run: str, epoch: int = 1) -> str:
+    return str(moment(run, epoch)["probe"]["solutions"])
+
+
+def energy(run: str, epoch: int) -> str:
+    return f"{moment(run, epoch)['probe']['free_energy']:.1f}"
+
+
+def mcc(name: str, p: float) -> str:
+    return f"{entry('denoising', 'curves', name=name)['mcc'][round(20 * p)]['mean']:.3f}"
+
+
+def alone(hidden: int, p: float) -> str:
+    return mcc(f"tap-mnist-{hidden}, one start", p)
+
+
+def paper(hidden: int, p: float) -> str:
+    """A machine of the paper's table 1, from one start."""
+    return mcc(f"dynamics-mnist-{hidden}, one start", p)
+
+
+def pseudo(strategy: str) -> float:
+    found: float = entry("adaptive", "curves", name=f"adaptive-fast-{strategy}")["points"][-1]["pseudo"]
+    return found
+
+
+def gap() -> str:
+    """How far the strategies of Fig. 10 end apart at rate .005."""
+    names = [each["name"] for each in record("adaptive")["curves"] if each["name"].startswith("adaptive-fast-")]
+    ends = [pseudo(name.removeprefix("adaptive-fast-")) for name in names]
+    return f"{max(ends) - min(ends):.2f}"
+
+
+def rank(pair: str) -> str:
+    return f"{record('likelihoods')['rank_correlations'][pair]:.3f}"
+
+
+FIGURES: dict[str, list[str]] = {
+    "F1": [
+        format(letter(0.5, 100)["likelihood"], ".2f"),
+        format(letter(0.1, 5)["likelihood"], ".2f"),
+        format(letter(0.1, 20)["likelihood"], ".2f"),
+        nats("fw-mnist", 100),
+    ],
+    "F2": [rounds("fw-mnist")],
+    "F3": [rounds("fw-caltech")],
+    "F4": [nats("fw-mnist", 500), nats("fw-mnist", 599)],
+    "F5": [nats("cd-fw-mnist"), nats("cd-mnist-599-0")],
+    "F6": [nats("cd-fw-caltech"), nats("cd-caltech-536-0"), format(grown("cd-fw-caltech")["effective"], ".2f")],
+    "F7": [
+        minutes("fw-mnist", 599),
+        minutes("cd-mnist-599-0"),
+        minutes("fw-caltech", 536),
+        minutes("cd-caltech-536-0"),
+    ],
+    "F8": [error("fw-mnist", 599), error("cd-mnist-599-0"), error("fw-caltech", 536), error("cd-caltech-536-0")],
+    "F9": [error("cd-fw-mnist"), error("cd-mnist-599-0"), error("cd-fw-caltech"), error("cd-caltech-536-0")],
+    "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
+    "F12": [rounds("fw-mnist"), rounds("fw-caltech")],
+    "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
+    "D3": [f"{REACHABLE[STRIPES]:.3f}"],
+    "D4": [end(BARS, "CD", 0.3), end(BARS, "CD", 0.5), end(BARS, "PCD", 0.3), end(BARS, "PCD", 0.5)],
+    "D5": [near(BARS, "CG", 0.3), near(BARS, "CG", 0.5)],
+    "D6": [end(BARS, "S-DCP", 0.3), end(BARS, "S-DCP", 0.5), end(BARS, "CS-DCP", 0.3), end(BARS, "CS-DCP", 0.5)],
+    "D7": [passes(0.3), passes(0.5)],
+    "D8": [
+        top(STRIPES, "CG", 0.3),
+        top(STRIPES, "CS-DCP", 0.3),
+        top(STRIPES, "CD", 0.3),
+        top(STRIPES, "S-DCP", 0.3),
+        end(STRIPES, "CG", 0.3),
+        end(STRIPES, "CD", 0.3),
+        end(STRIPES, "S-DCP", 0.3),
+        end(STRIPES, "CS-DCP", 0.3),
+    ],
+    "D9": [later(0.3), later(0.5)],
+    "D11": [large("3", "CS-DCP", 2), large("3", "S-DCP", 2), large("3", "CG", 2), large("3", "CD", 2)],
+    "D13": [large("4", "CS-DCP", 60), large("4", "S-DCP", 60), large("4", "CG", 60), large("4", "CD", 60)],
+    "D15": [end(BARS, "SSD", 0.3), end(STRIPES, "SSD", 0.3), worst(BARS, "SSD", 0.3), worst(STRIPES, "SSD", 0.3)],
+    "D16": [
+        large("6", "S-DCP", 5, rate=0.01),
+        large("6", "S-DCP", 10, rate=0.01),
+        large("6", "CS-DCP", 5, rate=0.01),
+        large("6", "CS-DCP", 10, rate=0.01),
+    ],
+    "D17": [
+        large("6", "S-DCP", 5, inner=2),
+        large("6", "S-DCP", 5),
+        large("6", "S-DCP", 5, inner=24),
+        large("6", "S-DCP", 10, inner=2),
+        large("6", "S-DCP", 10),
+        large("6", "S-DCP", 10, inner=24),
+    ],
+    "D18": [large("7", "S-DCP", 10, batch=100), large("7", "S-DCP", 10), large("7", "S-DCP", 10, batch=400)],
+    "C1": [bench("3.2e-6")],
+    "C2": [bench("3731.57")],
+    "C3": [bench("0.150")],
+    "C4": [wrong("bp", "mnist-flip10"), wrong("mssvm", "mnist-flip10")],
+    "C5": [wrong("mssvm", "mnist-flip20"), wrong("bp", "mnist-flip20")],
+    "C6": [wrong("bp", "mnist-patch8"), wrong("percloss", "mnist-patch8")],
+    "C7": [wrong("mssvm", "mnist-patch12"), wrong("bp", "mnist-patch12")],
+    "C8": [wrong("bp", "caltech-flip20"), wrong("mssvm", "caltech-flip20")],
+    "C9": [wrong("mssvm", "caltech-patch12"), wrong("percloss", "caltech-patch12")],
+    "C10": [ahead("mnist-flip10"), ahead("mnist-flip20"), ahead("mnist-patch8"), ahead("mnist-patch12")],
+    "C11": [wrong("mssvm", "mnist-patch8")],
+    "C12": [wrong("mssvm", "caltech-patch12"), wrong("lssvm", "caltech-patch12")],
+    "C13": [
+        wrong("cd1", "mnist-patch8"),
+        wrong("cd10", "mnist-patch8"),
+        wrong("lr", "mnist-patch8"),
+        wrong("cd1", "mnist-patch12"),
+        wrong("cd10", "mnist-patch12"),
+        wrong("lr", "mnist-patch12"),
+        wrong("cd1", "caltech-patch12"),
+        wrong("cd10", "caltech-patch12"),
+        wrong("lr", "caltech-patch12"),
+    ],
+    "C14": [wrong("bp", "mnist-flip10"), wrong("mf", "mnist-flip10")],
+    "C15": [changed("percloss", "mnist-patch12"), changed("percloss", "caltech-patch12")],
+    "C16": [below()[0], below()[1]],
+    "C17": [wrong("bp", "mnist-patch20"), wrong("cd10", "mnist-patch20")],
+    "C18": [
+        settled(0.005, 0),
+        settled(0.005, 1),
+        settled(0.005, 2),
+        settled(0.005, 3),
+        settled(0.005, 4),
+        settled(0.05, 0),
+        settled(0.05, 1),
+        converged("mnist-patch8", 1),
+        converged("mnist-patch8", 20),
+    ],
+    "C19": [format(course("patch:12:1", 0.05)["error"][0], ".2f")],
+    "C20": [
+        matched("bp"),
+        matched("bp", "mean field"),
+        matched("bp", "mixed-product"),
+        matched("bp", "3 iterations"),
+        matched("bp", "200 iterations"),
+        matched("mssvm"),
+        matched("mssvm", "mean field"),
+        matched("mssvm", "3 iterations"),
+        matched("mssvm", "200 iterations"),
+    ],
+    "C21": [wrong("cd10", "mnist-patch28"), wrong("bp", "mnist-patch28"), spare("bp", "mnist-patch28")],
+    "B2": [format(-min(each["worst"] for each in record("bslm")["errors"]), ".0e")],
+    "B3": [apart(5), apart(10), str(entry("bslm", "errors", units=20, variance=0.5)["unbounded"])],
+    "B4": [falls(), str(len(record("bslm-paper")["ascents"]))],
+    "B5": [early(), str(len(record("bslm")["sequences"]))],
+    "B6": [sweeps(5)[0], sweeps(5)[1], sweeps(10)[0], sweeps(10)[1], sweeps(10, "near")[0], sweeps(10, "near")[1]],
+    "B7": [fit(5), fit(10), fit(15), fit(20), fit(5, "bound"), twice(5), twice(20)],
+    "T5": [likelihood("mnist-25", 32), likelihood("mnist-25", 100)],
+    "T7": [
+        solutions("mnist-25"),
+        solutions("mnist-50"),
+        solutions("mnist-100"),
+        solutions("mnist-500"),
+        solutions("mnist-real-100"),
+    ],
+    "T8": [
+        str(moment("mnist-100", 100, 10_000)["probe"]["solutions"]),
+        format(100 * moment("mnist-100", 100, 10_000)["probe"]["share"], ".1f"),
+    ],
+    "T9": [energy("mnist-100", 1), energy("mnist-100", 3), energy("mnist-500", 1), energy("mnist-500", 2)],
+    "T12": [
+        paper(25, 0.05),
+        mcc("OPE", 0.05),
+        paper(25, 0.3),
+        mcc("OPE", 0.3),
+        paper(25, 0.5),
+        mcc("OPE", 0.5),
+        alone(100, 0.35),
+        mcc("OPE", 0.35),
+        alone(25, 0.5),
+    ],
+    "T13": [
+        paper(25, 0.4),
+        paper(25, 0.45),
+        paper(25, 0.5),
+        mcc("1-NN", 0.4),
+        mcc("1-NN", 0.45),
+        mcc("1-NN", 0.5),
+        alone(100, 0.45),
+    ],
+    "T14": [alone(500, 0.05), alone(100, 0.05), alone(500, 0.4), mcc("OPE", 0.4)],
+    "T15": [mcc("1-NN", 0.15), mcc("OPE", 0.15), mcc("1-NN", 0.1), mcc("OPE", 0.1)],
+    "T16": [alone(25, 0), alone(50, 0), alone(100, 0), alone(500, 0)],
+    "T19": [gap()],
+    "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],
+    "T21": [bench("357")],
+    "T22": [
+        likelihood("deep-2", 1),
+        likelihood("deep-2", 1, "test"),
+        likelihood("deep-2", 100),
+        likelihood("deep-2", 100, "test"),
+    ],
+    "T23": [likelihood("deep-3", 32), likelihood("deep-3", 100)],
+    "T25": [rank("ais tap"), rank("ais pseudo"), rank("tap pseudo")],
+}
+
+
+if __name__ == "__main__":
+    tell("\n".join(f"{claim}: {', '.join(figures)}" for claim, figures in FIGURES.items()))

@@ -1,0 +1,146 @@
+"""Write all tables of the documents anew from the records, without measuring anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import adaptive
+import bslm
+import bslm_paper
+import crbm
+import crbm_inference
+import dcp_large
+import dcp_small
+import denoising
+import dynamics_measure
+import dynamics_show
+import fractional
+import frank_wolfe_paper
+import grey
+import growth
+import likelihoods
+from harness import DOCUMENTS, TRAINING, parsed, section
+
+from restore.evaluation.likelihoods.result import Likelihood
+from restore.files import write_atomically
+
+RECORDS = TRAINING / "studies" / "records"
+
+
+def tables() -> dict[str, str]:
+    """The tables of all records, by the names of their marks."""
+    return (
+        _of("adaptive", lambda found: {"adaptive": adaptive.as_tables(_all(adaptive.Curve, found["curves"]))})
+        | _of("bslm", _bslm)
+        | _of("bslm-paper", _bslm_paper)
+        | _of("crbm", _crbm)
+        | _of("crbm-inference", _crbm_inference)
+        | _of("dcp", _dcp)
+        | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
+        | _of("dynamics", _dynamics)
+        | _of("fractional", _fractional)
+        | _of("frank-wolfe-paper", _frank_wolfe_paper)
+        | _of("grey", _grey)
+        | _of("growth", _growth)
+        | _of("likelihoods", _likelihoods)
+    )
+
+
+def _of(name: str, make: Any) -> dict[str, str]:
+    path = RECORDS / f"{name}.json"
+    found: dict[str, str] = make(json.loads(path.read_text())) if path.exists() else {}
+    return found
+
+
+def _all(kind: type, entries: Any) -> list[Any]:
+    return [parsed(kind, each) for each in entries]
+
+
+def _bslm(found: Any) -> dict[str, str]:
+    errors = _all(bslm.Errors, found["errors"])
+    return {"bslm-sequences": bslm.sequence_table(found["sequences"]), "bslm-errors": bslm.errors_table(errors)}
+
+
+def _bslm_paper(found: Any) -> dict[str, str]:
+    ascents, fits = _all(bslm_paper.Ascent, found["ascents"]), _all(bslm_paper.Fits, found["fits"])
+    return {
+        "bslm-paper-ascents": bslm_paper.ascents_table(ascents),
+        "bslm-paper-fits": bslm_paper.fits_table(fits),
+    }
+
+
+def _crbm(found: Any) -> dict[str, str]:
+    cells = _all(crbm.Cell, found["cells"])
+    return {
+        "crbm": crbm.as_tables(cells),
+        "crbm-sizes": crbm.curve_table(cells),
+        "crbm-converged": crbm.convergence_table(found["converged"]),
+    }
+
+
+def _crbm_inference(found: Any) -> dict[str, str]:
+    courses, answers = _all(crbm_inference.Course, found["courses"]), _all(crbm_inference.Answer, found["answers"])
+    return crbm_inference.as_tables(courses, answers)
+
+
+def _dcp(found: Any) -> dict[str, str]:
+    curves = {curve.plan: curve for curve in _all(dcp_large.Curve, found["large"])}
+    plans = dcp_large.plans().items()
+    shown = {name: [curves[plan] for plan in these if plan in curves] for name, these in plans}
+    trials = _all(dcp_small.Trials, found["small"])
+    return {"dcp-small": dcp_small.tables(trials), "dcp-large": dcp_large.tables(shown)}
+
+
+def _dynamics(found: Any) -> dict[str, str]:
+    return {"dynamics": dynamics_show.as_table(_all(dynamics_measure.Moment, found["moments"]))}
+
+
+def _fractional(found: Any) -> dict[str, str]:
+    return {"fractional": fractional.as_table(_all(fractional.Grown, found["grown"]))}
+
+
+def _frank_wolfe_paper(found: Any) -> dict[str, str]:
+    return {"frank-wolfe-paper": frank_wolfe_paper.as_table(_all(frank_wolfe_paper.Grown, found["grown"]))}
+
+
+def _grey(found: Any) -> dict[str, str]:
+    entries = _all(grey.Entry, found["entries"])
+    return {f"grey-{data}": grey.as_table(entries, data) for data in grey.SETS}
+
+
+def _growth(found: Any) -> dict[str, str]:
+    points = _all(growth.Point, found["points"])
+    grown = [point for point in points if point.method == growth.GROWN]
+    sizes = {data: max(point.hidden for point in grown if point.data == data) for data in growth.DATA}
+    return {"growth": growth.as_tables(points, sizes)}
+
+
+def _likelihoods(found: Any) -> dict[str, str]:
+    def measured(entry: Any) -> likelihoods.Measured:
+        kinds = {}
+        for kind, values in entry["likelihoods"].items():
+            own = {key: value for key, value in values.items() if key in Likelihood.__dataclass_fields__}
+            details = tuple((key, value) for key, value in values.items() if key not in own)
+            kinds[kind] = Likelihood(**own, details=details)
+        return likelihoods.Measured(entry["name"], entry["hidden"], kinds)
+
+    along = {int(epoch): measured(entry) for epoch, entry in found["along"].items()}
+    return {
+        "likelihoods": likelihoods.priors_table([measured(entry) for entry in found["priors"]]),
+        "likelihoods-along": likelihoods.along_table(along),
+    }
+
+
+def rewrite(document: Path) -> None:
+    """Put the tables of all records between their marks in a document."""
+    text = document.read_text()
+    for mark, table in tables().items():
+        text = section(text, mark, table)
+    write_atomically(document, text.encode())
+
+
+if __name__ == "__main__":
+    for each in DOCUMENTS:
+        rewrite(TRAINING / each)
