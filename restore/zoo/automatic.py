@@ -82,7 +82,12 @@ def leave_out(fault: str) -> None:
 
 
 def readable(folder: Path) -> Description | None:
-    """The header of a prior; None, after a warning, if it cannot be read."""
+    """The header of a prior; None, after a warning, if it cannot be read.
+
+    >>> from restore.zoo import find
+    >>> readable(find("tap-mnist")).image_shape
+    (28, 28)
+    """
     try:
         return describe(folder)
     except ModelError as fault:

@@ -171,12 +171,12 @@ def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed(
     weak = replace(field(), header=replace(field().header, tiling=Tiling(neighbours=0.15)))
     (alone,) = restore([Observed(with_flips(disc()), Damage("auto"))], Options(), Opened((weak,)))  # type: ignore[arg-type]
     assert alone.status is Status.CONVERGED
-    compared = Opened((weak,), rival=field())
+    compared = Opened((weak,), compared=field())
     for pixels, p, refused in ((with_flips(disc()), "auto", True), (with_flips(disc()), 0.08, False)):
         (found,) = restore([Observed(pixels, Damage(p))], Options(), compared)  # type: ignore[arg-type]
         assert (found.status is Status.UNRECOGNISED) == refused
     # The field itself is not behind itself.
-    (own,) = restore([Observed(with_flips(disc()), Damage("auto"))], Options(), Opened((field(),), rival=field()))  # type: ignore[arg-type]
+    (own,) = restore([Observed(with_flips(disc()), Damage("auto"))], Options(), Opened((field(),), compared=field()))  # type: ignore[arg-type]
     assert own.status is Status.CONVERGED
 
 

@@ -212,8 +212,8 @@ def test_the_command_line_refuses_what_does_not_fit(
     seer, dense = saved(tmp_path, random_conditional(SHAPE)), saved(tmp_path, fully_visible())
     for words, says in (
         ((model, "--p", 0.1, "--solver", "gibbs"), "adaptive_tap"),
-        ((seer, "--solver", "tap"), "seer restores with sum_product, not with tap"),
-        ((dense, "--p", 0.1, "--solver", "max_product"), "dense restores with tap, mean_field, adaptive_tap"),
+        ((seer, "--solver", "tap"), "seer: restores with sum_product, not with tap"),
+        ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, adaptive_tap"),
     ):
         assert run("denoise", source, "--model", *words) == 2
         assert says in capsys.readouterr().err

@@ -73,13 +73,13 @@ class Opened:
 
     engines: tuple[PictureEngine, ...]
     named: bool = True
-    rival: PictureEngine | None = None
+    compared: PictureEngine | None = None
 
     def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
         return self.engines
 
-    def field(self) -> PictureEngine | None:
-        return self.rival
+    def rival(self) -> PictureEngine | None:
+        return self.compared
 
 
 @dataclass(frozen=True, eq=False)
