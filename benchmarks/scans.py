@@ -2,6 +2,7 @@
 
     python benchmarks/scans.py --model tap-text --pages 4 --seed 100
     python benchmarks/scans.py --fonts training --seed 7
+    python benchmarks/scans.py --pages 2 --noise 0.03 0.06 --blur 0.9
 
 Text of 10 to 12 points at 150 dpi is drawn by code in fonts that no prior learns from (Debian's fonts-liberation and
 fonts-freefont-ttf); the light falls off, the page behind shines through, the optics blur, and there is Gaussian noise.
@@ -120,6 +121,7 @@ def main() -> None:
     parser.add_argument("--shape", type=int, nargs=2, default=[400, 400], help="of a page [400 400]")
     parser.add_argument("--seed", type=int, default=100, help="of the pages and of their damage [%(default)s]")
     parser.add_argument("--blur", type=float, default=0.6, help="standard deviation in pixels [%(default)s]")
+    parser.add_argument("--noise", type=float, nargs="+", default=NOISE, help="its standard deviations [%(default)s]")
     parser.add_argument("--fonts", choices=("tests", "training"), default="tests", help="[%(default)s]")
     asked = parser.parse_args()
     prior = restore.load(asked.model)
@@ -138,7 +140,7 @@ def main() -> None:
     families = families_for_tests() if asked.fonts == "tests" else families_to_learn_from()
     size = "x".join(map(str, reversed(asked.shape)))
     print(f"{asked.pages} pages of {size}, seed {asked.seed}, blur {asked.blur:g}; {machine_facts()}")
-    for noise in NOISE:
+    for noise in asked.noise:
         made = pages(families, asked.seed, asked.pages, (asked.shape[0], asked.shape[1]), asked.blur, noise)
         print(f"\n| noise {noise:g} | wrong pixels, % | F-measure, % | PSNR, dB | DRD | read wrongly, % | settings |")
         print("| --- | ---: | ---: | ---: | ---: | ---: | --- |", flush=True)
