@@ -161,6 +161,8 @@ FAULTS = {
     "row36-list-of-itself": (lambda m: m.denoise(LOOP, 0.1), restore.UsageError, "list"),
     "row27-size": (lambda m: m.denoise(np.zeros((50, 9)), 0.1, fit="resize"), restore.ModelError, "9x50"),
     "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "fit"),
+    "row36-pixels": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, max_pixels=0), restore.UsageError, "max_pixels"),
+    "row36-pixels-text": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, max_pixels="9"), restore.UsageError, "max_pixels"),
     "row24-integers-without-range": (lambda m: m.denoise(GREY.astype(int), 0.1), restore.UsageError, "int64"),
     "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
     **{

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
+from restore.errors import UsageError, option
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -41,3 +42,9 @@ class Options:
     solver: str | None = field(default=None, metadata=_SOLVER)
     max_memory: int | None = field(default=None, metadata=_MEMORY)
     max_pixels: int = field(default=DEFAULT_MAX_PIXELS, metadata=_PIXELS)
+
+    def __post_init__(self) -> None:
+        if self.fit not in get_args(Fit):
+            raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {self.fit!r}")
+        if type(self.max_pixels) is not int or self.max_pixels < 1:
+            raise UsageError(f"{option('max_pixels')} must be a whole number of at least 1, not {self.max_pixels!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
 from restore.inference.tiles.blend import Posterior, Prior, Watch
 from restore.marginals import Status
-from restore.sizes import Fit, check_near, lost_detail, near
+from restore.sizes import check_near, lost_detail, near
 from restore.zoo.description import Description
 
 # A picture whose pixels are this much likelier after inversion, in nats per pixel, looks inverted.
@@ -122,8 +122,6 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
     damage.check_for(header)
     named = engines.named and damage.unknown is None
     small = replace(picture, damage=damage)
-    if options.fit not in get_args(Fit):
-        raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {options.fit!r}")
     if options.fit == "resize":
         if not options.force:
             check_near(picture.shape[:2], header.image_shape)
