@@ -51,7 +51,7 @@ def test_masks_are_a_column_too() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*independent pixels")
-@pytest.mark.parametrize("options", [{"fit": "resize"}, {"force": True}], ids=["resized", "tiles"])
+@pytest.mark.parametrize("options", [{"fit": "resize", "force": True}, {"force": True}], ids=["resized", "tiles"])
 def test_images_of_several_sizes_are_restored_as_by_denoise(options: dict[str, Any]) -> None:
     draw, images = np.random.default_rng(0), np.empty(4, object)
     images[:] = [draw.random(shape) < 0.1 for shape in ((28, 28), (30, 44), (5, 61), (40, 28))]
