@@ -116,5 +116,5 @@ REASON = 240
 
 
 def reason(fault: BaseException) -> str:
-    """The message of a fault, shortened to one printable line."""
-    return shown(" ".join(str(fault).split())[:REASON])
+    """The message of a fault, shortened to one printable line; its class if it has none."""
+    return shown(" ".join(str(fault).split())[:REASON]) or type(fault).__name__

@@ -26,5 +26,5 @@ def test_a_graph_with_names_in_no_encoding_is_refused_silently(
     (tmp_path / zoo.GRAPH).write_bytes(sealed(content.replace(name, name[:-1] + b"\xff")))
     with pytest.raises(ModelError) as caught:
         OnnxEngine.load(tmp_path)
-    assert isinstance(caught.value.__cause__, ValueError)
+    assert caught.value.subject == str(tmp_path / zoo.GRAPH)
     assert capfd.readouterr() == ("", "")
