@@ -25,7 +25,7 @@ from scipy.ndimage import gaussian_filter
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
-from restore.inference.two_tones import tones_of
+from restore.inference.scans.two_tones import tones_of
 from restore.learning.run.card import machine_facts
 from training.data.pages import Family
 from training.data.text import families_for_tests, families_to_learn_from

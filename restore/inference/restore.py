@@ -22,7 +22,7 @@ from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restored import Restored, outcome
-from restore.inference.scan import Reading, read
+from restore.inference.scans.reading import Reading, read
 from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
 from restore.inference.tiles.blend import Posterior, Prior, Watch

@@ -16,7 +16,7 @@ from priors import random_conditional, random_prior
 from restore.channels import AsymmetricFlip, BitFlip, GaussianNoise, Occlusion
 from restore.errors import UsageError
 from restore.inference.damage import Damage, Observed, Rates
-from restore.inference.scan import Cut
+from restore.inference.scans.reading import Cut
 
 SHAPE = (3, 4)
 LARGEST = float(np.finfo(np.float32).max)

@@ -15,10 +15,10 @@ from skimage import data
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
 from restore.images.tones import THIRD, Tones, counted
-from restore.inference import two_tones
 from restore.inference.damage import Damage, Observed
-from restore.inference.scan import Reading, read
-from restore.inference.two_tones import Local, smoothed, tones_of
+from restore.inference.scans import two_tones
+from restore.inference.scans.reading import Reading, read
+from restore.inference.scans.two_tones import Local, smoothed, tones_of
 
 SHAPE = (160, 200)
 

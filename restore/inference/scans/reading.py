@@ -11,8 +11,8 @@ from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
 from restore.images.tones import Tones, counted, has_third_tone
 from restore.inference.damage import Observed, Pixels
-from restore.inference.sharpen import blur_of, sharpened
-from restore.inference.two_tones import tones_of
+from restore.inference.scans.sharpen import blur_of, sharpened
+from restore.inference.scans.two_tones import tones_of
 from restore.marginals import Status
 
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on

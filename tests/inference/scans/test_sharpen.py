@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from restore.inference.sharpen import NOISIEST, WIDTHS, _noise, blur_of, sharpened
-from restore.inference.two_tones import tones_of
+from restore.inference.scans.sharpen import NOISIEST, WIDTHS, _noise, blur_of, sharpened
+from restore.inference.scans.two_tones import tones_of
 
 PAPER, INK = 0.9, 0.2
 

@@ -1,0 +1,1 @@
+"""Grey pictures of two tones, such as scans, read in black and white."""
