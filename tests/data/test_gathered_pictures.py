@@ -16,8 +16,8 @@ from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
 from restore.errors import Foreign, TrainingError
 from restore.images import shrink
-from restore.inference import scan
 from restore.inference.damage import Damage, Observed
+from restore.inference.scans import reading
 
 # --- one size ---
 
@@ -150,7 +150,7 @@ def test_what_is_learnt_as_black_and_white_is_not_refused_by_restoring() -> None
         found, kept = gather(images), 0
         for image in images:
             with contextlib.suppress(Foreign):
-                scan.read(Observed(image / 255, Damage()), None, careful=True)
+                reading.read(Observed(image / 255, Damage()), None, careful=True)
                 kept += 1
         assert found.levels == levels and kept == (20 if levels == "binary" else 4)
         assert any("third tone" in note for note in found.notes)
