@@ -1,4 +1,4 @@
-"""Shows the `>>>` blocks of docstrings on the site as examples: it reads Google's sections, of which these blocks are none."""
+"""Shows the `>>>` blocks of docstrings on the site as examples, for which it looks in a section of that name."""
 
 from __future__ import annotations
 

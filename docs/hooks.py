@@ -1,4 +1,4 @@
-"""What the documentation site shows beside the pages of the repository: commands and Python by their own words, the examples."""
+"""What the documentation site shows beside the repository's pages: commands, Python and examples, all made of code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 def on_files(files: Files, config: Any) -> Files:
     """The pages where they lie in the repository, with those that are made of code; the theme's own files stay."""
     sys.path.insert(0, str(ROOT))
-    kept = [one for one in files if not one.src_dir == config.docs_dir]
+    kept = [one for one in files if one.src_dir != config.docs_dir]
     for pattern in PAGES + PICTURES:
         for path in sorted(ROOT.glob(pattern)):
             name = path.relative_to(ROOT).as_posix()

@@ -31,8 +31,12 @@ def main() -> None:
         hole[top : top + 5, left : left + 5] = True
     torn = test & ~holes
     whole = prior.complete(torn, holes)
-    print(f"{np.mean(whole[holes] != test[holes]):.1%} of the hidden pixels wrong; {np.mean(test[holes]):.1%} if left black")
-    rows = [np.concatenate(list(np.pad(row[:12], ((0, 0), (1, 1), (1, 1)), constant_values=True)), 1) for row in (torn, whole, test)]
+    wrong, left = np.mean(whole[holes] != test[holes]), np.mean(test[holes])
+    print(f"{wrong:.1%} of the hidden pixels wrong; {left:.1%} if they are left black")
+    rows = [
+        np.concatenate(list(np.pad(row[:12], ((0, 0), (1, 1), (1, 1)), constant_values=True)), 1)
+        for row in (torn, whole, test)
+    ]
     sheet = np.concatenate(rows)
     Image.fromarray(sheet).convert("L").resize((sheet.shape[1] * 4, sheet.shape[0] * 4), 0).save("own_glyphs.png")
 

@@ -1,8 +1,8 @@
 """Plug and play: a prior inside a torch optimisation.
 
-A digit is blurred and noisy. Each step follows the gradient of the data term, then restores with the prior as if what is
-left were Gaussian noise of a width that falls from step to step (Venkatakrishnan, Bouman & Wohlberg, 2013). Without the
-prior, gradient steps alone stop where noise begins to grow.
+A digit is blurred and noisy. Each step follows the gradient of the data term, then restores with the prior as if what
+is left were Gaussian noise of a width that falls from step to step (Venkatakrishnan, Bouman & Wohlberg, 2013). Without
+the prior, gradient steps alone stop where noise begins to grow.
 """
 
 from pathlib import Path
@@ -19,7 +19,9 @@ STEPS, STEP, NOISE = 60, 1.9, 0.05
 
 
 def main() -> None:
-    clean = torch.tensor(np.asarray(Image.open(ASSETS / "digit.png").convert("L")) / 255, dtype=torch.float32)[None, None]
+    clean = torch.tensor(np.asarray(Image.open(ASSETS / "digit.png").convert("L")) / 255, dtype=torch.float32)[
+        None, None
+    ]
     line = torch.exp(-(torch.arange(-4.0, 5) ** 2) / (2 * 1.5**2))
     kernel = (line[:, None] * line / line.sum() ** 2)[None, None]
     blur = lambda image: conv2d(image, kernel, padding=4)  # noqa: E731
@@ -32,7 +34,7 @@ def main() -> None:
         best = min(best, rms(plain - clean))
         with torch.no_grad():
             restored = prior(restored + STEP * blur(seen - blur(restored)), sigma=float(width))
-    print(f"error: seen {rms(seen - clean):.3f}, gradient steps {best:.3f} at best, with the prior {rms(restored - clean):.3f}")
+    print(f"error: seen {rms(seen - clean):.3f}, gradient {best:.3f} at best, with prior {rms(restored - clean):.3f}")
     save({"clean": clean, "seen": seen, "gradient": plain, "with prior": restored}, "plug_and_play.png")
 
 

@@ -34,10 +34,16 @@ def main() -> None:
         Image.fromarray(np.where(flipped, 255 - page, page)).save(folder / f"{number}.png")
     images = ray.data.read_images(str(folder.resolve()), mode="L", include_paths=True)
     restored = images.map_batches(
-        Restored, fn_constructor_args=("tap-text",), batch_size=4, compute=ray.data.ActorPoolStrategy(min_size=1, max_size=64)
+        Restored,
+        fn_constructor_args=("tap-text",),
+        batch_size=4,
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=64),
     )
     rows = sorted(restored.take_all(), key=lambda row: row["path"])
-    print(*(f"{Path(row['path']).name}: {np.mean(row['image'] != page):.2%} of the pixels wrong" for row in rows), sep="\n")
+    print(
+        *(f"{Path(row['path']).name}: {np.mean(row['image'] != page):.2%} of the pixels wrong" for row in rows),
+        sep="\n",
+    )
     Image.fromarray(np.concatenate([rows[0]["image"], rows[1]["image"]], 1)).save("ray_data.png")
 
 

@@ -14,7 +14,7 @@ import restore
 
 
 def main() -> None:
-    grey = coins()[: 2 * 120, : 2 * 160].reshape(120, 2, 160, 2).mean((1, 3))
+    grey = coins()[100:300, :380].reshape(100, 2, 190, 2).mean((1, 3))
     truth = grey > threshold_otsu(grey)
     noisy = grey + np.random.default_rng(0).normal(0, 45, grey.shape)
     mask = noisy > threshold_otsu(noisy)
@@ -25,7 +25,7 @@ def main() -> None:
         pieces = label(picture, return_num=True)[1]
         print(f"{name}: {np.mean(picture != truth):.2%} differ from the mask without noise, {pieces} pieces")
     panels = [np.uint8(255 * panel) for panel in (noisy.clip(0, 255) / 255, mask, clean, 2 * doubt)]
-    Image.fromarray(np.concatenate(panels, 1)).resize((1280, 240), 0).save("segmentation_masks.png")
+    Image.fromarray(np.concatenate(panels, 1)).resize((1520, 200), 0).save("segmentation_masks.png")
 
 
 if __name__ == "__main__":
