@@ -59,12 +59,11 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), a batch
             (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold.
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the prior that predicts each image best.
-        p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
-            (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
-            second. "auto", and leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey
-            level, and so does leaving both out where an image has grey levels all over. For priors of grey images p is
-            the probability that a pixel shows black or white instead of its grey value. Conditional priors take neither
-            p nor sigma: they have learnt what to undo (`Restorer.description.task`).
+        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the image's shape. "auto", and
+            leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey level, and so does
+            leaving both out where an image has grey levels all over. For priors of grey images p is the probability
+            that a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma:
+            they have learnt what to undo (`Restorer.description.task`).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1, or
             "auto" to find it. Photographs may then be in colour, and floats up to 6 sigma outside [0, 1]. Only one of p
             and sigma may be "auto".

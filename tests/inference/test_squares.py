@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.squares import SIDES, Squares, squares_in
@@ -40,7 +40,6 @@ def posterior(seen: np.ndarray, damage: Damage, squares: Squares) -> np.ndarray:
 
 DAMAGES = {
     "one": Damage(0.2),
-    "two": Damage(Rates(0.3, 0.05)),
     "each": Damage(np.random.default_rng(1).uniform(0.05, 0.4, (7, 11))),
     "holes": Damage(0.2, hidden=np.random.default_rng(2).random((7, 11)) < 0.4),
 }

@@ -137,8 +137,8 @@ class OnnxEngine:
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen.astype(np.float32),
-            "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
-            "sigma": np.array(damage.sigma_of(seen), np.float32, ndmin=3),
+            "p": np.array(damage.known("p"), np.float32, ndmin=3),
+            "sigma": np.array(damage.known("sigma"), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))
