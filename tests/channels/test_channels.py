@@ -112,7 +112,6 @@ def test_likelihood_of_flips_is_normalised(channel: BitFlip) -> None:
     "name",
     [
         *("flip", "flip-more-than-half", "flip-per-pixel", "occlusion-and-flips-per-pixel"),
-        *("flip-of-each-colour", "occlusion-and-flips-of-each-colour"),
     ],
 )
 def test_corruption_has_the_distribution_that_is_scored(name: str) -> None:

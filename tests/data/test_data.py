@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from idx_files import IMAGES, idx_bytes, write
+from overlaps import overlap
 from PIL import Image
 
-from restore.data import Dataset, binarise, load, overlap
+from restore.data import Dataset, binarise, load
 from restore.data.arrays import read_idx
 from restore.errors import InputError, TrainingError, UsageError, option
 

@@ -132,7 +132,7 @@ def test_a_level_is_found_and_told() -> None:
     for damage in (Damage("auto"), Damage()):
         found = answer(with_flips(disc()), damage, field())
         # 9,216 pixels: the share has a standard deviation of .003.
-        assert found.level.mean == pytest.approx(0.08, abs=0.02)
+        assert found.level.value == pytest.approx(0.08, abs=0.02)
         assert found.level.sentence in found.notes and found.bits < 0
         assert (found.estimate != disc()).mean() < 0.01
 
@@ -206,7 +206,7 @@ def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
         np.testing.assert_allclose(found.means, alone.means, atol=1e-6)
         np.testing.assert_array_equal(found.estimate, alone.estimate)
         assert (found.level is None) == (alone.level is None)
-        assert found.level is None or found.level.mean == pytest.approx(alone.level.mean, rel=1e-6)
+        assert found.level is None or found.level.value == pytest.approx(alone.level.value, rel=1e-6)
         assert found.estimate.shape == picture.shape
 
 
