@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack, overload
 
-import numpy as np
 from PIL import Image
 
 from restore import zoo
 from restore.api.given import Flips, Manner, No, Opening, Picture, Yes, listing, restored
-from restore.errors import ModelError, UsageError
-from restore.images.kinds import in_kind, unpack
+from restore.errors import UsageError
 from restore.inference.engine import PictureEngine
 from restore.inference.open import open_engine
 from restore.inference.options import EngineName
 from restore.inference.restored import Restored
-from restore.sizes import said
 from restore.zoo.description import Description
 
 Model: TypeAlias = "str | Path | Restorer"
@@ -206,29 +203,6 @@ class Restorer:
     def complete(self, image: Any, mask: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.complete`, with this prior."""
         return restored(image, mask, self.engine, p, return_solution, how)
-
-    def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
-        """Features for other methods, such as a classifier: the expected hidden units given each image.
-
-        Args:
-            images: as in `restore.denoise`, of the prior's size.
-            invert: dark strokes on a light ground.
-            channel_axis: axis of colour channels.
-
-        Returns:
-            E[h | v], shape (N, hidden units), float32 in [0, 1], N = 1 for a single image; a tensor for tensors, else
-            an array.
-
-        Raises:
-            ModelError: if an image has another size; if the prior is conditional, or a graph without its prior.
-        """
-        known, pixels = self.description, [item.pixels for item in unpack(images, channel_axis).items]
-        for values in pixels:
-            if values.shape != known.image_shape:
-                sizes = f"the image has {said(values.shape)} pixels and {known.name} knows {said(known.image_shape)}"
-                raise ModelError(f"{sizes}; resize it, or cut such parts out of it")
-        grey = np.stack(pixels)
-        return in_kind(self.engine.features(1 - grey if invert else grey), images)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._loaded is None:
