@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("*.md", "docs/**/*.md", "training/*.md", "benchmarks/*.md")
-PICTURES = ("assets/*.png", "docs/**/*.png", "docs/site.css", "training/figures/*.png")
+PICTURES = ("assets/*.png", "docs/**/*.png", "docs/site.css", "docs/site.js", "training/**/*.png")
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 
@@ -90,7 +90,7 @@ def python() -> str:
     groups["Classes"] += ["restore.torch.Restorer", "restore.sklearn.BoltzmannMachine"]
     parts = ["# Python", "What can be imported from `restore`; [the guide](../docs/python.md) shows how it is used."]
     for title, names in groups.items():
-        parts += [f"## {title}", *(f"::: {name}" for name in names)]
+        parts += [f"## {title}", *(f"::: {name}\n    options:\n      toc_label: {name}" for name in names)]
     return "\n\n".join(parts) + "\n"
 
 
