@@ -24,8 +24,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Pages whose blocks other tests run, with what they need.
 ELSEWHERE = {"docs/tutorial.md": "cli/test_tutorial.py", "docs/onnx.md": "export/test_runtimes.py"}
 
-# Blocks that set up an environment or go on until they are stopped; `.ci/run` and tests of the page do those.
-SET_UP = re.compile(r"pip install|^restore app|^docker ", re.MULTILINE)
+# Blocks that set up an environment, go on until they are stopped, or reach other machines; `.ci/run`, the tests of the page and of
+# the server, and the example of Ray do those.
+SET_UP = re.compile(r"pip install|^restore (app|serve)|--watch|^docker |s3://", re.MULTILINE)
 
 # What takes long on a page, and here does not. So short a training recognises little.
 BRIEF = {
@@ -52,7 +53,7 @@ labels, batch = np.arange(60) % 2, images[:3]
 noisy = torch.tensor(images[:3]).float()
 rbm = BernoulliRBM(4, n_iter=1).fit(images.reshape(60, -1))
 model = torch.nn.Module()
-for name, shape in {"W": (784, 4), "v_bias": (784,), "h_bias": (4,)}.items():
+for name, shape in {"W": (784, 4), "visible_bias": (784,), "hidden_bias": (4,)}.items():
     model.register_parameter(name, torch.nn.Parameter(torch.zeros(shape)))
 """
 
@@ -101,8 +102,6 @@ def test_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
         for long, brief in BRIEF.items():
             code = re.sub(long, brief, code)
         if block.language == "python":
-            if "import ray" in code or "ray.data" in code:
-                pytest.importorskip("ray", reason="needs ray")
             code = PRELUDE + code
         work.append(tutorial.Block(block.language, code))
     try:
