@@ -26,7 +26,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from unet import STRONGEST, UNet
 
 import restore
-from restore.channels import AsymmetricFlip, BitFlip, Channel, Occlusion, parse_task
+from restore.channels import BitFlip, Channel, Occlusion, parse_task
 from restore.data import load
 from restore.evaluation.metrics import matthews
 from restore.inference.damage import Damage
@@ -87,8 +87,6 @@ def foreign(clean: Tensor) -> dict[str, Damaged]:
     draw = torch.Generator().manual_seed(SEED)
     each = torch.rand(clean.shape, generator=draw) * 0.5
     return {
-        "salt .2": through(clean, AsymmetricFlip(0.0, 0.2)),
-        "pepper .4": through(clean, AsymmetricFlip(0.4, 0.0)),
         "own p per pixel": through(clean, BitFlip(each)),
         "discs": through(clean, Occlusion(discs(len(clean), draw))),
         "lines": through(clean, Occlusion(lines(len(clean), draw))),
@@ -117,10 +115,7 @@ def by_prior(name: str) -> Repair:
 
     def repair(damaged: Damaged) -> Tensor:
         p, _, hidden = damaged.channel.told()
-        if isinstance(p, tuple):
-            # The prior's solver takes one p for each pixel.
-            p = AsymmetricFlip(*p).symmetric(damaged.seen.numpy())
-        elif isinstance(p, Tensor):
+        if isinstance(p, Tensor):
             p = p.numpy()
         masks = None if hidden is None else hidden.numpy().reshape(-1, *SHAPE)
         level = p.reshape(-1, *SHAPE) if isinstance(p, np.ndarray) else p

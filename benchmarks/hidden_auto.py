@@ -54,7 +54,7 @@ def main() -> None:
             flipped = np.random.default_rng(chosen.seed).random(clean.shape) < p
             restored = prior.denoise(np.abs(clean - flipped), p=p, force=True)
             wrong.append(f"{100 * np.mean(restored.round() != clean):.3f}")
-        units = prior.transform(clean[:1]).shape[1]
+        units = prior.description.hidden
         print(f"| {size} | {units} | {minutes:.1f} | {' | '.join(wrong)} |", flush=True)
 
 

@@ -53,7 +53,7 @@ def main() -> None:
             noisy = np.where(draw.random(clean.shape) < level, 1 - clean, clean)
         _, given = timed(engine, noisy, Damage.of(**{name: level}))
         answers, finding = timed(engine, noisy, Damage.of(**{name: "auto"}))
-        found = np.array([each.level.mean for each in answers])
+        found = np.array([each.level.value for each in answers])
         low, middle, high = np.quantile(found, [0.25, 0.5, 0.75])
         error = np.median(np.abs(found - level))
         row = f"| {level:g} | {middle:.3f} | {low:.3f} to {high:.3f} | {error:.3f} | {finding:.2f} | {given:.2f} |"

@@ -26,8 +26,7 @@ from restore.inference.torch_engine import Engine, machine_under, starts
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import LayeredMap, Solution
-from restore.solvers.settling import calmer, replaced
-from restore.solvers.starts import merge
+from restore.solvers.starts import calmer, merge, replaced
 
 # Of a chain: the number of sweeps, the share that warms it up, and the share after which it is averaged.
 SWEEPS, WARM, KEPT = 600, 0.2, 0.3

@@ -86,8 +86,11 @@ def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
     header = prior.description
     for setting, images, told in settings(header.image_shape, header.grey, bool(header.task)):
         told = {"force": True, "return_solution": True} | told
-        made = prior.complete(images, **told) if "mask" in told else prior.denoise(images, **told)
-        image, found = made
+        try:
+            image, found = prior.complete(images, **told) if "mask" in told else prior.denoise(images, **told)
+        except restore.UsageError:  # damage that the prior does not know
+            yield f"{name}, {engine}, {setting}", "refused"
+            continue
         levels = None if found.level is None else np.array([each.value for each in found.level], np.float64)
         parts = (found.means, found.deviations, found.iterations, found.residual, found.status)
         yield f"{name}, {engine}, {setting}", digest(image, *parts, levels)

@@ -2,4 +2,5 @@
 
 from restore.cli import main
 
-main()
+if __name__ == "__main__":  # what only looks at the package's modules does not run the command
+    main()

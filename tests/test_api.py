@@ -105,7 +105,6 @@ def test_batches_of_networks_are_batches(model: restore.Restorer) -> None:
     assert torch.equal(model.denoise(batch[:, None], np.full((2, 1, *SHAPE), 0.1)), many)
     hidden = torch.from_numpy(np.stack([HIDDEN] * 2))
     assert torch.equal(model.complete(batch[:, None], hidden[:, None]), model.complete(batch, hidden)[:, None])
-    assert model.transform(batch[:, None]).shape == (2, model.description.hidden)
 
 
 def test_alpha_is_kept(model: restore.Restorer) -> None:

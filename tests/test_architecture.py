@@ -50,7 +50,6 @@ ROOMS: dict[str, str] = {
         "inference export evaluation"
     ),
     "api": "errors marginals channels devices sizes images data zoo inference learning",
-    "ray_data": "errors marginals sizes images inference api",
     "sklearn": "errors families registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (
@@ -67,7 +66,7 @@ OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 LINES, FILES = 530, 15
 
 # Libraries too slow to load for a command that computes nothing.
-HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib", "ray"}
+HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -147,7 +146,6 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
         ".images.kinds",
         ".channels",
         ".inference.open",
-        ".ray_data",
     ],
 )
 def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:

@@ -28,7 +28,7 @@ def honest(array: NDArray[np.uint8], tensor: Tensor, picture: Image.Image) -> No
     restore.denoise("digit.png", model="tap-mnist", p=0.1).save("clean.png")
     restore.denoise(Path("digit.png"), p="10%").save("clean.png")
     restore.complete(picture, "mask.png", fit="resize").save("whole.png")
-    restore.denoise(array, p=(0.1, 0.02), sigma="auto").astype(float).mean()
+    restore.denoise(array, p=0.1, sigma="auto").astype(float).mean()
     restore.denoise(tensor, p=np.full((2, 2), 0.1)).requires_grad_()
     restore.denoise([array, array], invert=True)[0].astype(bool)
     prior = restore.load("tap-mnist", device="cpu")

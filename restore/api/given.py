@@ -18,7 +18,7 @@ from restore.channels import gaussian_noise
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.kinds import fitted_masks, unpack, unpack_masks
-from restore.inference.damage import Auto, Damage, Observed, Rates
+from restore.inference.damage import Auto, Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import EngineName, Options
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 # How callers describe flips; see `restore.denoise`.
-Flips: TypeAlias = float | tuple[float, float] | np.ndarray | str | None
+Flips: TypeAlias = float | np.ndarray | str | None
 Picture = TypeVar(
     "Picture",
     Image.Image,
@@ -140,8 +140,6 @@ def _part(damage: Damage, place: int, count: int) -> Damage:
     """The damage of one of several images: its own part of levels that are given for each pixel of a batch."""
 
     def part(level: Any) -> Any:
-        if isinstance(level, Rates):
-            return Rates(*map(part, level))
         if not isinstance(level, np.ndarray) or level.ndim < 3:
             return level
         if len(level) not in (1, count):

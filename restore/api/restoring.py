@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack, overload
 
-import numpy as np
 from PIL import Image
 
 from restore import zoo
 from restore.api.given import Flips, Manner, No, Opening, Picture, Yes, listing, restored
-from restore.errors import ModelError, UsageError
-from restore.images.kinds import in_kind, unpack
+from restore.errors import UsageError
 from restore.inference.engine import PictureEngine
 from restore.inference.open import open_engine
 from restore.inference.options import EngineName
 from restore.inference.restored import Restored
-from restore.sizes import said
 from restore.zoo.description import Description
 
 Model: TypeAlias = "str | Path | Restorer"
@@ -59,12 +56,11 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), a batch
             (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold.
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the prior that predicts each image best.
-        p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
-            (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
-            second. "auto", and leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey
-            level, and so does leaving both out where an image has grey levels all over. For priors of grey images p is
-            the probability that a pixel shows black or white instead of its grey value. Conditional priors take neither
-            p nor sigma: they have learnt what to undo (`Restorer.description.task`).
+        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the image's shape. "auto", and
+            leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey level, and so does
+            leaving both out where an image has grey levels all over. For priors of grey images p is the probability
+            that a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma:
+            they have learnt what to undo (`Restorer.description.task`).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1, or
             "auto" to find it. Photographs may then be in colour, and floats up to 6 sigma outside [0, 1]. Only one of p
             and sigma may be "auto".
@@ -207,29 +203,6 @@ class Restorer:
     def complete(self, image: Any, mask: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.complete`, with this prior."""
         return restored(image, mask, self.engine, p, return_solution, how)
-
-    def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
-        """Features for other methods, such as a classifier: the expected hidden units given each image.
-
-        Args:
-            images: as in `restore.denoise`, of the prior's size.
-            invert: dark strokes on a light ground.
-            channel_axis: axis of colour channels.
-
-        Returns:
-            E[h | v], shape (N, hidden units), float32 in [0, 1], N = 1 for a single image; a tensor for tensors, else
-            an array.
-
-        Raises:
-            ModelError: if an image has another size; if the prior is conditional, or a graph without its prior.
-        """
-        known, pixels = self.description, [item.pixels for item in unpack(images, channel_axis).items]
-        for values in pixels:
-            if values.shape != known.image_shape:
-                sizes = f"the image has {said(values.shape)} pixels and {known.name} knows {said(known.image_shape)}"
-                raise ModelError(f"{sizes}; resize it, or cut such parts out of it")
-        grey = np.stack(pixels)
-        return in_kind(self.engine.features(1 - grey if invert else grey), images)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._loaded is None:

@@ -1,6 +1,5 @@
 """Channels: models of damage. Each corrupts and scores with the same parameters; importing them does not load torch."""
 
-from restore.channels.asymmetric_flip import AsymmetricFlip
 from restore.channels.bit_flip import BitFlip
 from restore.channels.contract import Channel, Damaged, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
@@ -11,7 +10,6 @@ from restore.channels.salt_and_pepper import SaltAndPepper
 from restore.channels.task import Chain, EachPixel
 
 __all__ = [
-    "AsymmetricFlip",
     "BitFlip",
     "Chain",
     "Channel",

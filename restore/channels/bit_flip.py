@@ -86,4 +86,4 @@ def _flips(request: Request, p: float) -> Task:
     return EachPixel(f"flip:{p!r}", BitFlip(p), BitFlip(p))
 
 
-FORM = Form("flip:P (0 <= P <= 1)", "flip:([^:,]*)", _flips, grey=False)
+FORM = Form("flip:P (0 <= P <= 1)", "flip:([^:]*)", _flips, grey=False)

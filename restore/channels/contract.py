@@ -20,13 +20,13 @@ class Told(NamedTuple):
     """A channel in a caller's words, as `restore.denoise` takes them; values broadcast with images (batch, D).
 
     Attributes:
-        p: flip probability, or that of salt or pepper in grey images; a pair for white and black pixels; None for none.
+        p: flip probability, or that of salt or pepper in grey images; None for none.
         sigma: standard deviation of Gaussian noise; None for none.
         hidden: the pixels to fill, boolean; None for none.
 
-    >>> from restore.channels import AsymmetricFlip
-    >>> AsymmetricFlip(white=0.2, black=0.01).told()
-    Told(p=(0.2, 0.01), sigma=None, hidden=None)
+    >>> from restore.channels import BitFlip
+    >>> BitFlip(0.2).told()
+    Told(p=0.2, sigma=None, hidden=None)
     """
 
     p: Any = None

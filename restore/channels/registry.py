@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from restore.channels import asymmetric_flip, bit_flip, gaussian_noise, holes, occlusion, salt_and_pepper
-from restore.channels.asymmetric_flip import AsymmetricFlip
+from restore.channels import bit_flip, gaussian_noise, holes, occlusion, salt_and_pepper
 from restore.channels.bit_flip import BitFlip
 from restore.channels.contract import Channel, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
@@ -16,7 +15,6 @@ from restore.errors import UsageError, option, reason
 
 FORMS: tuple[Form, ...] = (
     bit_flip.FORM,
-    asymmetric_flip.FORM,
     gaussian_noise.FORM,
     salt_and_pepper.FORM,
     occlusion.FORM,
@@ -30,7 +28,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     """Read a task from its text.
 
     Args:
-        text: "flip:0.1", "flip:0.1,0.02", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1", "holes:8:0.1";
+        text: "flip:0.1", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1", "holes:8:0.1";
             or several in order: "noise:0.1+patch:8".
         mask: "known" (the default for patches and holes) or "unknown"; others have none.
         grey: whether images are grey; if not, they are binary.
@@ -40,7 +38,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
 
     >>> import numpy as np
     >>> white = np.ones((200, 200))
-    >>> damaged, _ = parse_task("flip:0.1,0.02").damage_picture(white, np.random.default_rng(0))
+    >>> damaged, _ = parse_task("flip:0.1").damage_picture(white, np.random.default_rng(0))
     >>> round(float((damaged != white).mean()), 2)
     0.1
     """
@@ -80,11 +78,9 @@ def channel_of(told: Told, *, grey: bool) -> Channel:
     BitFlip(probability=0.1)
     """
     p = 0.0 if told.p is None else told.p
-    if isinstance(p, tuple):
-        noise: Channel = AsymmetricFlip(*p)
-    elif grey:
+    if grey:
         # Also without impulses: a black pixel seen exactly is then known to be 0, and not only close to it.
-        noise = SaltAndPepper(p, GaussianNoise(0.0 if told.sigma is None else told.sigma))
+        noise: Channel = SaltAndPepper(p, GaussianNoise(0.0 if told.sigma is None else told.sigma))
     elif told.sigma is None:
         noise = BitFlip(p)
     elif told.p is None:

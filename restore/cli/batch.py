@@ -31,7 +31,7 @@ from restore.images import (
 )
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
@@ -426,7 +426,7 @@ def _report(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
             span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
             parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
         elif given is not None:
-            parts.append(f"{kind} = {', '.join(map(str, given)) if isinstance(given, Rates) else given}")
+            parts.append(f"{kind} = {given}")
     changed = [record["changed"] for record in done if record["changed"] is not None]
     parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
     who = name if len(records) == 1 else f"{len(done)} of {len(records)} images"

@@ -66,9 +66,9 @@ Flips = Annotated[
     str | None,
     typer.Option(
         "--p",
-        metavar="FLOAT|WHITE,BLACK|auto|scan",
-        help="Probability that a visible pixel is inverted (of grey images: black or white), or that a white and that "
-        "a black one is; scan: as its grey level says. [denoise: found from the image; complete: none is]",
+        metavar="FLOAT|auto|scan",
+        help="Probability that a visible pixel is inverted (of grey images: black or white); scan: as its grey level "
+        "says. [denoise: found from the image; complete: none is]",
     ),
 ]
 Sigma = Annotated[

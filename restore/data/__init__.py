@@ -1,6 +1,6 @@
 """Data sets and image folders as arrays, with splits and checksummed downloads."""
 
-from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
+from restore.data.dataset import Dataset, Split, as_pixels, binarise, sample_binary
 from restore.data.gathering import Gathered, Wanted, gather
 from restore.data.loading import load
 from restore.data.variations import varied
@@ -14,7 +14,6 @@ __all__ = [
     "binarise",
     "gather",
     "load",
-    "overlap",
     "sample_binary",
     "varied",
 ]

@@ -72,18 +72,6 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
     return Dataset(images, name, split, notes + tuple(f"{count} {what}" for count, what in counted if count))
 
 
-def overlap(first: Dataset, second: Dataset) -> int:
-    """Count the images of `second` that are also in `first`; a test set should share none with its training set.
-
-    >>> images = np.arange(5, dtype=np.uint8).reshape(5, 1, 1)
-    >>> overlap(Dataset(images[:3], "mine", "train"), Dataset(images[2:], "mine", "test"))
-    1
-    """
-    if first.images.shape[1:] != second.images.shape[1:]:
-        return 0
-    return int(np.isin(_rows(second.images), _rows(first.images)).sum())
-
-
 def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
     """Convert to black and white: 1 where a pixel is brighter than the threshold, else 0.
 

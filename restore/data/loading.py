@@ -18,7 +18,6 @@ from restore.data.stock import Stock, of_archive, of_folder, of_rows
 from restore.errors import InputError, TrainingError, UsageError, option, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
-_TAR, _TAR_OFFSET = b"ustar", 257
 # Unlike that of `Path`, it says False of names that no file can have.
 _exists = os.path.exists
 
@@ -34,8 +33,8 @@ def load(
     """Load a data set of images of one size, (N, H, W) in uint8, by its name or from a path.
 
     Args:
-        source: a name ("mnist"), or the path of a folder of images, an archive of images (zip or tar), an idx file, or
-            a .npy or .npz array; all but zip and .npz files may be compressed by gzip, bzip2 or xz. A text that is both
+        source: a name ("mnist"), or the path of a folder of images, a zip archive of images, an idx file, or a .npy
+            or .npz array; idx and .npy files may be compressed by gzip. A text that is both
             is a name; write ./mnist for a folder of that name. The name of a folder that holds train.npy and test.npy
             and lies where named sets do is a name, too. Folders are searched with their subfolders; if a folder or an
             archive has folders named train and test, the one of the split is used. Other paths have no splits: all
@@ -111,12 +110,10 @@ def _array(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str
             if raw.read(4) in ZIP:
                 return read_npz(path, split, max_pixels) if holds_arrays(path) else None
         with unpacked(path) as stream:
-            head = stream.read(_TAR_OFFSET + len(_TAR))
+            head = stream.read(len(NPY))
             stream.seek(0)
             if head.startswith(NPY):
                 return parse_npy(stream, str(path), max_pixels)
             if head.startswith(IDX[:3]):
                 return parse_idx(stream, str(path), max_pixels), ()
-    if head[_TAR_OFFSET:] != _TAR:
-        raise InputError("not a data set; give a folder or an archive of images, an idx file, or a numpy array", path)
-    return None
+    raise InputError("not a data set; give a folder or a zip archive of images, an idx file, or a numpy array", path)

@@ -61,7 +61,6 @@ def evaluate_whole(
     generator: torch.Generator,
     *,
     grey: bool = False,
-    soft: bool = False,
     watch: Watch = lambda share: None,
 ) -> Report:
     """Damage images one by one, restore them, and score the result beside the damaged images and the best median.
@@ -72,7 +71,6 @@ def evaluate_whole(
         task: the damage.
         generator: the only source of randomness; its seed fixes the damage.
         grey: whether the images are grey.
-        soft: whether the restored values are scored as grey ones; those of grey images always are.
         watch: receives the share of the pixels that is restored.
 
     Raises:
@@ -91,7 +89,7 @@ def evaluate_whole(
         seconds += time.perf_counter() - start
         found |= {name: other(*damaged, image_shape, lambda share: None) for name, other in others.items()}
         for name, restored in found.items():
-            parts[name].append(Measured.of(row, damaged, restored, image_shape, grey=grey or soft))
+            parts[name].append(Measured.of(row, damaged, restored, image_shape, grey=grey))
         done += truth.numel()
         watch(done / total)
     reports = {name: reported(task, each, seconds) for name, each in parts.items()}

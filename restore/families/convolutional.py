@@ -23,7 +23,6 @@ class Convolutional(Family):
         "matched": Learner("restore.learning.rules.matched:MatchedMarginals", {"convolutional": Offer()})
     }
     special: ClassVar[Mapping[str, int]] = {"kernel": 2}
-    features = True
     any_size = True
     # It has learnt what its solver makes of an image in so many iterations.
     tries_again = False

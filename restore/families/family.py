@@ -48,7 +48,6 @@ class Family:
         hidden_units: True if it has hidden units.
         grows: True if the number of hidden units may be found by growing them.
         continues: True if training may begin from another prior.
-        features: True if there is one layer of hidden units, whose means say what an image shows.
         learnt: True if it undoes the one damage that it has learnt; otherwise the caller says what the damage is.
         any_size: True if it takes an image of any size as a whole, to which all places are alike.
         tries_again: True if images that have not converged are solved again with more damping.
@@ -66,7 +65,6 @@ class Family:
     hidden_units: ClassVar[bool] = True
     grows: ClassVar[bool] = False
     continues: ClassVar[bool] = False
-    features: ClassVar[bool] = False
     learnt: ClassVar[bool] = False
     any_size: ClassVar[bool] = False
     tries_again: ClassVar[bool] = True

@@ -30,4 +30,3 @@ class Restricted(Family):
     hiddens = tuple(UNITS)
     grows = True
     continues = True
-    features = True

@@ -59,15 +59,6 @@ class _Reading:
     colour: bool
 
 
-def in_kind(values: np.ndarray, images: Any) -> Any:
-    """Return numbers about images as a tensor if the images are tensors, on the same device; else as an array."""
-    first = images[0] if isinstance(images, list | tuple) else images
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(first, torch.Tensor):
-        return values
-    return torch.from_numpy(values).to(first.device)
-
-
 def unpack(
     images: Any,
     channel_axis: int | None = None,

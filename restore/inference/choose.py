@@ -74,7 +74,7 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
 def _far(found: Found) -> bool:
     """True if a level is far from the guess that it was found under."""
     low, high = NEAR[found.name]
-    return not low <= found.mean <= high
+    return not low <= found.value <= high
 
 
 def _best(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from restore.channels import AsymmetricFlip, Channel, Told, channel_of
+from restore.channels import Channel, Told, channel_of
 from restore.channels.values import LARGEST
 from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.zoo.description import Description
@@ -21,29 +21,19 @@ Scanned: TypeAlias = Literal["scan"]
 Level: TypeAlias = "float | np.ndarray | Auto | Scanned | None"
 
 
-class Rates(NamedTuple):
-    """Flip probabilities by colour: of a white pixel that turns black, and of a black one that turns white.
-
-    Each is a number, or an array that broadcasts with the pictures.
-    """
-
-    white: Any
-    black: Any
-
-
 @dataclass(frozen=True, eq=False)
 class Damage:
     """The damage of one picture (H, W), or of a batch (N, H, W); `Damage.of` checks what a caller gives.
 
     Attributes:
-        p: flip probability of visible pixels: a number, one per pixel, or `Rates`. For priors of grey images, the
+        p: flip probability of visible pixels: a number, or one per pixel. For priors of grey images, the
             probability of salt or pepper. "auto": to be found; "scan": as each grey level says; None: no flips, or
             those that a conditional prior has learnt.
         sigma: standard deviation of Gaussian noise, black being 0 and white 1; "auto": to be found; None: no noise.
         hidden: pixels to fill, boolean, in the shape of the pictures; None for none.
     """
 
-    p: Level | Rates = None
+    p: Level = None
     sigma: Level = None
     hidden: np.ndarray | None = None
 
@@ -54,8 +44,8 @@ class Damage:
         Raises:
             UsageError: if p is no probability, sigma no standard deviation, or both are "auto".
 
-        >>> Damage.of("10%").p, Damage.of((0.1, 0.02)).p, Damage.of(sigma="auto").unknown
-        (0.1, Rates(white=0.1, black=0.02), 'sigma')
+        >>> Damage.of("10%").p, Damage.of(sigma="auto").unknown
+        (0.1, 'sigma')
         """
         p, sigma = _parsed("p", p), _parsed("sigma", sigma)
         if isinstance(p, str) and p == sigma:
@@ -72,15 +62,15 @@ class Damage:
 
         Raises:
             UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
-                one of the wrong kind; rates of two colours to one of grey images.
+                one of the wrong kind.
         """
         header.check_told(self.p is not None, self.sigma is not None, self.hidden is not None)
         if not header.grey:
             return
         name = shown(header.name)
-        if self.scanned or isinstance(self.p, Rates):
-            what = option("p", "scan") if self.scanned else "a rate for each colour"
-            raise UsageError(f"{name} restores grey images, and {what} is for black and white ones; give one number")
+        if self.scanned:
+            what = option("p", "scan")
+            raise UsageError(f"{name} restores grey images, and {what} is for black and white ones; give a number")
         if self.p is not None and "p" not in header.inputs:
             remedy = f"give {option('sigma')} in place of {option('p')}"
             raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {remedy}")
@@ -106,17 +96,10 @@ class Damage:
         """The same damage with a value for the unknown level."""
         return replace(self, **{self.unknown: level}) if self.unknown else self
 
-    def inverted(self) -> Damage:
-        """The damage of the inverted pictures."""
-        return replace(self, p=Rates(self.p.black, self.p.white)) if isinstance(self.p, Rates) else self
-
     def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Damage:
         """The same damage after a change of all its arrays."""
-        rates: Any = self.p if isinstance(self.p, Rates) else (self.p,)
-        *flips, sigma, hidden = (
-            change(level) if isinstance(level, np.ndarray) else level for level in (*rates, self.sigma, self.hidden)
-        )
-        return Damage(Rates(*flips) if len(flips) > 1 else flips[0], sigma, hidden)
+        levels: tuple[Any, ...] = (self.p, self.sigma, self.hidden)
+        return Damage(*(change(level) if isinstance(level, np.ndarray) else level for level in levels))
 
     @classmethod
     def stacked(cls, each: Sequence[Damage], shape: tuple[int, ...]) -> Damage:
@@ -125,9 +108,6 @@ class Damage:
         def together(levels: Sequence[Any], outside: float | bool = 0.0) -> Any:
             if all(level is None for level in levels):
                 return None
-            if any(isinstance(level, Rates) for level in levels):
-                pairs = [level if isinstance(level, Rates) else Rates(level, level) for level in levels]
-                return Rates(*(together(rates) for rates in zip(*pairs, strict=True)))
             known = [outside if level is None else level for level in levels]
             if not any(isinstance(level, np.ndarray) for level in known):
                 return known[0] if len(set(known)) == 1 else np.array(known, np.float64)[:, None, None]
@@ -139,36 +119,24 @@ class Damage:
             together([one.hidden for one in each], outside=False),
         )
 
-    @property
-    def rates(self) -> Rates:
-        """Flip probabilities of white and of black pixels, where there are flips."""
-        return self.p if isinstance(self.p, Rates) else Rates(self.p, self.p)
-
-    def flips_of(self, seen: np.ndarray) -> float | np.ndarray:
-        """p as one number, or one per pixel: what it says about the pictures (N, H, W) that were seen."""
-        if isinstance(self.p, Rates):
-            return AsymmetricFlip(*self.p).symmetric(seen)
-        assert not isinstance(self.p, str)
-        return 0.0 if self.p is None else self.p
-
-    def sigma_of(self, seen: np.ndarray) -> float | np.ndarray:
-        """sigma as one number, or one per pixel of the pictures (N, H, W) that were seen; 0 for no noise."""
-        assert not isinstance(self.sigma, str)
-        return 0.0 if self.sigma is None else self.sigma
+    def known(self, name: Literal["p", "sigma"]) -> float | np.ndarray:
+        """A level that is known: one number, or one per pixel; 0 for no such noise."""
+        level: Level = getattr(self, name)
+        assert not isinstance(level, str)
+        return 0.0 if level is None else level
 
     def channel(self, grey: bool) -> Channel:
         """The channel of binary or grey pictures (N, D) with this damage."""
-        flips: Any = tuple(map(_flat, self.p)) if isinstance(self.p, Rates) else _flat(self.p)
         sigma = _flat(self.sigma) if grey else None
-        return channel_of(Told(flips, sigma, None if self.hidden is None else _flat(self.hidden)), grey=grey)
+        return channel_of(Told(_flat(self.p), sigma, None if self.hidden is None else _flat(self.hidden)), grey=grey)
 
     @classmethod
     def told(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
         """The damage of one picture (1, D) that went through a channel."""
 
         def level(values: Any) -> Any:
-            if values is None or isinstance(values, tuple):
-                return values and Rates(*values)
+            if values is None:
+                return None
             found = np.asarray(values, np.float64)
             return found.reshape(image_shape) if found.size > 1 else float(found)
 
@@ -226,7 +194,7 @@ def _flat(values: Any) -> Any:
 
 # What the levels may be, in words.
 _KINDS = {
-    "p": "a flip probability in [0, 1] such as 0.1 or 10%, two (of white and of black pixels), auto or scan",
+    "p": "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
     "sigma": "a standard deviation, a finite number above 0, or auto",
 }
 
@@ -236,19 +204,16 @@ def _refused(name: str, level: Any) -> UsageError:
 
 
 def _parsed(name: str, level: Any) -> Any:
-    """A level, or the numbers in a text such as 0.1, 10% or 0.1,0.02."""
+    """A level, or the number in a text such as 0.1 or 10%."""
     if not isinstance(level, str) or level == "auto" or (name, level) == ("p", "scan"):
         return level
     try:
-        found = [float(part.removesuffix("%")) / (100 if part.endswith("%") else 1) for part in level.split(",")]
+        return float(level.removesuffix("%")) / (100 if level.endswith("%") else 1)
     except ValueError:
         raise _refused(name, level) from None
-    if len(found) > 2:
-        raise _refused(name, level)
-    return found[0] if len(found) == 1 else tuple(found)
 
 
-def _probabilities(p: Any) -> float | np.ndarray | Rates:
+def _probabilities(p: Any) -> float | np.ndarray:
     """Check flip probabilities; raise UsageError if one is not a probability."""
     try:
         values = np.asarray(p, np.float64)
@@ -258,9 +223,6 @@ def _probabilities(p: Any) -> float | np.ndarray | Rates:
     wrong = values[~((values >= 0) & (values <= 1))]
     if wrong.size or np.asarray(p).dtype == bool:
         raise _refused("p", wrong[0] if wrong.size else p)
-    if values.shape == (2,):
-        channel = AsymmetricFlip(*values.tolist())
-        return Rates(channel.white, channel.black)
     return values if values.ndim else values.item()
 
 

@@ -47,13 +47,3 @@ class PictureEngine(Protocol):
 
     def pixel_means(self) -> np.ndarray:
         """Mean of each pixel over the images that the prior was trained on, (H, W)."""
-
-    def features(self, grey: np.ndarray) -> np.ndarray:
-        """E[h | v], the expected hidden units given whole pictures, (N, units), float32 in [0, 1].
-
-        Args:
-            grey: grey levels in [0, 1] of pictures at the prior's size, (N, H, W).
-
-        Raises:
-            ModelError: if the prior has no single layer of hidden units, or is conditional.
-        """

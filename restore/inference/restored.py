@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from restore.errors import option
-from restore.inference.damage import Rates
 from restore.marginals import Status
 from restore.zoo.description import Description
 
@@ -17,21 +16,15 @@ from restore.zoo.description import Description
 class Found:
     """A noise level that was found in a picture.
 
-    >>> Found("p", 0.1).sentence, Found("p", Rates(0.1, 0.02)).value
-    ('p = 0.1 was found', Rates(white=0.1, black=0.02))
+    >>> Found("p", 0.1).sentence
+    'p = 0.1 was found'
     """
 
     name: Literal["p", "sigma"]
-    value: float | Rates
-
-    @property
-    def mean(self) -> float:
-        return sum(self.value) / 2 if isinstance(self.value, Rates) else self.value
+    value: float
 
     @property
     def sentence(self) -> str:
-        if isinstance(self.value, Rates):
-            return f"{self.name} = {self.value.white:.2g} of white pixels and {self.value.black:.2g} of black was found"
         return f"{self.name} = {self.value:.3g} was found"
 
 

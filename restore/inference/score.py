@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.channels.levels import Scale
 from restore.channels.values import log_odds_of, probability_of
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch
 
@@ -42,12 +42,6 @@ MOST = 400
 # Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
 GUESS = {"p": 0.13, "sigma": 0.2}
 EXACT = 0.02
-
-# Two rates of flips are taken if they are so many nats ahead of one (`benchmarks/rates.py`).
-RATES_AHEAD = 12.0
-
-# Fewer pixels, such as those of one digit, do not tell two rates apart.
-TOLD = 2000
 
 # Log-odds beyond which predictions say no more, and into how many bins they are counted.
 SURE = 9.0
@@ -170,17 +164,17 @@ class Sample:
     def log_p(self, means: np.ndarray, variances: np.ndarray, damage: Damage) -> np.ndarray:
         """log p of what was seen, given predictions and all levels, (C, h, w)."""
         if not self.grey:
-            return _log_flipped(means, self.seen > 0.5, *damage.rates)
-        p = np.asarray(0.0 if damage.p is None else damage.p)
-        variance = variances + np.square(damage.sigma_of(self.seen)) + WIDTH**2
+            return _log_flipped(means, self.seen > 0.5, damage.known("p"))
+        p = np.asarray(damage.known("p"))
+        variance = variances + np.square(damage.known("sigma")) + WIDTH**2
         density = np.exp(-((self.seen - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
         ends = ((self.seen <= 0) | (self.seen >= 1)) / 2
         return np.log(((1 - p) * density * WIDTH + p * ends).clip(1e-12))
 
 
-def _log_flipped(means: np.ndarray, white: np.ndarray | bool, of_white: Any, of_black: Any) -> np.ndarray:
+def _log_flipped(means: np.ndarray, white: np.ndarray | bool, p: float | np.ndarray) -> np.ndarray:
     """log p of pixels that show white or black, and are white with probability `means` before they flip."""
-    shown = means * (1 - of_white) + (1 - means) * of_black
+    shown = means * (1 - p) + (1 - means) * p
     return np.log(np.where(white, shown, 1 - shown).clip(1e-6))
 
 
@@ -238,7 +232,7 @@ class Prediction:
     def _alike(self) -> bool:
         """True for flips whose probability is not known pixel by pixel, so that pixels may be counted."""
         damage = self.sample.damage
-        return not (self.sample.grey or (damage.unknown is None and isinstance(damage.p, np.ndarray | Rates)))
+        return not (self.sample.grey or (damage.unknown is None and isinstance(damage.p, np.ndarray)))
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -251,17 +245,15 @@ class Prediction:
         each = (np.bincount(bins[part & self.asked], minlength=BINS * sample.count) for part in (white, ~white))
         return np.stack([counts.reshape(sample.count, BINS) for counts in each])
 
-    def counted(self, of_white: np.ndarray, of_black: np.ndarray, surer: Sequence[float]) -> np.ndarray:
-        """log p of the predicted pixels of each picture at some rates of flips, (..., N), in nats.
+    def counted(self, levels: np.ndarray, surer: Sequence[float]) -> np.ndarray:
+        """log p of the predicted pixels of each picture at some levels of flips, (L, N), in nats.
 
-        Args:
-            of_white, of_black: the rates, which broadcast with each other.
-            surer: factors by which log-odds may be too large; the best one counts.
+        `surer` are factors by which log-odds may be too large; the best one counts.
         """
-        odds, rates = np.linspace(-SURE, SURE, BINS), (of_white[..., None], of_black[..., None])
+        odds, p = np.linspace(-SURE, SURE, BINS), levels[:, None]
 
         def at(factor: float) -> np.ndarray:
-            of_bins = (_log_flipped(probability_of(odds / factor), white, *rates) for white in (True, False))
+            of_bins = (_log_flipped(probability_of(odds / factor), white, p) for white in (True, False))
             return np.sum([log_p @ count.T for log_p, count in zip(of_bins, self.counts, strict=True)], 0)
 
         return np.max([at(factor) for factor in surer], 0)
@@ -270,7 +262,7 @@ class Prediction:
         """log p of each picture at each level of the scale, (L, N), or at the levels that are known, (1, N)."""
         sample, levels = self.sample, self.scale.levels
         if self._alike:
-            return self.counted(levels, levels, surer)
+            return self.counted(levels, surer)
         each = (sample.damage,) if sample.unknown is None else map(sample.damage.at, levels)
         log_p = (sample.log_p(self.means, self.variances, damage) for damage in each)
         return np.stack([sample.sums(np.where(self.asked, values, 0)) for values in log_p])
@@ -292,15 +284,7 @@ def level_of(prediction: Prediction, index: int) -> Found | None:
     if sample.unknown is None:
         return None
     curve = prediction.curve(SURER_OF_LEVEL)[:, index]
-    level = float(prediction.scale.level(np.array(_peak(curve, prediction.scale.places))))
-    if sample.grey or sample.unknown == "sigma":
-        return Found(sample.unknown, level)
-    if sample.sums(prediction.asked)[index] < TOLD:
-        return Found("p", level)
-    levels = prediction.scale.levels
-    log_p = prediction.counted(levels[:, None], levels, SURER_OF_LEVEL)[..., index]
-    white, black = levels[list(np.unravel_index(int(log_p.argmax()), log_p.shape))].tolist()
-    return Found("p", Rates(white, black) if log_p.max() - curve.max() > RATES_AHEAD else level)
+    return Found(sample.unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.places)))))
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:

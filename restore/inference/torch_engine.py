@@ -12,11 +12,10 @@ from torch import Tensor
 
 from restore.channels import Channel
 from restore.devices import pick_device
-from restore.errors import InputError, ModelError, UsageError, option
+from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.marginals import Marginals, voided
-from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
@@ -74,22 +73,6 @@ class Engine:
     def light_ground(self) -> bool:
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
-    def free_machine(self, what: str) -> LayeredPrior | FullyVisible:
-        """The prior's machine; raises ModelError if it is conditional."""
-        self.description.check_unconditional(what)
-        machine = self.trained.machine
-        assert not isinstance(machine, ConditionalRBM | GaussianMixture)
-        return machine
-
-    def machine(self, what: str) -> RBM | FullyVisible:
-        """The prior's machine; raises ModelError if it is conditional, or not binary."""
-        machine = self.free_machine(what)
-        if not self.description.plain:
-            name = self.description.name
-            raise ModelError(f"is not binary or has several layers: no {what}; choose a binary one", name)
-        assert isinstance(machine, RBM | FullyVisible)
-        return machine
-
     @cached_property
     def solver(self) -> FixedPoint:
         made = solver_of(self.trained.description.inference)
@@ -121,14 +104,6 @@ class Engine:
 
     def pixel_means(self) -> np.ndarray:
         return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
-
-    def features(self, grey: np.ndarray) -> np.ndarray:
-        self.description.check_features()
-        machine = self.trained.machine
-        assert isinstance(machine, RBM)
-        seen = torch.from_numpy(self.description.as_known(grey)).flatten(1)
-        with torch.inference_mode():
-            return machine.transform(seen.to(machine.couplings[0].weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Find the posterior marginals of damaged images, on the engine's device.

@@ -49,13 +49,12 @@ def refusal(
     p, hidden = choice.damage.p, choice.damage.hidden
     if before.dtype != bool or p is None:
         return None
-    if choice.found is not None and choice.found.mean > NOISIEST:
+    if choice.found is not None and choice.found.value > NOISIEST:
         return Status.TOO_NOISY
     visible = np.ones(before.shape, bool) if hidden is None else ~hidden
     if not visible.any():
         return None
-    of_white, of_black = choice.damage.rates
-    now = np.where(after, of_white, of_black)[visible].mean()
+    now = np.broadcast_to(choice.damage.known("p"), before.shape)[visible].mean()
     if np.minimum(means, 1 - means)[visible].mean() >= now:
         return Status.NO_GAIN
     if isinstance(p, np.ndarray) or independent((before != after) & visible, after, visible):
@@ -72,7 +71,7 @@ def lead(choice: Choice, field: Choice) -> float:
 def recognised(choice: Choice) -> bool:
     """True if the prior knows more of the picture than independent pixels do."""
     assert choice.ahead is not None  # it has predicted pixels
-    left = 1.0 if choice.damage.p is None else float(np.mean(1 - sum(choice.damage.rates))) ** 4
+    left = 1.0 if choice.damage.p is None else float(np.mean(1 - 2 * np.asarray(choice.damage.known("p")))) ** 4
     return choice.ahead >= max(AHEAD * left, IN_ALL / max(choice.pixels, 1))
 
 

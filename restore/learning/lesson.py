@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from restore.data import Dataset, as_pixels, load, varied
-from restore.data.dataset import Images
 from restore.data.gathering import USUAL, Wanted, gather
 from restore.errors import shown
 from restore.learning.recipe.plan import Facts, Wishes, plan, written
@@ -24,8 +23,8 @@ from restore.learning.recipe.spec import PriorShape
 class Lesson:
     """What to train, by a recipe and its text as written, and on what.
 
-    Held-out images judge; None if the recipe takes them from the others, or has none. `wholes` are those, (H, W) each,
-    of which the prior knows patches. The notes say what a user should know about the images and the plan.
+    Held-out images judge; None if the recipe takes them from the others, or has none. The
+    notes say what a user should know about the images and the plan.
     """
 
     recipe: Recipe
@@ -33,7 +32,6 @@ class Lesson:
     training: Dataset
     held_out: Dataset | None
     notes: tuple[str, ...]
-    wholes: tuple[Images, ...] = ()
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -59,11 +57,6 @@ class Lesson:
         recipe = self.recipe
         manner = "grey" if recipe.prior.grey else recipe.data.binarisation
         return torch.from_numpy(as_pixels(images, manner, recipe.data.threshold, recipe.seed)).to(device)
-
-    def whole_pixels(self) -> list[Tensor]:
-        """The whole held-out images as the prior knows them, (H, W) each."""
-        processor = torch.device("cpu")
-        return [self.as_pixels(image[None], processor).reshape(image.shape) for image in self.wholes]
 
 
 class Limits(TypedDict, total=False):
@@ -94,7 +87,7 @@ def read_lesson(
         wanted = Wanted(shape, wish.patches, wish.levels or "auto", wish.held_out, recipe.seed)
         found = gather(name, wanted, **limits)
         recipe = replace(recipe, data=table, prior=prior)
-        return Lesson(recipe, text, found.training, found.held_out, found.notes, found.wholes)
+        return Lesson(recipe, text, found.training, found.held_out, found.notes)
     loaded = load(name, split="train", **limits)
     training = loaded.first(table.count)
     if prior.grows and not table.holds_out:
@@ -134,4 +127,4 @@ def planned_lesson(
         f"learning from {len(images)} {seen} images of {shape[1]}x{shape[0]} pixels{varied}, "
         f"{len(found.held_out.images)} held out: {recipe.method}, {units}{epochs}{minutes}"
     )
-    return Lesson(recipe, written(tables), found.training, found.held_out, (*found.notes, note), found.wholes)
+    return Lesson(recipe, written(tables), found.training, found.held_out, (*found.notes, note))

@@ -14,9 +14,7 @@ from torch import Tensor
 
 from restore import zoo
 from restore.errors import TrainingError, UsageError
-from restore.evaluation.tilings import best_tiling
 from restore.files import write_atomically
-from restore.inference.torch_engine import Engine
 from restore.learning.course import course_of, pixels_of, split, wider
 from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive, fit
@@ -29,7 +27,7 @@ from restore.learning.run.outcome import Machine, Trained, as_stored, descriptio
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import Place
 from restore.learning.run.report import write_report
-from restore.learning.run.session import SCORING, SWEEPING, Passed, Session
+from restore.learning.run.session import SWEEPING, Passed, Session
 from restore.learning.starting import pretrained, started
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
@@ -72,12 +70,6 @@ def carry_out(
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
         trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every)
-        windows = lesson.wholes and trained.prior.description.exchanges
-        if windows and not from_first(lambda: clock.later_than(SCORING)):
-            session.note("choosing how windows exchange messages")
-            engine = Engine.of(trained.prior, device)
-            tiling = from_first(lambda: best_tiling(engine, lesson.whole_pixels()))
-            trained = replace(trained, prior=engine.with_tiling(tiling).trained)
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         if not is_first() or not (place.run or place.target):
             return Made(trained, clock.used)

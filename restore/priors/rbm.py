@@ -33,14 +33,6 @@ class RBM(LayeredPrior):
         """A binary RBM from weights (D, H), visible bias (D,) and hidden bias (H,)."""
         return cls((Bernoulli(visible_bias), Bernoulli(hidden_bias)), (Dense(weights),))
 
-    @classmethod
-    def from_spins(cls, weights: Tensor, visible_bias: Tensor, hidden_bias: Tensor) -> RBM:
-        """The machine over v = (1 + x) / 2 and h = (1 + s) / 2 for spins with p(x, s) ∝ exp(xᵀMs + aᵀx + bᵀs).
-
-        W = 4M, its biases are 2(a - M1) and 2(b - Mᵀ1), and log Z of the spins is larger by 1ᵀM1 - 1ᵀa - 1ᵀb.
-        """
-        return cls.binary(4 * weights, 2 * (visible_bias - weights.sum(1)), 2 * (hidden_bias - weights.sum(0)))
-
     @property
     def weights(self) -> Tensor:
         """The coupling of every visible with every hidden unit, (D, H)."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,9 +25,9 @@ from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.priors.bits import inner_products, unpack
 from restore.solvers.contract import FixedPoint
-from restore.solvers.settling import calmer, replaced
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
+from restore.zoo import inference
 
 # Two solutions are the same if no visible mean differs by more than this: well above any sensible tolerance of a
 # solver, and well below the difference of two images.
@@ -224,3 +224,14 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
     order = torch.arange(len(modes), dtype=torch.float64, device=modes.device) / max(1, len(modes))
     ranked = (likelihood - order).topk(min(count, len(modes)), dim=1).indices
     return unpack(modes[ranked], evidence.shape[1]).to(evidence.dtype)
+
+
+def calmer(solver: FixedPoint) -> FixedPoint:
+    """The solver for another try; see `restore.zoo.inference.calmer`."""
+    damping, tol = inference.calmer(solver.damping, solver.tol)
+    return replace(solver, damping=damping, tol=tol)
+
+
+def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
+    """Replace some rows of a solution; the iterations of both tries are added."""
+    return found.put(rows, replace(better, iterations=found.iterations[rows] + better.iterations))

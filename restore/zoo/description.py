@@ -148,17 +148,6 @@ class Description(Spec):
         if not self.task and not given:
             raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
 
-    def check_unconditional(self, what: str) -> None:
-        """Refuse, with ModelError, what a conditional prior does not have, such as a likelihood of images."""
-        if self.task:
-            raise ModelError(f"is conditional, with no {what} of images; choose one that is not", self.name)
-
-    def check_features(self) -> None:
-        """Refuse, with ModelError, a prior without a single layer of hidden units, whose means are features."""
-        self.check_unconditional("features")
-        if not self.kind.features:
-            raise ModelError("has no single layer of hidden units; choose a prior that has one", self.name)
-
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": FORMAT}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from machines import seeded
 from torch import Tensor
 
-from restore.channels import AsymmetricFlip, BitFlip, Channel, Occlusion, channel_of
+from restore.channels import BitFlip, Channel, Occlusion, channel_of
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import UsageError
 
@@ -27,10 +27,8 @@ CHANNELS: dict[str, Channel] = {
     "flip-half": BitFlip(0.5),
     "flip-per-pixel": BitFlip(PER_PIXEL),
     "flip-twice": BitFlip(0.1) + BitFlip(PER_PIXEL),
-    "flip-of-each-colour": AsymmetricFlip(0.3, 0.02),
     "occlusion-and-flips": BitFlip(0.2) + Occlusion(MASK),
     "occlusion-and-flips-per-pixel": BitFlip(PER_PIXEL) + Occlusion(MASK, fill=1.0),
-    "occlusion-and-flips-of-each-colour": AsymmetricFlip(0.3, 0.02) + Occlusion(MASK, fill=1.0),
     "occlusion-of-everything": BitFlip(0.2) + Occlusion(torch.ones(PIXELS, dtype=torch.bool)),
     "occlusion-of-nothing": BitFlip(0.2) + Occlusion(torch.zeros(PIXELS, dtype=torch.bool)),
 }
@@ -114,7 +112,6 @@ def test_likelihood_of_flips_is_normalised(channel: BitFlip) -> None:
     "name",
     [
         *("flip", "flip-more-than-half", "flip-per-pixel", "occlusion-and-flips-per-pixel"),
-        *("flip-of-each-colour", "occlusion-and-flips-of-each-colour"),
     ],
 )
 def test_corruption_has_the_distribution_that_is_scored(name: str) -> None:

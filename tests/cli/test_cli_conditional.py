@@ -118,4 +118,3 @@ def test_evaluation_damages_by_the_task_and_tells_nothing(
     assert run(*words, "--task", "patch:3") == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["mask"] == "unknown" and "was trained to undo flip:0.1, not patch:3:0" in said.err
-    assert run(*words, "--task", "patch:3", "--mask", "known") == 2

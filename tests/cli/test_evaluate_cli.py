@@ -107,7 +107,6 @@ def model(tmp_path: Path) -> Path:
         ("--data", "data.npy", "--task", "flip:0.1", "--card"),
         ("--data", "data.npy", "--task", "flip:0.1", "--n", 0),
         ("--data", "data.npy", "--task", "flip:2"),
-        *(("--card", *words) for words in (("--soft",), ("--threshold", 9), ("--split", "train"), ("--solver", "tap"))),
     ],
     ids=lambda words: " ".join(map(str, words)),
 )

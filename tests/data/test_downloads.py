@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from idx_files import IMAGES, idx_bytes, write
 from mnist_data import mnist, needs_mnist
+from overlaps import overlap
 
-from restore.data import load, overlap
+from restore.data import load
 from restore.data.arrays import read_idx
 from restore.data.sets import NAMED
 from restore.data.sets.download import RemoteFile, fetch

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overlaps import overlap
 
-from restore.data import Split, load, overlap, sample_binary
+from restore.data import Split, load, sample_binary
 from restore.data.sets.patterns import bars_and_stripes
 from restore.data.sets.shapes import KINDS, shapes
 

@@ -13,10 +13,11 @@ import pytest
 from bad_images import encoded
 from cbcl_data import cbcl, needs_cbcl
 from omniglot_data import FILES, needs_omniglot, omniglot
+from overlaps import overlap
 from scipy.io import savemat
 from silhouette_data import COPIES, FILE, NAME, SPELLINGS, needs_silhouettes, silhouettes
 
-from restore.data import load, overlap
+from restore.data import load
 from restore.data.sets import caltech101_silhouettes
 from restore.data.sets import omniglot as omniglot_set
 from restore.errors import InputError

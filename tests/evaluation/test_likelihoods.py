@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 from machines import brute_force, random_rbm, seeded
+from pseudo import log_odds, pseudo_likelihood
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods import exact, pseudo
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
-from restore.evaluation.likelihoods.pseudo import log_odds, pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
 from restore.priors import RBM
 

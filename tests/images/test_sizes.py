@@ -51,8 +51,6 @@ def test_row73_python_refuses_too(tmp_path: Path) -> None:
     far, close = (np.random.default_rng(0).random(shape) < 0.35 for shape in ((40, 12), (20, 7)))
     with pytest.raises(ModelError):
         prior.denoise([close, far], 0.1, fit="resize")
-    with pytest.raises(ModelError):
-        prior.transform(far)
     assert prior.denoise(close, 0.1, fit="resize").shape == close.shape
     with pytest.warns(restore.RestoreWarning):
         assert prior.denoise(far, 0.1, fit="resize", force=True).shape == far.shape

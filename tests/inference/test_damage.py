@@ -13,9 +13,9 @@ import torch
 from grey_priors import grey_prior
 from priors import random_conditional, random_prior
 
-from restore.channels import AsymmetricFlip, BitFlip, GaussianNoise, Occlusion
+from restore.channels import BitFlip, GaussianNoise, Occlusion
 from restore.errors import UsageError
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.scans.reading import Cut
 
 SHAPE = (3, 4)
@@ -68,26 +68,13 @@ def test_what_seems_to_be_a_mistake_is_done_and_warned_of() -> None:
         Damage.of(0.5), Damage.of(1.0), Damage.of(sigma=1.0)
 
 
-def test_two_rates_are_of_white_and_of_black() -> None:
-    for form in ((0.2, 0.05), [0.2, 0.05], np.array([0.2, 0.05])):
-        assert Damage.of(form).p == Rates(white=0.2, black=0.05)
-    assert Damage.of((0.2, 0.05)).rates == (0.2, 0.05) and Damage.of(0.1).rates == (0.1, 0.1)
-    assert Damage.of((0.2, 0.05)).inverted().p == Rates(0.05, 0.2)
-    assert Damage.of(0.1).inverted().p == 0.1
-    # p that says the same of what was seen: of a white pixel .05 to .8, of a black one .2 to .95.
-    seen = np.array([[[1.0, 0.0]]])
-    p = Damage.of((0.2, 0.05)).flips_of(seen)
-    np.testing.assert_allclose(p / (1 - p), [[[0.05 / 0.8, 0.2 / 0.95]]])
-    assert Damage.of(0.1).flips_of(seen) == 0.1
-
-
 def test_who_is_told_of_the_damage() -> None:
     binary, grey, learnt = (
         prior.description for prior in (random_prior(SHAPE), grey_prior(), random_conditional(SHAPE))
     )
     hidden = np.eye(3, 4) > 0
     for header, known in (
-        (binary, [Damage(0.1), Damage("auto"), Damage("scan"), Damage(Rates(0.1, 0.2)), Damage(hidden=hidden)]),
+        (binary, [Damage(0.1), Damage("auto"), Damage("scan"), Damage(hidden=hidden)]),
         (grey, [Damage(0.1), Damage(sigma=0.1), Damage(0.1, 0.1), Damage("auto", 0.1), Damage(hidden=hidden)]),
         (learnt, [Damage()]),
     ):
@@ -95,7 +82,7 @@ def test_who_is_told_of_the_damage() -> None:
             damage.check_for(header)
     for header, unknown in (
         (binary, [Damage(), Damage(sigma=0.1), Damage(0.1, 0.1)]),
-        (grey, [Damage(), Damage("scan"), Damage(Rates(0.1, 0.2), 0.1)]),
+        (grey, [Damage(), Damage("scan")]),
         (replace(grey, family="mixture", components=1), [Damage(0.1), Damage(0.1, 0.1)]),
         (learnt, [Damage(0.1), Damage(hidden=hidden), Damage("auto"), Damage("scan")]),
     ):
@@ -113,10 +100,6 @@ def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:
     np.testing.assert_array_equal(mixed.hidden, [np.zeros(SHAPE, bool), hidden, np.zeros(SHAPE, bool)])
     numbers = Damage.stacked([Damage(0.1), Damage(0.3), Damage()], SHAPE)
     np.testing.assert_array_equal(numbers.p, np.array([0.1, 0.3, 0.0])[:, None, None])
-    rates = Damage.stacked([Damage(Rates(0.2, 0.05)), Damage(0.1)], SHAPE).p
-    assert isinstance(rates, Rates)
-    np.testing.assert_array_equal(np.ravel(rates.white), [0.2, 0.1])
-    np.testing.assert_array_equal(np.ravel(rates.black), [0.05, 0.1])
     assert Damage.stacked([Damage("auto"), Damage("auto")], SHAPE).p == "auto"
 
 
@@ -132,7 +115,6 @@ def test_the_channel_is_that_of_the_levels() -> None:
     for damage, channel in (
         (Damage(0.1), BitFlip(0.1)),
         (Damage(each), BitFlip(torch.from_numpy(each.reshape(2, 12)))),
-        (Damage(Rates(0.2, 0.05)), AsymmetricFlip(0.2, 0.05)),
         (Damage(hidden=hidden), Occlusion(flat)),
         (Damage(0.1, hidden=hidden), BitFlip(0.1) + Occlusion(flat)),
     ):
@@ -141,7 +123,7 @@ def test_the_channel_is_that_of_the_levels() -> None:
     found, wanted = (one.evidence(observed) for one in (Damage(sigma=0.2).channel(grey=True), GaussianNoise(0.2)))
     torch.testing.assert_close(found.linear, wanted.linear)
     # And back.
-    for channel in (BitFlip(0.1), AsymmetricFlip(0.2, 0.05), Occlusion(flat[:1])):
+    for channel in (BitFlip(0.1), Occlusion(flat[:1])):
         told = Damage.told(channel, SHAPE)
         again = told.mapped(lambda level: level[None]).channel(grey=False).evidence(observed)
         torch.testing.assert_close(again.linear, channel.evidence(observed).linear)

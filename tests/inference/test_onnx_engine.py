@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from machines import brute_force
-from priors import random_conditional, random_prior
 
 from restore import zoo
-from restore.errors import ModelError, UsageError
+from restore.errors import UsageError
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.options import Options
@@ -87,30 +82,6 @@ def test_a_graph_holds_one_solver() -> None:
     assert loaded.with_solver("tap") is loaded
     with pytest.raises(UsageError):
         loaded.with_solver("mean_field")
-
-
-def test_features_are_the_expected_hidden_units(tmp_path: Path) -> None:
-    prior, grey = random_prior((3, 4), modes=0), np.random.default_rng(0).random((4, 3, 4))
-    found = Engine.of(prior, torch.device("cpu")).features(grey)
-    # From the joint distribution of all units, by counting.
-    joint = brute_force(prior.machine)
-    for image, features in zip(grey > 0.5, found, strict=True):
-        weight = joint.probabilities * (joint.states[:, :12] == image.ravel()).all(1)
-        np.testing.assert_allclose(features, weight @ joint.states[:, 12:] / weight.sum(), atol=1e-5)
-    with pytest.raises(ModelError):
-        Engine.of(random_conditional((3, 4)), torch.device("cpu")).features(grey)
-
-
-def test_features_of_a_graph_are_those_of_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    images, place = np.random.default_rng(1).random((7, 28, 28)), zoo.find("tap-mnist-25")
-    ours, runtime = Engine.load(str(place), "cpu").features(images), OnnxEngine.load(place)
-    # As where torch is not installed.
-    monkeypatch.setitem(sys.modules, "torch", None)
-    theirs = runtime.features(images)
-    np.testing.assert_allclose(theirs, ours, atol=1e-6)
-    assert theirs.dtype == ours.dtype == np.float32 and ours.std() > 0.1
-    with pytest.raises(ModelError):
-        replace(runtime, weights=None).features(images)
 
 
 def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from priors import random_conditional
 
 from restore.errors import ModelError, UsageError
 from restore.images import enlarge, shrink
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.options import Options
 from restore.inference.restore import AXES, TOGETHER, restore
@@ -81,9 +81,9 @@ def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:
 
 def test_with_prior_and_level_named_the_posterior_is_thresholded() -> None:
     seen = flipped()
-    for p in (0.1, Rates(0.2, 0.05), np.linspace(0, 0.5, 12).reshape(SHAPE)):
+    for p in (0.1, np.linspace(0, 0.5, 12).reshape(SHAPE)):
         found = answer(seen, Damage(p))
-        wanted = TABLE.posterior(seen, NONE, *(p if isinstance(p, Rates) else (p, p)))
+        wanted = TABLE.posterior(seen, NONE, p, p)
         np.testing.assert_allclose(found.means, wanted, atol=1e-6)
         np.testing.assert_allclose(found.deviations, np.sqrt((wanted * (1 - wanted)).clip(0)), atol=1e-6)
         np.testing.assert_array_equal(found.estimate, wanted > 0.5)
@@ -132,7 +132,7 @@ def test_a_level_is_found_and_told() -> None:
     for damage in (Damage("auto"), Damage()):
         found = answer(with_flips(disc()), damage, field())
         # 9,216 pixels: the share has a standard deviation of .003.
-        assert found.level.mean == pytest.approx(0.08, abs=0.02)
+        assert found.level.value == pytest.approx(0.08, abs=0.02)
         assert found.level.sentence in found.notes and found.bits < 0
         assert (found.estimate != disc()).mean() < 0.01
 
@@ -188,10 +188,7 @@ def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
     draw = np.random.default_rng(1)
     pictures = [Observed(flipped(seed), Damage("auto")) for seed in range(4)]
     pictures += [Observed(flipped(seed), Damage(0.02 * seed)) for seed in range(1, 4)]
-    pictures += [
-        Observed(flipped(7), Damage(draw.uniform(0.05, 0.2, SHAPE))),
-        Observed(flipped(8), Damage(Rates(0.2, 0.1))),
-    ]
+    pictures += [Observed(flipped(7), Damage(draw.uniform(0.05, 0.2, SHAPE)))]
     pictures += [Observed(flipped(seed), Damage(hidden=draw.random(SHAPE) < 0.4)) for seed in range(3)]
     pictures += [Observed(flipped(seed), Damage("auto", hidden=draw.random(SHAPE) < 0.4)) for seed in range(3)]
     pictures += [Observed(with_flips(disc(side)), Damage("auto")) for side in (20, 30)]
@@ -209,7 +206,7 @@ def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
         np.testing.assert_allclose(found.means, alone.means, atol=1e-6)
         np.testing.assert_array_equal(found.estimate, alone.estimate)
         assert (found.level is None) == (alone.level is None)
-        assert found.level is None or found.level.mean == pytest.approx(alone.level.mean, rel=1e-6)
+        assert found.level is None or found.level.value == pytest.approx(alone.level.value, rel=1e-6)
         assert found.estimate.shape == picture.shape
 
 

@@ -13,7 +13,7 @@ from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.inference import choose as chooser
 from restore.inference import score as room
 from restore.inference.choose import choose
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.score import Sample
 from restore.inference.tiles.blend import Prior
 from restore.priors import RBM
@@ -70,16 +70,13 @@ def test_the_score_is_the_mean_log_probability_of_pixels_that_were_not_shown(see
     assert choice.found is None and choice.damage.p == 0.1
 
 
-@pytest.mark.parametrize("kind", ["two", "each"])
-def test_rates_that_are_told_are_the_only_level(kind: str) -> None:
+def test_a_level_that_is_told_pixel_by_pixel_is_the_only_one() -> None:
     seen = flipped(TABLE.drawn(1, 5)[0], 0.15, 5)
     each = np.random.default_rng(2).uniform(0.02, 0.4, SHAPE)
-    p = Rates(0.3, 0.05) if kind == "two" else each
-    of_white, of_black = p if isinstance(p, Rates) else (each, each)
-    sample = Sample.of([Observed(seen, Damage(p))], grey=False)
-    (choice,) = choose([Observed(seen, Damage(p))], [Prior(engine())], grey=False)
-    means = held_out(seen, sample.fold[0], np.zeros(SHAPE, bool), of_white, of_black)
-    wanted = log_shown(means, seen, of_white, of_black).mean() / np.log(2)
+    sample = Sample.of([Observed(seen, Damage(each))], grey=False)
+    (choice,) = choose([Observed(seen, Damage(each))], [Prior(engine())], grey=False)
+    means = held_out(seen, sample.fold[0], np.zeros(SHAPE, bool), each, each)
+    wanted = log_shown(means, seen, each, each).mean() / np.log(2)
     assert choice.bits == pytest.approx(wanted, abs=1e-5)
 
 
@@ -109,7 +106,7 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
                 break
         assert choice.found is not None and choice.damage.p == choice.found.value
         # As probable as the best level, but for bins of log-odds 1/80 wide.
-        found = choice.found.mean
+        found = choice.found.value
         assert log_shown(means, seen, found, found).mean() >= curve.max() - 1 / 160
     assert 12 < rounds < 24
 
@@ -146,28 +143,8 @@ def test_the_level_of_flips_is_the_likeliest(p: float) -> None:
     best = fine[np.argmax([log_shown(means, seen, level, level).sum() for level in fine])]
     assert choice.found is not None
     # Crops of such a picture hold 40 % of its pixels at least; the level of all 12,000 is known to .005.
-    assert choice.found.mean == pytest.approx(best, abs=0.012)
+    assert choice.found.value == pytest.approx(best, abs=0.012)
     assert choice.damage.p == choice.found.value
-
-
-@pytest.mark.parametrize(("of_white", "of_black"), [(0.3, 0.05), (0.02, 0.2)])
-def test_two_rates_are_found_where_white_and_black_differ(of_white: float, of_black: float) -> None:
-    means, clean = spots(75, 80)
-    noise = np.random.default_rng(1).random(clean.shape)
-    seen = np.where(clean > 0, noise >= of_white, noise < of_black).astype(float)
-    (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(means)], grey=False)
-    assert choice.found is not None and isinstance(choice.found.value, Rates)
-    # Steps of the grid are .37 in log-odds, which is a third of a rate at most.
-    assert choice.found.value.white == pytest.approx(of_white, rel=0.34, abs=0.01)
-    assert choice.found.value.black == pytest.approx(of_black, rel=0.34, abs=0.01)
-    assert choice.damage.p == choice.found.value
-    # Of few pixels two rates are not told apart, however clearly they differ.
-    part = (slice(0, 30), slice(0, 40))
-    (few,) = choose([Observed(seen[part], Damage("auto"))], [Knowing(means[part])], grey=False)
-    assert few.found is not None and isinstance(few.found.value, float)
-    # One rate does for flips of one rate.
-    (same,) = choose([Observed(flipped(clean, 0.1), Damage("auto"))], [Knowing(means)], grey=False)
-    assert same.found is not None and isinstance(same.found.value, float)
 
 
 def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -193,7 +170,7 @@ def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     curve = [log_grey(seen, means, variances, 0.0, level).mean() for level in fine]
     assert choice.found is not None and choice.found.name == "sigma"
     # The parabola through the best of 40 levels, a tenth apart, misses the peak by less than a fiftieth.
-    assert choice.found.mean == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
     assert choice.damage.sigma == choice.found.value and choice.damage.p is None
     assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
 
@@ -208,7 +185,7 @@ def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
     fine = np.linspace(*salt_and_pepper.LEVELS.levels[[0, -1]], 2000)
     curve = [log_grey(seen, means, variances, level, 0.05).mean() for level in fine]
     assert choice.found is not None and choice.found.name == "p"
-    assert choice.found.mean == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
     assert (choice.damage.p, choice.damage.sigma) == (choice.found.value, 0.05)
 
 
@@ -324,5 +301,5 @@ def test_a_batch_gives_each_picture_what_it_gets_alone(holes: bool) -> None:
         assert choice.bits == pytest.approx(alone.bits, abs=1e-9) and choice.ahead == pytest.approx(
             alone.ahead, abs=1e-9
         )
-        assert choice.found == alone.found or choice.found.mean == pytest.approx(alone.found.mean, rel=1e-6)
+        assert choice.found == alone.found or choice.found.value == pytest.approx(alone.found.value, rel=1e-6)
         assert choice.damage.hidden is picture.damage.hidden

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
-from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.squares import SIDES, Squares, squares_in
@@ -21,7 +21,7 @@ def code(modules: int, side: int, seed: int = 0) -> np.ndarray:
 
 def posterior(seen: np.ndarray, damage: Damage, squares: Squares) -> np.ndarray:
     """P(white) of each pixel by Bayes' rule over the two colours of its square, pixel by pixel."""
-    of_white, of_black = (np.broadcast_to(rate, seen.shape) for rate in damage.rates)
+    of_white, of_black = (np.broadcast_to(damage.known("p"), seen.shape) for _ in range(2))
     visible = np.ones(seen.shape, bool) if damage.hidden is None else ~damage.hidden
     square = {
         (row, column): ((row - squares.top) // squares.side, (column - squares.left) // squares.side)
@@ -40,7 +40,6 @@ def posterior(seen: np.ndarray, damage: Damage, squares: Squares) -> np.ndarray:
 
 DAMAGES = {
     "one": Damage(0.2),
-    "two": Damage(Rates(0.3, 0.05)),
     "each": Damage(np.random.default_rng(1).uniform(0.05, 0.4, (7, 11))),
     "holes": Damage(0.2, hidden=np.random.default_rng(2).random((7, 11)) < 0.4),
 }
@@ -108,7 +107,7 @@ def test_codes_come_back_without_a_wrong_pixel(side: int) -> None:
     assert np.array_equal(found.estimate, clean)
     assert found.model == f"squares of {side}x{side} pixels"
     # The standard deviation of the share is below .005 of these 3,969 pixels or more.
-    assert found.level.mean == pytest.approx(0.1, abs=0.015)
+    assert found.level.value == pytest.approx(0.1, abs=0.015)
 
 
 def test_graph_paper_is_not_taken_for_squares() -> None:

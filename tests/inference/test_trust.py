@@ -11,7 +11,7 @@ from enumerated import Knowing
 
 from restore.inference import trust
 from restore.inference.choose import Choice
-from restore.inference.damage import Damage, Rates
+from restore.inference.damage import Damage
 from restore.inference.restored import Found
 from restore.inference.trust import independent, refusal
 from restore.marginals import Status
@@ -25,7 +25,7 @@ NONE = Knowing(np.zeros(SHAPE))
 def judged(
     *,
     p: Any = 0.1,
-    found: float | Rates | None = 0.1,
+    found: float | None = 0.1,
     ahead: float | None = 0.3,
     hidden: np.ndarray | None = None,
     before: np.ndarray = DISC ^ FLIPS,
@@ -51,7 +51,7 @@ def test_a_disc_freed_of_its_flips_is_believed() -> None:
 def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
     assert judged(ahead=-1.0) is Status.UNRECOGNISED
     # The noisier the picture, the less is left to know of pairs of pixels.
-    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (Rates(0.05, 0.15), 0.8**4), (None, 1.0))
+    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (None, 1.0))
     for p, left in each:
         assert judged(p=p, ahead=trust.AHEAD * left - 1e-6) is Status.UNRECOGNISED
         assert judged(p=p, ahead=trust.AHEAD * left + 1e-6) is not Status.UNRECOGNISED
@@ -78,9 +78,6 @@ def test_a_level_above_a_quarter_is_not_believed() -> None:
     noisy = DISC ^ (np.random.default_rng(1).random(SHAPE) < 0.26)
     assert judged(p=0.26, found=0.26, before=noisy) is Status.TOO_NOISY
     assert judged(p=0.24, found=0.24, before=noisy) is Status.CONVERGED
-    # The level is of both colours.
-    assert judged(p=Rates(0.4, 0.08), found=Rates(0.4, 0.08)) is Status.CONVERGED
-    assert judged(p=Rates(0.4, 0.12), found=Rates(0.4, 0.12), before=noisy) is Status.TOO_NOISY
     # A level that the user gave is none that was found.
     assert judged(p=0.26, found=None, before=noisy) is Status.CONVERGED
 
@@ -88,10 +85,6 @@ def test_a_level_above_a_quarter_is_not_believed() -> None:
 def test_fewer_wrong_pixels_have_to_be_expected_than_there_are() -> None:
     assert judged(sure=0.91) is Status.CONVERGED
     assert judged(sure=0.9 - 1e-9) is Status.NO_GAIN
-    # Three in ten of the pixels restored to white were flipped, and none of the others.
-    share = 0.3 * DISC.mean()
-    assert judged(p=Rates(0.3, 0.0), sure=1 - share - 0.001) is Status.NO_GAIN
-    assert judged(p=Rates(0.3, 0.0), before=DISC & ~FLIPS, sure=1 - share + 0.001) is Status.CONVERGED
     # Each pixel by its own rate: of those that are certain, nothing can be gained.
     assert judged(p=np.full(SHAPE, 0.1), sure=0.89) is Status.NO_GAIN
     assert judged(p=np.full(SHAPE, 0.1), sure=0.91) is Status.CONVERGED
@@ -203,19 +196,15 @@ def test_flips_pass_at_any_level_and_size(p: float, shape: tuple[int, int]) -> N
 
 
 def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
-    """p = 0 is what p close to 0 is; so are two rates that are nearly one."""
+    """p = 0 is what p close to 0 is."""
     for before in (DISC ^ FLIPS, DISC, DISC ^ (np.arange(80) % 10 == 0)):
         # The least doubt that single precision knows is more than flips of nothing.
         for sure in (1.0, 1 - 1e-7, 0.99):
             assert judged(p=0.0, found=0.0, before=before, sure=sure) is Status.NO_GAIN
         assert judged(p=1e-12, found=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
-        for p in (0.05, 0.1, 0.2):
-            assert judged(p=p, found=p, before=before) is judged(p=Rates(p, p + 1e-9), found=p, before=before)
 
 
 def test_a_picture_and_its_inverse_get_the_same_verdict() -> None:
     lines = np.arange(80) % 7 == np.zeros((60, 1))
     for before in (DISC ^ FLIPS, DISC ^ lines):
-        for p in (Rates(0.1, 0.1), Rates(0.2, 0.02)):
-            turned = Rates(p.black, p.white)
-            assert judged(p=p, before=before) is judged(p=turned, before=~before, after=~DISC)
+        assert judged(p=0.1, before=before) is judged(p=0.1, before=~before, after=~DISC)

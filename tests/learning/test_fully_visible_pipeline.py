@@ -15,7 +15,7 @@ from refusals import refused
 from restore import zoo
 from restore.channels import BitFlip
 from restore.data import Dataset
-from restore.errors import ModelError, TrainingError
+from restore.errors import TrainingError
 from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.learning.gradients.pseudo_likelihood import log_pseudo_likelihood
@@ -172,5 +172,3 @@ def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor
         assert (found.iterations == wanted.iterations)[clear].all()
         assert (found.status == wanted.status).all()
         np.testing.assert_allclose(gain, other, atol=1e-5)
-    with pytest.raises(ModelError):
-        graph.features(noisy)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from machines import repelling
+from settling import Settling
 
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.solvers import TAP
-from restore.solvers.settling import Settling
 
 UNDAMPED = TAP(max_iter=200, damping=0.0, tol=1e-6)
 

@@ -12,6 +12,7 @@ import pytest
 from classification import PENALTIES, Examples, best_penalty, examples_of, wrong_share
 from labels import load_labels
 from mnist_data import mnist
+from opened import features
 from priors import saved_prior
 from silhouette_data import COPIES, NAME, ROOT, needs_silhouettes
 
@@ -80,7 +81,7 @@ def test_examples_are_the_features_and_labels_of_the_first_images(ending: str, t
     engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
     found = examples_of(engine, str(images), "train", 30)
     assert found.labels.tolist() == LABELS[:30].tolist()
-    np.testing.assert_allclose(found.features, engine.features(IMAGES[:30] / 255))
+    np.testing.assert_allclose(found.features, features(engine, IMAGES[:30] / 255))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import harness
 import numpy as np
 import pytest
 import torch
+from baselines import PixelwiseEstimate
 from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
 from cbcl_data import cbcl, needs_cbcl
 from harness import Asked, section
@@ -21,7 +22,6 @@ from benchmarks.denoisers import DENOISERS
 from restore.channels import Channel
 from restore.data.dataset import Dataset
 from restore.evaluation import metrics
-from restore.evaluation.baselines import PixelwiseEstimate
 from restore.units import Spiked, TruncatedGaussian
 
 __all__ = ["few"]

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from baselines import NearestNeighbour, PointwiseEstimate
 from machines import with_weights
 from mnist_data import mnist, needs_mnist
 from onnx import external_data_helper
@@ -27,7 +28,6 @@ from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.data import Split, as_pixels, binarise
 from restore.errors import InputError
-from restore.evaluation.baselines import NearestNeighbour, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
 from restore.evaluation.scores import TASKS, WHOLE_TASKS

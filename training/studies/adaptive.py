@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from harness import Asked, kept_of, main, panels, publish, read, tell_missing, with_others, write
+from opened import plain_machine
+from pseudo import pseudo_likelihood
 from torch import Tensor
 
 from restore.console import say
 from restore.errors import InputError
-from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
@@ -85,7 +86,8 @@ def measured_epochs(epochs: int) -> range:
 def pseudo_likelihood_of(engine: Engine, images: Tensor) -> float:
     """Mean pseudo-likelihood of binary images (N, D), all pixels counted."""
     generator = torch.Generator(engine.device).manual_seed(0)
-    return pseudo_likelihood(engine.machine("likelihood"), images.to(engine.device), images.shape[1], generator).mean
+    machine = plain_machine(engine, "likelihood")
+    return pseudo_likelihood(machine, images.to(engine.device), images.shape[1], generator).mean
 
 
 def _by_rate(curves: Sequence[Curve]) -> list[list[Curve]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from labels import load_labels
 from numpy.typing import NDArray
+from opened import features
 
 from restore.console import say
 from restore.data import Split, load
@@ -41,7 +42,7 @@ def examples_of(engine: Engine, data: str, split: Split, n: int | None, root: Pa
     images, labels = load(data, split=split, root=root).images, load_labels(data, split=split, root=root)
     if len(labels) != len(images):
         raise InputError(f"{data}: has {len(labels)} labels for {len(images)} images; get both again")
-    return Examples(engine.features(images[:n] / 255), labels[:n])
+    return Examples(features(engine, images[:n] / 255), labels[:n])
 
 
 def wrong_share(training: Examples, test: Examples, generator: np.random.Generator) -> float:

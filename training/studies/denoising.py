@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
+from baselines import NearestNeighbour, PointwiseEstimate
 from harness import Asked, finish, main, panels, publish, read, write
 from torch import Tensor
 
@@ -19,7 +20,6 @@ from restore.channels import BitFlip, parse_task
 from restore.console import say
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.evaluation.baselines import NearestNeighbour, PointwiseEstimate
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine, machine_under
 from restore.solvers import SeveralStarts, Solution

@@ -19,6 +19,7 @@ from dynamics_maps import Course, Features
 from dynamics_measure import Moment
 from harness import Asked, checksum, kept_of, main, publish, read, spread, write
 from labels import load_labels
+from opened import free_machine
 from probing.findings import Findings
 from probing.receptive import receptive_fields
 from probing.solutions import Solutions, tap_solutions
@@ -144,7 +145,7 @@ def _moments(run: Run) -> Iterator[Moment]:
             yield earlier[0]
             continue
         engine, started = run.engine(epoch), time.perf_counter()
-        machine, header = engine.free_machine("TAP solutions"), engine.description
+        machine, header = free_machine(engine, "TAP solutions"), engine.description
         solutions = _probed(run, engine, epoch, images[:starts])
         found = Findings.of(header.name, epoch, solutions, time.perf_counter() - started)
         n = run.asked.n or measure.IMAGES
@@ -168,7 +169,7 @@ def _moments(run: Run) -> Iterator[Moment]:
 def _probed(run: Run, engine: Engine, epoch: int, starts: Tensor) -> Solutions:
     """The solutions of a prior that was kept, found now and kept beside it."""
     with progress(f"{run.name}, epoch {epoch}: starts", len(starts)) as meter:
-        found = tap_solutions(engine.free_machine("TAP solutions"), starts, meter=meter)
+        found = tap_solutions(free_machine(engine, "TAP solutions"), starts, meter=meter)
     kept.write(*_place(run, epoch, len(starts)), found)
     return found
 
@@ -212,7 +213,7 @@ def _maps(courses: Sequence[tuple[Run, Sequence[Moment]]]) -> Figure | None:
 
 def _features(run: Run) -> Features:
     """The receptive fields at the last epoch."""
-    machine = run.engine(max(run.kept)).free_machine("receptive fields")
+    machine = free_machine(run.engine(max(run.kept)), "receptive fields")
     found = receptive_fields(machine, run.drawn("train")[:MAPPED])
     assert found is not None
     return Features(found, run.header.image_shape)

@@ -15,6 +15,7 @@ from itertools import count
 import numpy as np
 import torch
 from harness import Asked, main, publish, read, write
+from opened import plain_machine
 from torch import Tensor
 
 from restore.console import say
@@ -166,7 +167,7 @@ def likelihood(prior: FractionalRBM, images: Tensor) -> float:
 def slope(asked: Asked, name: str) -> Slope:
     """The gradient in α / t of a published prior at 1, and its gain to second order: g² / 2 over the variance."""
     engine = Engine.load(name, "cpu")
-    machine = engine.machine("samples")
+    machine = plain_machine(engine, "samples")
     assert isinstance(machine, RBM)
     images = asked.images("mnist", "train", IMAGES)
     draw = torch.Generator().manual_seed(asked.seed)

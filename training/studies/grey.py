@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from baselines import PixelwiseEstimate
 from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
 
@@ -21,7 +22,6 @@ from restore.console import say
 from restore.data import load
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.evaluation.baselines import PixelwiseEstimate
 from restore.evaluation.evaluate import Restorer, restorer_of
 from restore.evaluation.markdown import table
 from restore.evaluation.metrics import Score

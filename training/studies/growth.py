@@ -24,6 +24,7 @@ from harness import (
     with_others,
     write,
 )
+from opened import plain_machine
 from torch import Tensor
 
 from restore import zoo
@@ -98,7 +99,7 @@ def kind_of(name: str) -> tuple[str, str] | None:
 
 def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tuple[float, float], float]:
     """Mean log-likelihood of binary images (N, D) by AIS, its interval, and the effective number of runs."""
-    machine = engine.machine("likelihood")
+    machine = plain_machine(engine, "likelihood")
     generator = torch.Generator(engine.device).manual_seed(seed)
     base = torch.logit(engine.trained.pixel_means)
     found = ais_likelihood(machine, images.to(engine.device), SCHEDULE, RUNS, generator, base)

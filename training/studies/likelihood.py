@@ -14,6 +14,7 @@ from typing import Annotated
 import torch
 import typer
 from likelihoods import SCHEDULE, STARTS, measure
+from opened import free_machine
 from tap_likelihood import precise_solver, tap_likelihood
 
 from restore.console import say, tell
@@ -39,7 +40,7 @@ def likelihood(
     if header.plain:
         found = list(measure(engine, rows, seed, schedule).likelihoods.values())
     else:
-        machine, rows = engine.free_machine("likelihood"), rows.to(engine.device)
+        machine, rows = free_machine(engine, "likelihood"), rows.to(engine.device)
         found = [tap_likelihood(machine, rows, rows[:STARTS], precise_solver(header.inference))]
     for each in found:
         tell(each.as_text())

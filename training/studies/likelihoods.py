@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from harness import Asked, finish, kept_of, main, panels, publish, spread, write
+from opened import plain_machine
+from pseudo import pseudo_likelihood
 from tap_likelihood import precise_solver, tap_likelihood
 from torch import Tensor
 
@@ -18,7 +20,6 @@ from restore.console import say
 from restore.errors import InputError, UsageError
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
-from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
@@ -54,7 +55,7 @@ def measure(engine: Engine, images: Tensor, seed: int, schedule: str = SCHEDULE)
     Raises:
         ModelError: if the prior is a conditional one, or its likelihoods are no finite numbers.
     """
-    machine = engine.machine("likelihood")
+    machine = plain_machine(engine, "likelihood")
     images = images.to(engine.device)
     generator = torch.Generator(engine.device).manual_seed(seed)
     chosen = torch.randperm(len(images), generator=generator, device=engine.device)[:STARTS]

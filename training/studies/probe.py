@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import torch
 import typer
+from opened import free_machine
 from probing import report
 from probing.findings import Findings
 from probing.solutions import tap_solutions
@@ -48,7 +49,8 @@ def probe(
     if target.exists():
         raise OutputError(f"{shown(target)}: exists already; give another -o")
     for _, folder in priors:
-        zoo.describe(folder).check_unconditional("TAP solutions")
+        if zoo.describe(folder).task:
+            raise ModelError(f"{shown(folder.name)}: is conditional, with no TAP solutions; choose one that is not")
     engine = Engine.load(str(folder), device)
     images = drawn(data, split, n, data_root, engine.description, seed).to(engine.device)
     found: list[Findings] = []
@@ -56,7 +58,7 @@ def probe(
         for epoch, folder in priors:
             started, before = time.perf_counter(), len(found) * len(images)
             engine = Engine.load(str(folder), device)
-            machine = engine.free_machine("TAP solutions")
+            machine = free_machine(engine, "TAP solutions")
             solutions = tap_solutions(machine, images, meter=lambda done, before=before: meter(before + done))
             seconds = time.perf_counter() - started
             found.append(Findings.of(engine.description.name, epoch, solutions, seconds))

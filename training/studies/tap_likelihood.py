@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from probing.solutions import MOSTLY, PROBING, Solutions, tap_solutions
+from settling import Settling
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
@@ -25,7 +26,6 @@ from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, un
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP
-from restore.solvers.settling import Settling
 from restore.zoo.inference import Inference
 
 

@@ -19,7 +19,6 @@ from restore.inference.damage import Damage
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind
 from restore.inference.onnx.seal import read_intact
 from restore.marginals import Marginals, Status, voided
-from restore.registry import UNITS
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference, calmer
@@ -137,8 +136,8 @@ class OnnxEngine:
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen.astype(np.float32),
-            "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
-            "sigma": np.array(damage.sigma_of(seen), np.float32, ndmin=3),
+            "p": np.array(damage.known("p"), np.float32, ndmin=3),
+            "sigma": np.array(damage.known("sigma"), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))
@@ -177,21 +176,6 @@ class OnnxEngine:
         hidden = ~seen.reshape(-1, *header.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
         return np.resize(probability_of(gain.astype(np.float64)), header.image_shape)
-
-    def features(self, grey: np.ndarray) -> np.ndarray:
-        """From the weights beside the graph, as the pictures are whole."""
-        from safetensors.numpy import load_file
-
-        self.description.check_features()
-        name = shown(self.description.name)
-        if not UNITS[self.description.hidden_type].bits:
-            raise ModelError("features of hidden units that are not binary take torch; give engine='torch'", name)
-        if self.weights is None:
-            raise ModelError("is a graph by itself, which has no features; name the prior it was made from", name)
-        stored = load_file(self.weights)
-        visible = self.description.as_known(grey).reshape(len(grey), -1)
-        log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
-        return np.exp(-np.logaddexp(0, -log_odds))
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs of the graph, for its inputs by name; what has not converged may be tried with more damping."""

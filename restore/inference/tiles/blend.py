@@ -111,7 +111,7 @@ class Prior:
 
     def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
         if self.invert:
-            found = Prior(self.engine).solve(1 - seen, damage.inverted())
+            found = Prior(self.engine).solve(1 - seen, damage)
             return replace(found, means=1 - found.means)
         header = self.engine.description
         if seen.shape[1:] == header.image_shape:

@@ -127,7 +127,7 @@ def _stronger(evidence: np.ndarray, least: float) -> float:
 
 def log_odds(white: np.ndarray, damage: Damage) -> np.ndarray:
     """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""
-    p = np.asarray(damage.flips_of(white), np.float64)
+    p = np.asarray(damage.known("p"), np.float64)
     with np.errstate(divide="ignore"):
         strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN, CERTAIN)
     told = (2 * white - 1) * strength

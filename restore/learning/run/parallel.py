@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -29,10 +28,6 @@ PATIENCE = timedelta(days=1)
 Result = TypeVar("Result")
 
 
-class Lost(TrainingError):
-    """Another process is gone."""
-
-
 def processes() -> int:
     return group.get_world_size() if group.is_available() and group.is_initialized() else 1
 
@@ -46,7 +41,7 @@ def is_first() -> bool:
 
 
 def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Sum tensors over processes, by name, with the same bits in all; raises Lost if another process is gone."""
+    """Sum tensors over processes, by name, with the same bits in all; TrainingError if another process is gone."""
     if processes() == 1:
         return dict(values)
     sums: dict[str, Tensor] = {}
@@ -63,11 +58,10 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def highest(number: float) -> float:
-    if processes() == 1:
-        return number
     message = torch.tensor(number, dtype=torch.float64)
-    with _meeting():
-        group.all_reduce(message, group.ReduceOp.MAX)
+    if processes() > 1:
+        with _meeting():
+            group.all_reduce(message, group.ReduceOp.MAX)
     return float(message)
 
 
@@ -75,18 +69,18 @@ def from_first(work: Callable[[], Result]) -> Result:
     """Do work in the first process only; its result, or its RestoreError, reaches all. Tensors stay on its device."""
     if processes() == 1:
         return work()
-    told: list[tuple[Result | None, RestoreError | None]] = [(None, None)]
+    told: list[Any] = [None]
     if is_first():
         try:
-            told = [(work(), None)]
+            told = [work()]
         except RestoreError as fault:
-            told = [(None, fault)]
+            told = [fault]
     with _meeting():
         group.broadcast_object_list(told, src=0)
-    result, failure = told[0]
-    if failure is not None:
-        raise failure
-    return result  # type: ignore[return-value] # None is what such work returns
+    if isinstance(told[0], RestoreError):
+        raise told[0]
+    result: Result = told[0]
+    return result
 
 
 @dataclass(frozen=True)
@@ -112,8 +106,6 @@ class Share:
 
     def placed(self, own: Tensor) -> Tensor:
         """Put own rows at their places among all (total, ...), 0 elsewhere."""
-        if self.size == self.total:
-            return own
         rows = own.new_zeros((self.total, *own.shape[1:]))
         rows[self.first : self.last] = own
         return rows
@@ -122,14 +114,13 @@ class Share:
         """The contribution of means over own rows; summed over processes, they are the means over all rows."""
         if self.size == self.total:
             return dict(means)
-        if not self.size:
-            # Means over no rows would be NaN.
-            return {name: torch.zeros_like(value) for name, value in means.items()}
-        return {name: value * (self.size / self.total) for name, value in means.items()}
+        # Means over no rows would be NaN.
+        share = self.size / self.total
+        return {name: value * share if share else torch.zeros_like(value) for name, value in means.items()}
 
-    def draws(self) -> AbstractContextManager[Any]:
+    def draws(self) -> contextlib.AbstractContextManager[Any]:
         """A context in which random numbers for own rows are those that a process with all rows would draw."""
-        return nullcontext() if self.size == self.total else _OwnDraws(self)
+        return contextlib.nullcontext() if self.size == self.total else _OwnDraws(self)
 
 
 class _OwnDraws(TorchFunctionMode):
@@ -147,15 +138,22 @@ class _OwnDraws(TorchFunctionMode):
         return self.share.own(func((self.share.total, *row), *others, **(kwargs or {})))
 
 
-@contextmanager
+@contextlib.contextmanager
 def joined() -> Iterator[None]:
-    """Work together with the other processes of torchrun, each on its own GPU if there are any; a UsageError if not."""
-    count = os.environ["WORLD_SIZE"]
-    if not group.is_available():
-        raise UsageError(f"WORLD_SIZE is {count}, and this torch has no torch.distributed; unset it")
+    """Work together with the other processes of torchrun, each on a GPU of its own if there are enough.
+
+    Raises:
+        UsageError: if they cannot be joined.
+    """
+    count, each = os.environ["WORLD_SIZE"], int(os.environ.get("LOCAL_RANK", "0"))
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    # NCCL refuses processes that share a GPU. Small CPU messages do not wait for the GPU.
+    alone = 0 < int(os.environ.get("LOCAL_WORLD_SIZE", count)) <= gpus
     try:
-        group.init_process_group(_backend(), timeout=PATIENCE)
-    except (ValueError, RuntimeError) as fault:
+        if gpus:
+            torch.cuda.set_device(each % gpus)
+        group.init_process_group("cpu:gloo,cuda:nccl" if alone else "gloo", timeout=PATIENCE)
+    except (ValueError, RuntimeError, AttributeError) as fault:  # AttributeError: torch without torch.distributed
         raise UsageError(f"WORLD_SIZE is {count}, but {reason(fault)}; start with torchrun, or unset it") from fault
     try:
         yield
@@ -164,18 +162,7 @@ def joined() -> Iterator[None]:
             group.destroy_process_group()
 
 
-def _backend() -> str:
-    """Choose how tensors are sent, and set each process's GPU. Small CPU messages do not wait for the GPU."""
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if not gpus:
-        return "gloo"
-    torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % gpus)
-    # NCCL refuses processes that share a GPU.
-    shared = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"])) > gpus
-    return "gloo" if shared or not group.is_nccl_available() else "cpu:gloo,cuda:nccl"
-
-
-@contextmanager
+@contextlib.contextmanager
 def _meeting() -> Iterator[None]:
     try:
         yield
@@ -184,6 +171,5 @@ def _meeting() -> Iterator[None]:
             # torchrun ends the remaining processes as soon; this one has yet to say why.
             with contextlib.suppress(ValueError):
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Lost(
-            f"another process of this training is gone ({reason(fault)}); go on with {option('resume')}"
-        ) from fault
+        gone = f"another process of this training is gone ({reason(fault)})"
+        raise TrainingError(f"{gone}; go on with {option('resume')}") from fault

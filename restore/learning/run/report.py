@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from restore.channels import Channel
 from restore.errors import OutputError, RestoreError, RestoreWarning, option, shown
-from restore.evaluation.baselines import Median, PixelwiseEstimate, PointwiseEstimate
+from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
 from restore.evaluation.scores import TASKS
 from restore.files import write_atomically
@@ -83,10 +84,11 @@ def tasks_for(header: Description) -> list[str]:
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     """The simple restorers that a prior has to beat, and doing nothing."""
-    header, alone = prior.description, PointwiseEstimate(torch.logit(prior.pixel_means.cpu())).restore
-    if header.grey:
-        assert prior.grey_pixels is not None
-        alone = PixelwiseEstimate(moved_to(prior.grey_pixels, torch.device("cpu"))).restore
+    header, pixels = prior.description, moved_to(prior.pointwise, torch.device("cpu"))
+
+    def alone(observed: Tensor, channel: Channel) -> Tensor:
+        return pixels.moments(channel.evidence(observed))[0].clamp(0, 1)
+
     medians = {f"median {side}x{side}": Median(header.image_shape, side, grey=header.grey).restore for side in (3, 5)}
     return {"nothing": lambda observed, channel: observed, "pixel by pixel": alone, **medians}
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from settling import AGAIN
 from torch import Tensor
 
 from probing import pictures
@@ -16,7 +17,6 @@ from probing.findings import Findings
 from probing.receptive import receptive_fields
 from probing.solutions import PROBING, Solutions
 from restore.priors import BoltzmannMachine
-from restore.solvers.settling import AGAIN
 
 JSON = "probe.json"
 SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from settling import Settling
 from torch import Tensor
 
 from restore.errors import UsageError
@@ -19,7 +20,6 @@ from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.progress import Meter
 from restore.solvers import LayeredMap
-from restore.solvers.settling import Settling
 from restore.solvers.solution import Solution, concatenate
 from restore.solvers.starts import SAME
 from restore.solvers.tap import TAP

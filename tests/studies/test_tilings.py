@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tilings import TASKS, _fullest, best_tiling
 
 from restore import zoo
 from restore.channels import parse_task
-from restore.evaluation.tilings import TASKS, _fullest, best_tiling
 from restore.inference.torch_engine import Engine
 from restore.priors import RBM
 from restore.zoo.description import Description
@@ -37,7 +37,7 @@ def alike(strength: float, tiling: Tiling) -> Engine:
 def test_windows_that_know_little_listen_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of an image of one colour each window sees four pixels, and its neighbours see more.
     silent = Tiling(overlap=2, rounds=0, worth=0.0)
-    monkeypatch.setattr("restore.evaluation.tilings.TASKS", ("flip:0.2",))
+    monkeypatch.setattr("tilings.TASKS", ("flip:0.2",))
     found = best_tiling(alike(4.0, silent), [torch.ones(40, 40)])
     assert found.rounds > 0 and found.worth > 0
     assert found == replace(silent, overlap=found.overlap, rounds=found.rounds, worth=found.worth)

@@ -1,4 +1,7 @@
-"""Find how windows of larger images should exchange messages, on images that a prior has not learnt from."""
+"""Find how windows of larger images should exchange messages, on images that a prior has not learnt from.
+
+The tiling of a published prior is written to its header: `dataclasses.replace(header, tiling=...)`.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ fixed points and mostly makes it converge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -14,7 +14,7 @@ from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
-from restore.zoo import inference
+from restore.solvers.starts import calmer, replaced
 
 # How many times a start that has not converged is tried again, with half the step each time.
 AGAIN = 2
@@ -43,14 +43,3 @@ class Settling:
             solver = calmer(solver)
             found = replaced(found, left, solver.solve(machine.rows(left), None if start is None else start[left]))
         return found
-
-
-def calmer(solver: FixedPoint) -> FixedPoint:
-    """The solver for another try; see `restore.zoo.inference.calmer`."""
-    damping, tol = inference.calmer(solver.damping, solver.tol)
-    return replace(solver, damping=damping, tol=tol)
-
-
-def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
-    """Replace some rows of a solution; the iterations of both tries are added."""
-    return found.put(rows, replace(better, iterations=found.iterations[rows] + better.iterations))

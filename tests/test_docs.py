@@ -1,0 +1,197 @@
+"""Every block of code on the pages for users runs, and the site is built of them without a broken link."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+# Pages whose blocks other tests run, with what they need.
+ELSEWHERE = {"docs/tutorial.md": "cli/test_tutorial.py", "docs/onnx.md": "export/test_runtimes.py"}
+
+# Blocks that set up an environment, go on until they are stopped, or reach other machines; `.ci/run`, the tests of the page and of
+# the server, and the example of Ray do those.
+SET_UP = re.compile(r"pip install|^restore (app|serve)|--watch|^docker |s3://", re.MULTILINE)
+
+# What takes long on a page, and here does not. So short a training recognises little.
+BRIEF = {
+    r"--model parts\n": "--model parts --p 0.1 --force\n",
+    r"--minutes \d+": "--minutes 0.2",
+    r"minutes=\d+": "minutes=0.2",
+    r"epochs=\d+": "epochs=1",
+    r"train\(images\)": "train(images, minutes=0.2)",
+}
+
+# What the pages name without making it.
+PRELUDE = """
+from pathlib import Path
+import numpy as np, torch, safetensors.torch, restore
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import BernoulliRBM
+from sklearn.pipeline import make_pipeline
+image, scan = "assets/digit-noisy.png", "assets/page-scan.png"
+mask = np.asarray(Image.open("assets/digit-hole.png").convert("1"))
+photo = np.random.default_rng(0).random((40, 40, 3))
+images = np.random.default_rng(1).random((60, 28, 28)) < np.indices((28, 28)).sum(0) / 60
+labels, batch = np.arange(60) % 2, images[:3]
+noisy = torch.tensor(images[:3]).float()
+rbm = BernoulliRBM(4, n_iter=1).fit(images.reshape(60, -1))
+model = torch.nn.Module()
+for name, shape in {"W": (784, 4), "visible_bias": (784,), "hidden_bias": (4,)}.items():
+    model.register_parameter(name, torch.nn.Parameter(torch.zeros(shape)))
+"""
+
+
+def module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made  # where dataclasses look
+    spec.loader.exec_module(made)
+    return made
+
+
+tutorial = module(ROOT / "docs" / "tutorial.py")
+
+
+def place(folder: Path) -> Path:
+    """A folder with all files that the pages name: those of the repository, and what stands for a user's own."""
+    shutil.copytree(ROOT / "assets", folder / "assets")
+    Image.open(ROOT / "assets" / "digit-noisy.png").save(folder / "image.png")
+    shutil.copy(ROOT / "assets" / "page-scan.png", folder / "scan.png")
+    dice = np.random.default_rng(0)
+    down, right = np.indices((48, 48)) / 48
+    grey = 0.3 + 0.4 * (down > right) + dice.normal(0, 0.1, (48, 48))
+    Image.fromarray(np.uint8(255 * grey.clip(0, 1))).save(folder / "photo.png")
+    for name in ("my-images", "scans"):
+        (folder / name).mkdir()
+        for number in range(40):
+            image = Image.new("1", (28, 28))
+            left, top = dice.integers(2, 12, 2).tolist()
+            ImageDraw.Draw(image).ellipse((left, top, left + 12, top + 12), fill=1)
+            image.save(folder / name / f"{number}.png")
+    arrays = {"W": np.zeros((784, 4)), "b": np.full(784, -1.0), "c": np.zeros(4)}
+    np.savez(folder / "rbm.npz", **arrays)
+    return folder
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+def test_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
+    work = []
+    for block in tutorial.blocks((ROOT / page).read_text(encoding="utf-8")):
+        code = block.code
+        if block.language not in ("sh", "python") or SET_UP.search(code):
+            continue
+        for long, brief in BRIEF.items():
+            code = re.sub(long, brief, code)
+        if block.language == "python":
+            code = PRELUDE + code
+        work.append(tutorial.Block(block.language, code))
+    try:
+        for _ in tutorial.run(work, place(tmp_path)):
+            pass
+    except subprocess.CalledProcessError as fault:
+        pytest.fail(f"{page}:\n{fault.cmd[-1]}\n{fault.output}")
+
+
+def needed(path: Path) -> set[str]:
+    """The libraries and programs that an example needs beside the package."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules = {
+        name.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+    }
+    modules |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return modules - set(sys.stdlib_module_names) - {"restore"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_short_and_says_what_it_shows(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    assert len(code.splitlines()) <= 60 and ast.get_docstring(ast.parse(code))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_draws_its_picture(path: Path, tmp_path: Path) -> None:
+    for name in needed(path):
+        pytest.importorskip(name, reason=f"the example needs {name}")
+    if path.stem == "ocr" and shutil.which("tesseract") is None:
+        pytest.skip("the example needs tesseract")
+    environment = os.environ | {"XDG_DATA_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip()
+    with Image.open(tmp_path / f"{path.stem}.png") as drawn:
+        assert len(set(drawn.convert("L").get_flattened_data())) > 1
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built with every warning an error."""
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    folder = tmp_path_factory.mktemp("site")
+    command: Sequence[str] = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)]
+    ended = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return folder
+
+
+@pytest.mark.thorough
+def test_the_site_has_every_page_and_fetches_nothing(site: Path) -> None:
+    import restore
+
+    python = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    assert all(f'id="restore.{name}"' in python for name in restore.__all__)
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|img|iframe)[^>]+src=\"([^\"]+)", text) + re.findall(
+            r'<link[^>]+rel="(?:stylesheet|preconnect|preload)"[^>]+href="([^"]+)', text
+        )
+        assert loaded and not [address for address in loaded if address.startswith(("http", "//"))], page
+        for address in loaded:
+            assert page.name == "404.html" or (page.parent / address.split("?")[0].split("#")[0]).exists(), (
+                page,
+                address,
+            )
+
+
+@pytest.mark.thorough
+def test_axe_finds_nothing_on_the_site(site: Path) -> None:
+    modules = Path(os.environ.get("RESTORE_NODE_MODULES", "node_modules"))
+    axe = modules / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("needs axe-core in RESTORE_NODE_MODULES")
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs chromium")
+    found = {}
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        tab = browser.new_page()
+        for page in ("index", "docs/command-line", "examples/index", "reference/python", "training/claims"):
+            tab.goto((site / f"{page}.html").as_uri())
+            tab.add_script_tag(path=str(axe))
+            faults = tab.evaluate("async () => (await axe.run(document)).violations")
+            found |= {f"{page}: {one['id']}": [node["html"] for node in one["nodes"]][:3] for one in faults}
+        browser.close()
+    assert not found
