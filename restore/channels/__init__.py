@@ -1,7 +1,7 @@
 """Channels: models of damage. Each corrupts and scores with the same parameters; importing them does not load torch."""
 
 from restore.channels.bit_flip import BitFlip
-from restore.channels.contract import Channel, Damaged, Task, Told
+from restore.channels.contract import Channel, Damaged, Task
 from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.holes import Holes
 from restore.channels.occlusion import Occlusion, Patch
@@ -21,7 +21,6 @@ __all__ = [
     "Patch",
     "SaltAndPepper",
     "Task",
-    "Told",
     "channel_of",
     "parse_task",
 ]

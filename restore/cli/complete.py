@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,14 +18,12 @@ def complete(
         str,
         typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
     ],
-    p: given.Flips = None,
-    sigma: given.Sigma = None,
     *,
+    damage: Any,
     options: given.Options,
     results: given.Results,
 ) -> None:
     """Fill the pixels under a mask."""
     from restore.cli import batch
-    from restore.inference.damage import Damage
 
-    batch.run(images, Damage.of(p, sigma), options, results, mask)
+    batch.run(images, damage, options, results, mask)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from restore.cli import options as given
 
 EXAMPLE = "Example:  restore denoise noisy.png --model tap-mnist --p 0.1"
@@ -10,14 +12,12 @@ EXAMPLE = "Example:  restore denoise noisy.png --model tap-mnist --p 0.1"
 @given.restoring
 def denoise(
     images: given.Images,
-    p: given.Flips = None,
-    sigma: given.Sigma = None,
     *,
+    damage: Any,
     options: given.Options,
     results: given.Results,
 ) -> None:
     """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
     from restore.cli import batch
-    from restore.inference.damage import Damage
 
-    batch.run(images, Damage.of(p, sigma), options, results)
+    batch.run(images, damage, options, results)

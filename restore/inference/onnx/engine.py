@@ -18,6 +18,7 @@ from restore.inference import threads
 from restore.inference.damage import Damage
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind
 from restore.inference.onnx.seal import read_intact
+from restore.inference.options import LEVELS
 from restore.marginals import Marginals, Status, voided
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
@@ -136,8 +137,7 @@ class OnnxEngine:
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen.astype(np.float32),
-            "p": np.array(damage.known("p"), np.float32, ndmin=3),
-            "sigma": np.array(damage.known("sigma"), np.float32, ndmin=3),
+            **{name: np.array(damage.known(name), np.float32, ndmin=3) for name in LEVELS},
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))
