@@ -16,8 +16,7 @@ from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage
-from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind
-from restore.inference.onnx.seal import read_intact
+from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
 from restore.inference.options import LEVELS
 from restore.marginals import Marginals, Status, voided
 from restore.zoo import GRAPH, WEIGHTS
@@ -134,6 +133,14 @@ class OnnxEngine:
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         if self.facts.channel == "field":
             raise ModelError("exported with --no-channel it takes no images", self.description.name)
+        beyond = [
+            name for name in LEVELS if getattr(damage, name) is not None and name not in OBSERVED[self.facts.channel]
+        ]
+        if beyond:
+            known = shown(self.description.name)
+            raise UsageError(
+                f"the graph of {known} does not know it; give {option('engine', 'torch')}", option(beyond[0])
+            )
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen.astype(np.float32),

@@ -1,4 +1,4 @@
-"""`restore complete`: fill missing pixels."""
+"""`restore denoise`: undo random bit flips, or Gaussian noise. `restore complete`: fill missing pixels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import typer
 
 from restore.cli import options as given
 
-EXAMPLE = "Example:  restore complete torn.png --mask hole.png --model tap-mnist"
+EXAMPLE = (
+    "Example:  restore denoise noisy.png --model tap-mnist --p 0.1   (or: restore complete torn.png --mask hole.png)"
+)
+
+
+@given.restoring
+def denoise(images: given.Images, *, damage: Any, options: given.Options, results: given.Results) -> None:
+    """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
+    from restore.cli import batch
+
+    batch.run(images, damage, options, results)
 
 
 @given.restoring
