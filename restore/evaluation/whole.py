@@ -38,7 +38,7 @@ def by_prior(engine: PictureEngine) -> WholeRestorer:
 
     def restored(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         pixels = observed.double().reshape(image_shape).numpy()
-        damage = Damage() if engine.description.task else Damage.told(channel, image_shape)
+        damage = Damage() if engine.description.task else Damage.after(channel, image_shape)
         found = Prior(engine).posterior(Observed(pixels, damage), watch)
         lost = found.status(0) is Status.DIVERGED
         means = np.where(lost, np.nan, found.means[0])

@@ -143,7 +143,7 @@ class Damage:
         return scale_of(self.unknown or "p", grey=grey)
 
     @classmethod
-    def told(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
+    def after(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
         """The damage of one picture (1, D) that went through a channel."""
 
         def level(values: Any) -> Any:
