@@ -114,7 +114,8 @@ def by_prior(name: str) -> Repair:
     engine = restore.load(name, engine="onnx").engine
 
     def repair(damaged: Damaged) -> Tensor:
-        p, _, hidden = damaged.channel.told()
+        told = damaged.channel.told()
+        p, hidden = told.get("p"), told.get("hidden")
         if isinstance(p, Tensor):
             p = p.numpy()
         masks = None if hidden is None else hidden.numpy().reshape(-1, *SHAPE)
@@ -180,7 +181,7 @@ def scores(repairs: Mapping[str, Repair], damaged: Mapping[str, Damaged]) -> Non
         cells = []
         for each in damaged.values():
             white = (repair(each) > 0.5).to(each.clean)
-            if isinstance(each.channel, Occlusion) and each.channel.told().p is None:
+            if isinstance(each.channel, Occlusion) and "p" not in each.channel.told():
                 white = torch.where(each.channel.hidden, white, each.clean)
                 cells.append(f"{100 * float((white != each.clean).float().mean()):.3f} %")
             else:

@@ -13,6 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restore.evaluation.likelihoods.ais import log_partition
+from restore.evaluation.likelihoods.exact import exact_log_partition, unnormalised
+
 try:
     import torch
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -23,9 +26,6 @@ except ModuleNotFoundError as fault:
     raise ModuleNotFoundError(said, name=fault.name) from fault
 
 from restore.errors import RestoreWarning, UsageError
-from restore.evaluation.likelihoods.ais import log_partition
-from restore.evaluation.likelihoods.exact import exact_log_partition
-from restore.evaluation.likelihoods.result import unnormalised
 from restore.families import FAMILIES
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.loop import Steps

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from restore import zoo
-from restore.channels import Told, channel_of
+from restore.channels import channel_of
 from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
@@ -98,7 +98,7 @@ class Restorer(nn.Module):
             raise UsageError("give sigma, p or a mask: the damage to undo")
         machine: BoltzmannMachine = self._present(self._machine)
         flips, noise, hidden = (None if level is None else _flat(level, y) for level in (p, sigma, mask))
-        told = Told(flips, noise, None if hidden is None else hidden.bool())
+        told = {"p": flips, "sigma": noise, "hidden": None if hidden is None else hidden.bool()}
         seen = y.flatten(1).to(machine.couplings[0].weights.dtype)
         evidence = channel_of(told, grey=self.description.grey).evidence(seen)
         machine = machine.tilt(evidence)

@@ -41,8 +41,8 @@ from restore import zoo
 from restore.data import Wanted, gather, load
 from restore.errors import RestoreError
 from restore.images import page_count, read_picture
+from restore.inference.onnx.contract import SIZE, sealed
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.onnx.seal import SIZE, sealed
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run import checkpoint
 

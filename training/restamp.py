@@ -18,7 +18,7 @@ from typing import Any
 
 from restore import zoo
 from restore.files import write_atomically
-from restore.inference.onnx.seal import SIZE, read_intact, sealed
+from restore.inference.onnx.contract import SIZE, read_intact, sealed
 from restore.learning.recipe.recipe import read_recipe
 
 TRAINING = Path(__file__).parent

@@ -8,7 +8,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -18,10 +18,10 @@ from restore.channels import gaussian_noise
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.kinds import fitted_masks, unpack, unpack_masks
-from restore.inference.damage import Auto, Damage, Observed
+from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
-from restore.inference.options import EngineName, Options
+from restore.inference.options import LEVELS, EngineName, Levels, Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored, stacked
 from restore.sizes import Fit
@@ -51,10 +51,9 @@ FARTHEST = 6.0
 FARTHEST_OF_ALL = 1e15
 
 
-class Manner(TypedDict, total=False):
+class Manner(Levels, total=False):
     """How images are restored by a prior that is open; see `restore.denoise`."""
 
-    sigma: float | Auto | None
     channel_axis: int | None
     fit: Fit
     force: bool
@@ -78,13 +77,15 @@ def listing(manner: type) -> Callable[[Any], Any]:
 
     def listed(function: Any) -> Any:
         own = inspect.signature(function)
-        more = []
-        for name, kind in manner.__annotations__.items():
+        more, every = [], manner.__annotations__
+        for name, kind in every.items():
             default = known[name].default if name in known else None
             annotation = getattr(kind, "__forward_arg__", kind)
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
-        texts = [f"{name}: {known[name].metadata['help']}" for name in manner.__annotations__ if name in known]
+        help = {name: level.help for name, level in LEVELS.items()}
+        help |= {name: each.metadata["help"] for name, each in known.items()}
+        texts = [f"{name}: {help[name]}" for name in every if name in help]
         wrapped = [textwrap.fill(text, 120, initial_indent=8 * " ", subsequent_indent=12 * " ") for text in texts]
         function.__doc__ = (function.__doc__ or "").replace("        {options}", "\n".join(wrapped))
         return function
@@ -96,7 +97,8 @@ def restored(
     images: Any, masks: Any, prior: PictureEngine | str, p: Flips, return_solution: bool, how: dict[str, Any]
 ) -> Any:
     """Restore images under masks, or None, and return them as their own kind; `how` are the options in `Opening`."""
-    damage, axis = Damage.of(p, how.pop("sigma", None)), how.pop("channel_axis", None)
+    levels = {name: how.pop(name, None) for name in LEVELS if name != "p"}
+    damage, axis = Damage.of(p, **levels), how.pop("channel_axis", None)
     engine = None if isinstance(prior, str) else prior
     options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
     highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
@@ -133,7 +135,7 @@ def _in_colour(damage: Damage, options: Options, engine: PictureEngine | None) -
     if engine is not None:
         return engine.description.kind.photographs
     place = None if options.model == "auto" else zoo.find(options.model)
-    return zoo.describe(place).kind.photographs if place and place.is_dir() else damage.sigma is not None
+    return zoo.describe(place).kind.photographs if place and place.is_dir() else damage.of_grey
 
 
 def _part(damage: Damage, place: int, count: int) -> Damage:

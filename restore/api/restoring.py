@@ -54,16 +54,14 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
 
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), a batch
-            (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold.
+            (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold. With
+            sigma, photographs may be in colour, and floats up to 6 sigma outside [0, 1].
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the prior that predicts each image best.
         p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the image's shape. "auto", and
             leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey level, and so does
             leaving both out where an image has grey levels all over. For priors of grey images p is the probability
             that a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma:
             they have learnt what to undo (`Restorer.description.task`).
-        sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1, or
-            "auto" to find it. Photographs may then be in colour, and floats up to 6 sigma outside [0, 1]. Only one of p
-            and sigma may be "auto".
         channel_axis: axis of colour channels; without sigma, images are read by their luminance.
         return_solution: return (image, `Restored`): means, deviations, status, level found, prior and notes; of several
             images each has a first axis of N.
@@ -125,7 +123,7 @@ def complete(
         image, channel_axis, return_solution: as in `denoise`.
         mask: True or white = to fill. Any kind of image, of the image's size; one for each image or one for all.
         model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
-        p, sigma: damage of the *visible* pixels, as in `denoise`. Without them visible pixels are returned bit for bit.
+        p: as in `denoise`, for the *visible* pixels. Without p and sigma these are returned bit for bit.
         {options}
 
     Returns:

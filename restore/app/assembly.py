@@ -11,8 +11,7 @@ from typing import Any
 from restore import zoo
 from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
-from restore.inference.onnx.contract import POLARITIES
-from restore.inference.onnx.seal import read_intact
+from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.restore import BLIND
 from restore.inference.restored import outcome
 from restore.marginals import Status

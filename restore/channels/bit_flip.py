@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
 from restore.channels.task import EachPixel, Form, Request
@@ -72,8 +74,14 @@ class BitFlip:
         p = like(self.probability, x)
         return torch.where(y == x, torch.log1p(-p), torch.log(p))
 
+    def log_predictive(self, y: Any, means: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
+        """log p(y) of pixels that are white with probability `means` before they flip, in numpy."""
+        shown = means * (1 - self.probability) + (1 - means) * self.probability
+        found: np.ndarray = np.log(np.where(np.greater(y, 0.5), shown, 1 - shown).clip(1e-6))
+        return found
+
     def told(self) -> Told:
-        return Told(p=self.probability)
+        return {"p": self.probability}
 
     def evidence(self, y: Tensor) -> Fields:
         from restore.fields import Fields

@@ -6,7 +6,7 @@ log p(y|x) up to a constant in x. Channels add: `first + second` applies `first`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,22 +16,9 @@ if TYPE_CHECKING:
     from restore.fields import Fields
 
 
-class Told(NamedTuple):
-    """A channel in a caller's words, as `restore.denoise` takes them; values broadcast with images (batch, D).
-
-    Attributes:
-        p: flip probability, or that of salt or pepper in grey images; None for none.
-        sigma: standard deviation of Gaussian noise; None for none.
-        hidden: the pixels to fill, boolean; None for none.
-
-    >>> from restore.channels import BitFlip
-    >>> BitFlip(0.2).told()
-    Told(p=0.2, sigma=None, hidden=None)
-    """
-
-    p: Any = None
-    sigma: Any = None
-    hidden: Any = None
+# A channel in a caller's words, as `restore.denoise` takes them: p, sigma and the pixels to fill, `hidden`, each if
+# there is such damage; values broadcast with images (batch, D).
+Told: TypeAlias = "dict[str, Any]"
 
 
 class Channel(Protocol):

@@ -68,7 +68,7 @@ class GaussianNoise:
         return torch.where(sigma > 0, density, torch.where(y == x, 0.0, -math.inf).to(x.dtype))
 
     def told(self) -> Told:
-        return Told(sigma=self.sigma)
+        return {"sigma": self.sigma}
 
     def evidence(self, y: Tensor) -> Fields:
         from restore.fields import Fields

@@ -18,11 +18,15 @@ class Scale:
     Attributes:
         level: maps places on the scale to levels, increasing.
         first, last: the places between which levels are compared, evenly spaced.
+        guess: the level under which a picture is predicted while its own is unknown.
+        near: levels in this range are near the guess; under others it is predicted once more.
     """
 
     level: Callable[[np.ndarray], np.ndarray]
     first: float
     last: float
+    guess: float
+    near: tuple[float, float]
 
     @property
     def places(self) -> np.ndarray:
@@ -35,9 +39,10 @@ class Scale:
     @classmethod
     def of_probabilities(cls, low: float, high: float) -> Scale:
         """Probabilities, evenly spaced in log-odds."""
-        return cls(lambda odds: 1 / (1 + np.exp(-odds)), np.log(low / (1 - low)), np.log(high / (1 - high)))
+        first, last = np.log(low / (1 - low)), np.log(high / (1 - high))
+        return cls(lambda odds: 1 / (1 + np.exp(-odds)), first, last, guess=0.13, near=(0.04, 0.2))
 
     @classmethod
     def of_sizes(cls, low: float, high: float) -> Scale:
         """Positive numbers, evenly spaced in their logarithms."""
-        return cls(np.exp, np.log(low), np.log(high))
+        return cls(np.exp, np.log(low), np.log(high), guess=0.2, near=(0.1, 0.4))

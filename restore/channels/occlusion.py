@@ -55,7 +55,7 @@ class Occlusion:
 
     def __radd__(self, noise: Channel) -> Occlusion:
         """`noise + occlusion`: the noise came before everything in this channel."""
-        exact = all(level is None for level in self.told()[:2])
+        exact = len(self.told()) == 1
         return replace(self, noise=noise if exact else noise + self.noise)  # type: ignore[operator]
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
@@ -69,10 +69,9 @@ class Occlusion:
         return torch.where(self._hidden(), torch.zeros_like(x), self.noise.log_likelihood(y, x))
 
     def told(self) -> Told:
-        told = self.noise.told()
         # Pixels seen exactly are not touched.
-        p, sigma = (None if isinstance(level, float) and level == 0 else level for level in told[:2])
-        return Told(p, sigma, self.hidden)
+        levels = {name: each for name, each in self.noise.told().items() if not (isinstance(each, float) and each == 0)}
+        return levels | {"hidden": self.hidden}
 
     def evidence(self, y: Tensor) -> Fields:
         import torch

@@ -8,6 +8,7 @@ from restore.channels import bit_flip, gaussian_noise, holes, occlusion, salt_an
 from restore.channels.bit_flip import BitFlip
 from restore.channels.contract import Channel, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
+from restore.channels.levels import Scale
 from restore.channels.occlusion import Occlusion
 from restore.channels.salt_and_pepper import SaltAndPepper
 from restore.channels.task import Chain, Form, Request
@@ -67,24 +68,32 @@ def _parse_one(part: str, request: Request) -> Task:
 
 
 def channel_of(told: Told, *, grey: bool) -> Channel:
-    """The channel of binary or grey images with this damage.
+    """The channel of binary or grey images with this damage; levels that are missing or None are no damage.
 
     Grey ones go through Gaussian noise, then salt and pepper, and then pixels are hidden.
 
     Raises:
         UsageError: if a level is out of range, or binary images have flips and Gaussian noise.
 
-    >>> channel_of(Told(p=0.1), grey=False)
+    >>> channel_of({"p": 0.1}, grey=False)
     BitFlip(probability=0.1)
     """
-    p = 0.0 if told.p is None else told.p
+    p, sigma, hidden = (told.get(name) for name in ("p", "sigma", "hidden"))
     if grey:
         # Also without impulses: a black pixel seen exactly is then known to be 0, and not only close to it.
-        noise: Channel = SaltAndPepper(p, GaussianNoise(0.0 if told.sigma is None else told.sigma))
-    elif told.sigma is None:
-        noise = BitFlip(p)
-    elif told.p is None:
-        noise = GaussianNoise(told.sigma)
+        exact = GaussianNoise(0.0 if sigma is None else sigma)
+        noise: Channel = SaltAndPepper(0.0 if p is None else p, exact)
+    elif sigma is None:
+        noise = BitFlip(0.0 if p is None else p)
+    elif p is None:
+        noise = GaussianNoise(sigma)
     else:
         raise UsageError("black and white images have flips (p) or Gaussian noise (sigma), not both; give one")
-    return noise if told.hidden is None else Occlusion(told.hidden, noise=noise)
+    return noise if hidden is None else Occlusion(hidden, noise=noise)
+
+
+def scale_of(name: str, *, grey: bool) -> Scale:
+    """The levels that are compared where one of `Told` is unknown, of binary or grey images."""
+    if name == "sigma":
+        return gaussian_noise.LEVELS
+    return salt_and_pepper.LEVELS if grey else bit_flip.LEVELS

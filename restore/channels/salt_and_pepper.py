@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Salt and pepper may well cover most of an image.
 LEVELS = Scale.of_probabilities(0.002, 0.9)
 
+# Grey levels are told apart to this much, so that densities are probabilities.
+WIDTH = 1 / 255
+
 
 @dataclass(frozen=True)
 class SaltAndPepper:
@@ -77,8 +80,16 @@ class SaltAndPepper:
         both = torch.where(self.noise.exact(x) & (y == x), torch.log1p(-p / 2), torch.log(p / 2))
         return torch.where(self._impulse(y), both, through).to(x.dtype)
 
+    def log_predictive(self, y: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """log p(y) of grey levels with these means and variances before they are damaged, in numpy."""
+        p, variance = np.asarray(self.probability), variances + np.square(self.noise.sigma) + WIDTH**2
+        density = np.exp(-((y - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
+        ends = ((y <= 0) | (y >= 1)) / 2
+        found: np.ndarray = np.log(((1 - p) * density * WIDTH + p * ends).clip(1e-12))
+        return found
+
     def told(self) -> Told:
-        return self.noise.told()._replace(p=self.probability)
+        return {"p": self.probability} | self.noise.told()
 
     def evidence(self, y: Tensor) -> Fields:
         import torch

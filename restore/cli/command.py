@@ -20,8 +20,8 @@ from restore.errors import OutputError, RestoreError, UsageError, in_command
 
 # By name: the module, its function if that has another name, and what it does.
 COMMANDS = {
-    "denoise": ("denoise", "", "Remove flipped pixels or noise from images."),
-    "complete": ("complete", "", "Fill the pixels under a mask."),
+    "denoise": ("restoring", "", "Remove flipped pixels or noise from images."),
+    "complete": ("restoring", "", "Fill the pixels under a mask."),
     "corrupt": ("corrupt", "", "Damage images on purpose."),
     "train": ("train", "", "Train a prior on your images."),
     "import": ("importing", "import_", "Make a prior of another program's weights."),

@@ -6,8 +6,11 @@ from typing import Annotated
 
 import typer
 
+from restore.channels.registry import SHOWN
 from restore.cli import options as given
-from restore.cli.task import TASK
+
+# Says what damage may be drawn.
+TASK = typer.Option(help=f"{SHOWN}.")
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
 

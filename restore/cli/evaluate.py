@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restore.cli import options as given
-from restore.cli.task import TASK
+from restore.cli.corrupt import TASK
 from restore.console import say, tell
 
 if TYPE_CHECKING:

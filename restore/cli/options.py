@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from restore.errors import shown
-from restore.inference.options import Options
+from restore.inference.options import LEVELS, Options
 from restore.registry import SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 
@@ -62,22 +62,6 @@ def _annotated(name: str, *flags: str) -> Any:
 
 
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
-Flips = Annotated[
-    str | None,
-    typer.Option(
-        "--p",
-        metavar="FLOAT|auto|scan",
-        help="Probability that a visible pixel is inverted (of grey images: black or white); scan: as its grey level "
-        "says. [denoise: found from the image; complete: none is]",
-    ),
-]
-Sigma = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FLOAT|auto",
-        help="Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
-    ),
-]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.", rich_help_panel=RESULTS)]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)
@@ -127,7 +111,7 @@ class Results:
 
 
 def restoring(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Options` and `Results` in place of `options` and `results`.
+    """Give a command the options of `LEVELS`, `Options` and `Results` in place of `damage`, `options` and `results`.
 
     Typer reads them from its signature.
     """
@@ -135,17 +119,25 @@ def restoring(command: Callable[..., None]) -> Callable[..., None]:
     kinds = get_type_hints(Results, include_extras=True)
     kinds |= {each.name: _annotated(each.name, *["-m"][: each.name == "model"]) for each in fields(Options)}
     own = inspect.signature(command, eval_str=True)
-    parameters = [each for each in own.parameters.values() if each.name not in parts]
+    parameters = [each for each in own.parameters.values() if each.name not in (*parts, "damage")]
+    for name, level in LEVELS.items():
+        kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=level.help)]
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind))
     for field in (*fields(Options), *fields(Results)):
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(field.name, kind, default=field.default, annotation=kinds[field.name]))
+        default, kind = field.default, kinds[field.name]
+        parameters.append(
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        )
 
     @functools.wraps(command)
     def with_parts(**given: Any) -> None:
         made = {
             name: part(**{each.name: given.pop(each.name) for each in fields(part)}) for name, part in parts.items()
         }
-        command(**given, **made)
+        from restore.inference.damage import Damage
+
+        damage = Damage.of(**{name: given.pop(name) for name in LEVELS})
+        command(**given, **made, damage=damage)
 
     shaped: Any = with_parts
     shaped.__signature__ = own.replace(parameters=parameters)

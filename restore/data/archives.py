@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from restore.errors import InputError, RestoreError, reason, shown
 
@@ -40,11 +40,11 @@ def readable(name: str | Path) -> Iterator[None]:
         raise InputError(f"cannot be read ({said}); get an intact copy", name) from fault
 
 
-def unpacked(path: Path) -> IO[Any]:
+def unpacked(path: Path) -> IO[bytes]:
     """Open a file for reading, through gzip if it is compressed."""
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP
-    return gzip.open(path) if packed else path.open("rb")
+    return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
 def members(path: Path) -> Iterator[Member]:

@@ -43,13 +43,7 @@ def tasks_of(header: Description, *, whole: bool) -> list[Task]:
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
-    """Score a prior on all tasks of its card.
-
-    Args:
-        engine: the prior.
-        truth: test images (N, D), binary or grey levels as the prior knows them.
-        seed: seed of the damage.
-    """
+    """Score a prior on all tasks of its card, on test images (N, D) as it knows them, damaged by the seed."""
     header, restorer = engine.trained.description, restorer_of(engine)
 
     def report(task: Task) -> Report:
@@ -60,14 +54,7 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
 
 
 def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, watch: Watch) -> list[Report]:
-    """Score a prior on whole images, beside the damaged images and the median filter.
-
-    Args:
-        engine: the prior.
-        truths: test images, (H, W) each, binary or grey levels as the prior knows them.
-        seed: seed of the damage.
-        watch: receives the share of the work that is done.
-    """
+    """As `measure`, on whole images (H, W), beside these as they are damaged and as a median filter restores them."""
     header, restorer = engine.description, by_prior(engine)
     tasks = tasks_of(header, whole=True)
 

@@ -38,7 +38,7 @@ def by_prior(engine: PictureEngine) -> WholeRestorer:
 
     def restored(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         pixels = observed.double().reshape(image_shape).numpy()
-        damage = Damage() if engine.description.task else Damage.told(channel, image_shape)
+        damage = Damage() if engine.description.task else Damage.after(channel, image_shape)
         found = Prior(engine).posterior(Observed(pixels, damage), watch)
         lost = found.status(0) is Status.DIVERGED
         means = np.where(lost, np.nan, found.means[0])
@@ -65,13 +65,7 @@ def evaluate_whole(
 ) -> Report:
     """Damage images one by one, restore them, and score the result beside the damaged images and the best median.
 
-    Args:
-        restorer: what to judge.
-        truths: the images, (H, W) each, binary, or values in [0, 1] if `grey`; at least one.
-        task: the damage.
-        generator: the only source of randomness; its seed fixes the damage.
-        grey: whether the images are grey.
-        watch: receives the share of the pixels that is restored.
+    Arguments as of `evaluate`, but `truths` are images (H, W), at least one; `watch` receives the share that is done.
 
     Raises:
         UsageError: if the task does not fit an image.

@@ -16,8 +16,7 @@ from onnx import external_data_helper, helper
 
 from restore.errors import UsageError, shown
 from restore.export.graph import DOT, IR_VERSION, trace
-from restore.inference.onnx.contract import SHARED, Facts
-from restore.inference.onnx.seal import sealed
+from restore.inference.onnx.contract import SHARED, Facts, sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 

@@ -59,6 +59,6 @@ class Conditional(Family):
     def check_machine(self, machine: ConditionalRBM) -> None:
         super().check_machine(machine.machine)
 
-    def under(self, machine: ConditionalRBM, evidence: Fields) -> RBM:
+    def given(self, machine: ConditionalRBM, evidence: Fields) -> RBM:
         """The machine of the observed image, which stands where others have evidence."""
         return machine.given(evidence.linear)

@@ -65,7 +65,7 @@ class Convolutional(Family):
     def pixel_means(self, means: Tensor) -> Tensor:
         return means.mean().repeat(len(means))
 
-    def first(
+    def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> ConvolutionalRBM:
         """The machine of the share of white, with features from N(0, scale²)."""

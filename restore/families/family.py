@@ -141,7 +141,7 @@ class Family:
         if not bool(stable(machine)):
             raise ValueError(UNSTABLE)
 
-    def under(self, machine: Any, evidence: Fields) -> Any:
+    def given(self, machine: Any, evidence: Fields) -> Any:
         """The machine under evidence (batch, D)."""
         return machine.tilt(evidence)
 
@@ -157,7 +157,7 @@ class Family:
         """The means that solvers start from, given those of the training images, (D,)."""
         return means
 
-    def first(
+    def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> Any:
         """The machine before training, given the means of pixels, (D,); None to leave it to the images."""

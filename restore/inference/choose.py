@@ -20,9 +20,6 @@ from restore.zoo import leave_out
 # Further turns are taken until so many pixels are predicted.
 ENOUGH = 8000
 
-# Levels from here to there are near the guess; under others pixels are predicted once more.
-NEAR = {"p": (0.04, 0.2), "sigma": (0.1, 0.4)}
-
 # A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that
 # is less: leads vary by about as much.
 LOST = 40.0
@@ -59,7 +56,8 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     """
     sample = Sample.of(pictures, grey)
     choices, near = _best(sample, sample.guess, pictures, candidates)
-    far = [index for index, choice in enumerate(choices) if choice.found and _far(choice.found)]
+    low, high = sample.damage.scale(grey=grey).near
+    far = [index for index, choice in enumerate(choices) if choice.found and not low <= choice.found.value <= high]
     if not far:
         return choices
     rest = [pictures[index] for index in far]
@@ -69,12 +67,6 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     for index, choice in zip(far, again, strict=True):
         choices[index] = choice
     return choices
-
-
-def _far(found: Found) -> bool:
-    """True if a level is far from the guess that it was found under."""
-    low, high = NEAR[found.name]
-    return not low <= found.value <= high
 
 
 def _best(

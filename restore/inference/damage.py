@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from restore.channels import Channel, Told, channel_of
+from restore.channels import Channel, channel_of
+from restore.channels.levels import Scale
+from restore.channels.registry import scale_of
 from restore.channels.values import LARGEST
 from restore.errors import RestoreWarning, UsageError, option, shown
+from restore.inference.options import LEVELS
 from restore.zoo.description import Description
 
 Auto: TypeAlias = Literal["auto"]
@@ -38,24 +41,20 @@ class Damage:
     hidden: np.ndarray | None = None
 
     @classmethod
-    def of(cls, p: Any = None, sigma: Any = None) -> Damage:
-        """Check the noise levels that a caller gives; numbers may be texts, in per cent too.
+    def of(cls, p: Any = None, sigma: Any = None, **others: Any) -> Damage:
+        """Check the noise levels that a caller gives, each a name in `LEVELS`; numbers may be texts, in per cent too.
 
         Raises:
-            UsageError: if p is no probability, sigma no standard deviation, or both are "auto".
+            UsageError: if one is out of range, or several are "auto".
 
         >>> Damage.of("10%").p, Damage.of(sigma="auto").unknown
         (0.1, 'sigma')
         """
-        p, sigma = _parsed("p", p), _parsed("sigma", sigma)
-        if isinstance(p, str) and p == sigma:
-            raise UsageError(f"{option('p')} and {option('sigma')} cannot both be auto; give a number for one of them")
-        known = p if p is None or isinstance(p, str) else _probabilities(p)
-        if isinstance(known, float) and 0.5 < known < 1:
-            warnings.warn(
-                f"p = {known:g} says that most pixels are inverted, and so is the result", RestoreWarning, stacklevel=4
-            )
-        return cls(known, sigma if sigma is None or isinstance(sigma, str) else _deviation(sigma))  # type: ignore[arg-type]
+        found = {name: _parsed(name, level) for name, level in {"p": p, "sigma": sigma, **others}.items()}
+        unknown = [option(name) for name, level in found.items() if isinstance(level, str) and level == "auto"]
+        if len(unknown) > 1:
+            raise UsageError(f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
+        return cls(**{name: _checked(name, level) for name, level in found.items()})
 
     def check_for(self, header: Description) -> None:
         """Refuse damage that a prior does not know.
@@ -64,7 +63,7 @@ class Damage:
             UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
                 one of the wrong kind.
         """
-        header.check_told(self.p is not None, self.sigma is not None, self.hidden is not None)
+        header.check_told(self.p is not None, self.of_grey, self.hidden is not None)
         if not header.grey:
             return
         name = shown(header.name)
@@ -76,11 +75,10 @@ class Damage:
             raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {remedy}")
 
     @property
-    def unknown(self) -> Literal["p", "sigma"] | None:
+    def unknown(self) -> str | None:
         """The level that is to be found."""
-        if isinstance(self.p, str) and self.p == "auto":
-            return "p"
-        return "sigma" if isinstance(self.sigma, str) else None
+        levels = {name: getattr(self, name) for name in LEVELS}
+        return next((name for name, level in levels.items() if isinstance(level, str) and level == "auto"), None)
 
     @property
     def scanned(self) -> bool:
@@ -90,7 +88,12 @@ class Damage:
     @property
     def touched(self) -> bool:
         """True if visible pixels are damaged too."""
-        return self.p is not None or self.sigma is not None
+        return any(getattr(self, name) is not None for name in LEVELS)
+
+    @property
+    def of_grey(self) -> bool:
+        """True if there is damage that only grey pictures have: any level but p."""
+        return replace(self, p=None).touched
 
     def at(self, level: Any) -> Damage:
         """The same damage with a value for the unknown level."""
@@ -98,8 +101,8 @@ class Damage:
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Damage:
         """The same damage after a change of all its arrays."""
-        levels: tuple[Any, ...] = (self.p, self.sigma, self.hidden)
-        return Damage(*(change(level) if isinstance(level, np.ndarray) else level for level in levels))
+        every = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Damage(**{name: change(of) if isinstance(of, np.ndarray) else of for name, of in every.items()})
 
     @classmethod
     def stacked(cls, each: Sequence[Damage], shape: tuple[int, ...]) -> Damage:
@@ -113,13 +116,10 @@ class Damage:
                 return known[0] if len(set(known)) == 1 else np.array(known, np.float64)[:, None, None]
             return np.stack([np.broadcast_to(level, shape) for level in known])
 
-        return cls(
-            together([one.p for one in each]),
-            together([one.sigma for one in each]),
-            together([one.hidden for one in each], outside=False),
-        )
+        levels = {name: together([getattr(one, name) for one in each]) for name in LEVELS}
+        return cls(**levels, hidden=together([one.hidden for one in each], outside=False))
 
-    def known(self, name: Literal["p", "sigma"]) -> float | np.ndarray:
+    def known(self, name: str) -> Any:
         """A level that is known: one number, or one per pixel; 0 for no such noise."""
         level: Level = getattr(self, name)
         assert not isinstance(level, str)
@@ -127,11 +127,23 @@ class Damage:
 
     def channel(self, grey: bool) -> Channel:
         """The channel of binary or grey pictures (N, D) with this damage."""
-        sigma = _flat(self.sigma) if grey else None
-        return channel_of(Told(_flat(self.p), sigma, None if self.hidden is None else _flat(self.hidden)), grey=grey)
+        levels = {name: _flat(getattr(self, name)) for name in LEVELS if grey or name == "p"}
+        hidden = None if self.hidden is None else _flat(self.hidden)
+        return channel_of({**levels, "hidden": hidden}, grey=grey)
+
+    def log_predictive(self, seen: np.ndarray, means: np.ndarray, variances: np.ndarray, *, grey: bool) -> np.ndarray:
+        """log p of every pixel of pictures, given its predicted mean and variance before they were damaged."""
+        levels = {name: self.known(name) for name in LEVELS if grey or name == "p"}
+        channel: Any = channel_of(levels, grey=grey)  # of visible pixels, which all say it
+        found: np.ndarray = channel.log_predictive(seen, means, variances)
+        return found
+
+    def scale(self, *, grey: bool) -> Scale:
+        """The levels to compare, of the unknown one or of p."""
+        return scale_of(self.unknown or "p", grey=grey)
 
     @classmethod
-    def told(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
+    def after(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
         """The damage of one picture (1, D) that went through a channel."""
 
         def level(values: Any) -> Any:
@@ -140,8 +152,10 @@ class Damage:
             found = np.asarray(values, np.float64)
             return found.reshape(image_shape) if found.size > 1 else float(found)
 
-        p, sigma, hidden = channel.told()
-        return cls(level(p), level(sigma), None if hidden is None else np.asarray(hidden).reshape(image_shape))
+        told = channel.told()
+        hidden = told.pop("hidden", None)
+        levels = {name: level(values) for name, values in told.items()}
+        return cls(**levels, hidden=None if hidden is None else np.asarray(hidden).reshape(image_shape))
 
 
 class Pixels(Protocol):
@@ -192,25 +206,22 @@ def _flat(values: Any) -> Any:
     return whole.reshape(len(whole), -1)
 
 
-# What the levels may be, in words.
-_KINDS = {
-    "p": "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
-    "sigma": "a standard deviation, a finite number above 0, or auto",
-}
-
-
 def _refused(name: str, level: Any) -> UsageError:
-    return UsageError(f"{option(name)} is {_KINDS[name]}, not {shown(str(level)) or 'nothing'}")
+    return UsageError(f"{option(name)} is {LEVELS[name].words}, not {shown(str(level)) or 'nothing'}")
 
 
 def _parsed(name: str, level: Any) -> Any:
     """A level, or the number in a text such as 0.1 or 10%."""
-    if not isinstance(level, str) or level == "auto" or (name, level) == ("p", "scan"):
+    if not isinstance(level, str) or level in LEVELS[name].metavar.split("|"):
         return level
     try:
         return float(level.removesuffix("%")) / (100 if level.endswith("%") else 1)
     except ValueError:
         raise _refused(name, level) from None
+
+
+def _checked(name: str, level: Any) -> Any:
+    return level if level is None or isinstance(level, str) else _CHECKS[name](level)
 
 
 def _probabilities(p: Any) -> float | np.ndarray:
@@ -223,6 +234,10 @@ def _probabilities(p: Any) -> float | np.ndarray:
     wrong = values[~((values >= 0) & (values <= 1))]
     if wrong.size or np.asarray(p).dtype == bool:
         raise _refused("p", wrong[0] if wrong.size else p)
+    if values.ndim == 0 and 0.5 < values < 1:
+        warnings.warn(
+            f"p = {values:g} says that most pixels are inverted, and so is the result", RestoreWarning, stacklevel=6
+        )
     return values if values.ndim else values.item()
 
 
@@ -235,6 +250,10 @@ def _deviation(sigma: Any) -> float:
     if value > 1:
         meant = f"; of 255 levels it is {value / 255:.2g}" if value < 255 else ""
         warnings.warn(
-            f"sigma = {value:g} is more than from black to white, which is 1{meant}", RestoreWarning, stacklevel=5
+            f"sigma = {value:g} is more than from black to white, which is 1{meant}", RestoreWarning, stacklevel=6
         )
     return float(value)
+
+
+# What makes a number or an array of each level, and refuses one that is out of range; the words are in `LEVELS`.
+_CHECKS = {"p": _probabilities, "sigma": _deviation}

@@ -100,7 +100,7 @@ class Engines:
         options = self._options
         names: tuple[str, ...] = (options.model,)
         if options.model == "auto":
-            names = candidates(picture.shape[:2], picture.damage.sigma is not None, options.fit)
+            names = candidates(picture.shape[:2], picture.damage.of_grey, options.fit)
         found = [self.open(name) for name in names]
         opened = tuple(each for each in found if not isinstance(each, ModelError))
         faults = [each for each in found if isinstance(each, ModelError)]

@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 from restore.errors import UsageError, option
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 
 EngineName = Literal["auto", "onnx", "torch"]
+
+
+@dataclass(frozen=True)
+class Described:
+    """How callers give a noise level: in words, for `--help` with the words that stand for one, and what it is."""
+
+    words: str
+    metavar: str
+    help: str
+
+
+# The levels of `restore.inference.damage.Damage`, by its fields.
+LEVELS = {
+    "p": Described(
+        "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
+        "FLOAT|auto|scan",
+        "Probability that a visible pixel is inverted (of grey images: black or white); scan: as its grey level says. "
+        "[denoise: found from the image; complete: none is]",
+    ),
+    "sigma": Described(
+        "a standard deviation, a finite number above 0, or auto",
+        "FLOAT|auto",
+        "Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
+    ),
+}
+
+
+class Levels(TypedDict, total=False):
+    """The levels beside p, as arguments."""
+
+    sigma: float | Literal["auto"] | None
 
 
 def _help(panel: str, text: str) -> dict[str, str]:

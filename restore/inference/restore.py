@@ -59,7 +59,7 @@ class _Job:
         reading: as priors see it.
         engines: the priors to choose among.
         header: the first one's description.
-        named: True if prior and level were both given.
+        certain: True if prior and level were both given: it is done as told, and doubts are said.
         rival: the prior that a single one, whose level is unknown, is compared with; else None.
     """
 
@@ -68,8 +68,25 @@ class _Job:
     reading: Reading
     engines: tuple[PictureEngine, ...]
     header: Description
-    named: bool
+    certain: bool
     rival: PictureEngine | None = None
+
+    @property
+    def picture(self) -> Observed:
+        return self.reading.picture
+
+    @property
+    def own_size(self) -> bool:
+        """True for a picture of the size of a prior, too small to tell what it is not."""
+        return any(engine.description.image_shape == self.picture.shape for engine in self.engines)
+
+    @property
+    def alike(self) -> Any:
+        """What small pictures share that are restored together; of larger ones each is alone."""
+        damage, shape = self.picture.damage, self.picture.shape
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL:
+            return self.index
+        return self.engines, self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
 
 
 def restore(
@@ -95,50 +112,48 @@ def restore(
     groups: dict[Any, list[_Job]] = {}
     for index, picture in enumerate(pictures):
         try:
-            task = _task(index, picture, options, opened)
+            job = _job(index, picture, options, opened)
         except Foreign:
             answers[index] = _untouched(picture, Status.NOT_INK)
             continue
-        damage, shape = task.reading.picture.damage, task.reading.picture.shape
-        kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None, shape)
-        small = len(shape) == 2 and shape[0] * shape[1] <= SMALL
-        groups.setdefault(kind if small else index, []).append(task)
-    for tasks in groups.values():
-        for first in range(0, len(tasks), TOGETHER):
-            part = tasks[first : first + TOGETHER]
-            for task, answer in zip(part, _answers(part, options, watch), strict=True):
-                answers[task.index] = answer
+        groups.setdefault(job.alike, []).append(job)
+    for jobs in groups.values():
+        for first in range(0, len(jobs), TOGETHER):
+            part = jobs[first : first + TOGETHER]
+            for job, answer in zip(part, _answers(part, options, watch), strict=True):
+                answers[job.index] = answer
     return [answers[index] for index in range(len(pictures))]
 
 
-def _task(index: int, picture: Observed, options: Options, engines: Engines) -> _Job:
+def _job(index: int, original: Observed, options: Options, engines: Engines) -> _Job:
     """A picture as its priors see it, with what is to be found."""
-    opened = engines.for_picture(picture)
+    opened = engines.for_picture(original)
     header = opened[0].description
-    damage = picture.damage
-    assumed = not (damage.touched or damage.hidden is not None or header.task)
-    if assumed:
-        damage = replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
-    damage.check_for(header)
-    named = engines.named and damage.unknown is None
-    small = replace(picture, damage=damage)
+    picture = replace(original, damage=_assumed(original.damage, header))
+    picture.damage.check_for(header)
     if options.fit == "resize":
         if not options.force:
             check_near(picture.shape[:2], header.image_shape)
-        small = _shrunk(small, header.image_shape)
-    if isinstance(damage.p, np.ndarray) and damage.p.shape != small.shape[:2]:
-        raise UsageError(f"p has shape {damage.p.shape}; give one number, or one per pixel: {small.shape[:2]}")
+        picture = _shrunk(picture, header.image_shape)
+    p = picture.damage.p
+    if isinstance(p, np.ndarray) and p.shape != picture.shape[:2]:
+        raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
+    unknown = picture.damage.unknown
+    job = _Job(index, original, Reading(picture), opened, header, certain=engines.named and unknown is None)
     if header.grey:
-        reading = Reading(small)
-    else:
-        threshold = header.threshold / 255 if engines.named else None
-        told = damage.touched and damage.unknown is None
-        careful = not (told or named or header.task or options.force)
-        reading = read(small, threshold, careful=careful)
-    # Pictures of a prior's own size are too small to tell.
-    larger = small.shape != header.image_shape and not header.grey
-    compared = engines.named and damage.unknown == "p" and larger
-    return _Job(index, picture, reading, opened, header, named, engines.rival() if compared else None)
+        return job
+    threshold = header.threshold / 255 if engines.named else None
+    known = picture.damage.touched and unknown is None
+    careful = not (known or job.certain or header.task or options.force)
+    job = replace(job, reading=read(picture, threshold, careful=careful))
+    return replace(job, rival=engines.rival()) if engines.named and unknown == "p" and not job.own_size else job
+
+
+def _assumed(damage: Damage, header: Description) -> Damage:
+    """The damage with a level to be found if the caller says nothing and the prior has to know."""
+    if damage.touched or damage.hidden is not None or header.task:
+        return damage
+    return replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
 
 
 def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
@@ -147,39 +162,31 @@ def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
     return Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
 
 
-def _answers(tasks: Sequence[_Job], options: Options, watch: Watch) -> list[Restored]:
+def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Restored]:
     """The answers about pictures that are restored alike: one of any size, or several of their prior's own."""
-    if len(tasks[0].reading.picture.shape) > 2:
-        return [_in_colour(tasks[0], options, watch)]
-    choices = _choices(tasks, options)
+    if len(jobs[0].picture.shape) > 2:
+        return [_in_colour(jobs[0], options, watch)]
+    choices = _choices(jobs, options)
     found: dict[int, Restored] = {}
     for candidate in dict.fromkeys(choice.candidate for choice in choices):
         rows = [row for row, choice in enumerate(choices) if choice.candidate is candidate]
-        if len(tasks) > 1:
-            seen = np.stack([tasks[row].reading.picture.pixels[:, :] for row in rows])
+        if len(jobs) > 1:
+            seen = np.stack([jobs[row].picture.pixels[:, :] for row in rows])
             damage = Damage.stacked([choices[row].damage for row in rows], seen.shape[1:])
             whole = candidate.solve(seen, damage, [(0, 0)] * len(rows))
         else:
-            whole = candidate.posterior(replace(tasks[0].reading.picture, damage=choices[0].damage), watch)
+            whole = candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
         for place, row in enumerate(rows):
-            found[row] = _answer(tasks[row], choices[row], whole, place, options)
-    return [found[row] for row in range(len(tasks))]
+            found[row] = _answer(jobs[row], choices[row], whole, place, options)
+    return [found[row] for row in range(len(jobs))]
 
 
-def _choices(tasks: Sequence[_Job], options: Options) -> list[Choice]:
-    """Prior, polarity and level of each picture."""
-    first, pictures = tasks[0], [task.reading.picture for task in tasks]
-    if first.named and pictures[0].shape == first.header.image_shape:
-        prior = Prior(first.engines[0], options.invert)
-        return [Choice(prior, picture.damage) for picture in pictures]
-    candidates: list[Candidate] = [
-        Prior(engine, invert) for engine in first.engines for invert in _polarities(engine, options.invert)
-    ]
+def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
+    """Prior, polarity and level of each picture: the only ones there are, or those that predict it best."""
+    first, pictures = jobs[0], [job.picture for job in jobs]
+    candidates = _candidates(first, options)
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
-    own_size = any(engine.description.image_shape == pictures[0].shape for engine in first.engines)
-    if len(first.engines) > 1 and not (own_size or first.header.grey) and pictures[0].damage.touched:
-        candidates += squares_in(pictures[0])
     choices = choose(pictures, candidates, grey=first.header.grey)
     if first.rival is not None:
         for place, rival in enumerate(choose(pictures, [Prior(first.rival)], grey=False)):
@@ -187,6 +194,17 @@ def _choices(tasks: Sequence[_Job], options: Options) -> list[Choice]:
             if lead < 0:
                 choices[place] = replace(choices[place], ahead=lead)
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
+
+
+def _candidates(job: _Job, options: Options) -> list[Candidate]:
+    """What may have made a picture: each prior in each polarity, and squares if no prior is named or of its size."""
+    if job.certain and job.own_size:
+        return [Prior(job.engines[0], options.invert)]
+    found: list[Candidate] = [
+        Prior(engine, invert) for engine in job.engines for invert in _polarities(engine, options.invert)
+    ]
+    squares = len(job.engines) > 1 and not (job.own_size or job.header.grey) and job.picture.damage.touched
+    return found + (squares_in(job.picture) if squares else [])
 
 
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
@@ -210,27 +228,41 @@ def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
     return (False,) if even else (False, True)
 
 
-def _answer(task: _Job, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
-    """The answer about one picture, believed or not."""
-    header, original = task.header, task.original
-    grey = header.grey
-    means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
-    status = whole.status(place)
-    seen = task.reading.picture.values()
-    before = seen if grey else seen > 0.5
-    after = means if grey else means > 0.5
-    notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
+def _judged(
+    job: _Job,
+    choice: Choice,
+    ended: tuple[Status, float],
+    shown: tuple[np.ndarray, np.ndarray, np.ndarray],
+    force: bool,
+) -> tuple[Status | None, str]:
+    """Why a picture comes back as it was, None if it does not, and why the answer may be wrong, empty if it may not.
+
+    `ended` is how the solver ended and the residual, `shown` the picture before and after, and the means.
+    """
+    status, residual = ended
     if status is Status.DIVERGED:
-        return _untouched(original, status, choice=choice, residual=whole.residual[place])
-    doubt = status.sentence if status is Status.MAX_ITER and not header.task else ""
-    if not (header.task and status is Status.MAX_ITER):
-        refusal = trust.refusal(choice, before, after, means, status, float(whole.residual[place]))
-        if refusal is not None:
-            if not (task.named or options.force):
-                return _untouched(original, refusal, choice=choice, residual=whole.residual[place])
-            doubt = refusal.sentence
-            notes.append(f"the result is doubtful: {doubt}")
-    replaced = original.damage.hidden if not task.reading.picture.damage.touched else None
+        return status, ""
+    if job.header.task and status is Status.MAX_ITER:  # as it was trained
+        return None, ""
+    refusal = trust.refusal(choice, *shown, status, residual)
+    if refusal is None:
+        return None, status.sentence if status is Status.MAX_ITER else ""
+    return (None, refusal.sentence) if job.certain or force else (refusal, "")
+
+
+def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
+    """The answer about one picture, believed or not."""
+    grey, original = job.header.grey, job.original
+    means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
+    status, residual = whole.status(place), float(whole.residual[place])
+    seen = job.picture.values()
+    before, after = (values if grey else values > 0.5 for values in (seen, means))
+    refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
+    if refusal is not None:
+        return _untouched(original, refusal, choice=choice, residual=residual)
+    notes = [*job.reading.notes, *_notes(job, choice, whole, place, status, options)]
+    notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
+    replaced = original.damage.hidden if not job.picture.damage.touched else None
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
         size = (original.shape[0], original.shape[1])
@@ -241,8 +273,8 @@ def _answer(task: _Job, choice: Choice, whole: Posterior, place: int, options: O
         differs = before != after
         changed = float(np.mean(differs if replaced is None else differs & replaced))
     estimate = after
-    if task.reading.tones is not None and not grey:
-        black, white = task.reading.tones
+    if job.reading.tones is not None and not grey:
+        black, white = job.reading.tones
         estimate = np.where(after, white, black)
     return Restored(
         estimate,
@@ -250,7 +282,7 @@ def _answer(task: _Job, choice: Choice, whole: Posterior, place: int, options: O
         deviations,
         status,
         int(whole.iterations[place]),
-        float(whole.residual[place]),
+        residual,
         *choice.candidate.names,
         choice.found,
         changed,
@@ -262,7 +294,7 @@ def _answer(task: _Job, choice: Choice, whole: Posterior, place: int, options: O
     )
 
 
-def _notes(task: _Job, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
+def _notes(job: _Job, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
     """What the user should know of how a picture was restored."""
     candidate, notes = choice.candidate, []
     if choice.found is not None:
@@ -284,7 +316,7 @@ def _notes(task: _Job, choice: Choice, whole: Posterior, place: int, status: Sta
         )
     if whole.blind[place]:
         notes.append(BLIND)
-    if options.fit == "resize" and not near(task.original.shape, header.image_shape):
+    if options.fit == "resize" and not near(job.original.shape, header.image_shape):
         notes.append(lost_detail(header.image_shape))
     if whole.inversion[place] > INVERTED and not header.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
@@ -317,19 +349,19 @@ def _untouched(picture: Observed, status: Status, *, choice: Choice | None = Non
     )
 
 
-def _in_colour(task: _Job, options: Options, watch: Watch) -> Restored:
+def _in_colour(job: _Job, options: Options, watch: Watch) -> Restored:
     """A photograph (H, W, 3), plane by plane; prior and level are chosen by its light."""
-    engines = [engine for engine in task.engines if engine.description.kind.photographs]
+    engines = [engine for engine in job.engines if engine.description.kind.photographs]
     if not engines:
-        raise ModelError(f"{task.header.name} knows no colours; leave the model out, or convert a copy to greyscale")
-    pixels = np.asarray(task.reading.picture.pixels[:, :])
+        raise ModelError(f"{job.header.name} knows no colours; leave the model out, or convert a copy to greyscale")
+    pixels = np.asarray(job.reading.picture.pixels[:, :])
     planes = MIDDLE + (pixels - MIDDLE) @ AXES.T
     found: list[Restored] = []
     light: Choice | None = None
     for number in range(3):
-        picture = Observed(planes[..., number], task.reading.picture.damage if light is None else light.damage)
+        picture = Observed(planes[..., number], job.reading.picture.damage if light is None else light.damage)
         part = replace(
-            task, original=picture, reading=Reading(picture), engines=tuple(engines), header=engines[0].description
+            job, original=picture, reading=Reading(picture), engines=tuple(engines), header=engines[0].description
         )
         choice = _choices([part], options)[0] if light is None else replace(light, ahead=None)
         light = light or choice
@@ -340,7 +372,7 @@ def _in_colour(task: _Job, options: Options, watch: Watch) -> Restored:
         whole = choice.candidate.posterior(replace(picture, damage=choice.damage), seen)
         found.append(_answer(part, choice, whole, 0, options))
         if found[-1].refused:
-            return _untouched(task.original, Status(found[-1].status))
+            return _untouched(job.original, Status(found[-1].status))
     means = MIDDLE + (np.stack([plane.means for plane in found], -1) - MIDDLE) @ AXES
     deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
     worst = max(Status(plane.status) for plane in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Found:
     'p = 0.1 was found'
     """
 
-    name: Literal["p", "sigma"]
+    name: str
     value: float
 
     @property

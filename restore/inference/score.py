@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
+from restore.channels import BitFlip
 from restore.channels.levels import Scale
 from restore.channels.values import log_odds_of, probability_of
 from restore.inference.damage import Damage, Observed
@@ -39,8 +39,7 @@ BLANK = 1.3
 CELL = 8
 MOST = 400
 
-# Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
-GUESS = {"p": 0.13, "sigma": 0.2}
+# The level of flips under which a picture is predicted if nothing is damaged.
 EXACT = 0.02
 
 # Log-odds beyond which predictions say no more, and into how many bins they are counted.
@@ -52,9 +51,6 @@ SURER = (1.0, 1.4, 2.0, 2.8)
 
 # The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
 SURER_OF_LEVEL = (1.0, 1.4)
-
-# Grey levels are told apart to this much, so that densities are probabilities.
-WIDTH = 1 / 255
 
 
 class Candidate(Protocol):
@@ -117,14 +113,14 @@ class Sample:
         return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
 
     @property
-    def unknown(self) -> Literal["p", "sigma"] | None:
+    def unknown(self) -> str | None:
         return self.damage.unknown
 
     @property
     def guess(self) -> Damage:
         """The damage to predict under: what is known, and a guess for what is not."""
         if self.unknown:
-            return self.damage.at(GUESS[self.unknown])
+            return self.damage.at(self.damage.scale(grey=self.grey).guess)
         return self.damage if self.damage.touched or self.grey else replace(self.damage, p=EXACT)
 
     @property
@@ -163,19 +159,7 @@ class Sample:
 
     def log_p(self, means: np.ndarray, variances: np.ndarray, damage: Damage) -> np.ndarray:
         """log p of what was seen, given predictions and all levels, (C, h, w)."""
-        if not self.grey:
-            return _log_flipped(means, self.seen > 0.5, damage.known("p"))
-        p = np.asarray(damage.known("p"))
-        variance = variances + np.square(damage.known("sigma")) + WIDTH**2
-        density = np.exp(-((self.seen - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
-        ends = ((self.seen <= 0) | (self.seen >= 1)) / 2
-        return np.log(((1 - p) * density * WIDTH + p * ends).clip(1e-12))
-
-
-def _log_flipped(means: np.ndarray, white: np.ndarray | bool, p: float | np.ndarray) -> np.ndarray:
-    """log p of pixels that show white or black, and are white with probability `means` before they flip."""
-    shown = means * (1 - p) + (1 - means) * p
-    return np.log(np.where(white, shown, 1 - shown).clip(1e-6))
+        return damage.log_predictive(self.seen, means, variances, grey=self.grey)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,9 +208,7 @@ class Prediction:
     @property
     def scale(self) -> Scale:
         """The levels that may be compared."""
-        if self.sample.damage.unknown == "sigma":
-            return gaussian_noise.LEVELS
-        return salt_and_pepper.LEVELS if self.sample.grey else bit_flip.LEVELS
+        return self.sample.damage.scale(grey=self.sample.grey)
 
     @property
     def _alike(self) -> bool:
@@ -250,10 +232,10 @@ class Prediction:
 
         `surer` are factors by which log-odds may be too large; the best one counts.
         """
-        odds, p = np.linspace(-SURE, SURE, BINS), levels[:, None]
+        odds, flips = np.linspace(-SURE, SURE, BINS), BitFlip(levels[:, None])
 
         def at(factor: float) -> np.ndarray:
-            of_bins = (_log_flipped(probability_of(odds / factor), white, p) for white in (True, False))
+            of_bins = (flips.log_predictive(white, probability_of(odds / factor)) for white in (True, False))
             return np.sum([log_p @ count.T for log_p, count in zip(of_bins, self.counts, strict=True)], 0)
 
         return np.max([at(factor) for factor in surer], 0)

@@ -167,7 +167,7 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
 
 def machine_under(trained: TrainedPrior, evidence: Fields) -> Any:
     """The prior under evidence (batch, D); a conditional prior takes the observed image itself as evidence."""
-    return trained.description.kind.under(trained.machine, _like(trained.pixel_means, evidence))
+    return trained.description.kind.given(trained.machine, _like(trained.pixel_means, evidence))
 
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:

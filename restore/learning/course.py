@@ -244,7 +244,7 @@ def course_of(
         trial = Trial.of(validation, watch, image_shape, independent, recipe.seed, grey=shape.grey)
     if start is None:
         generator = torch.Generator(training.device).manual_seed(recipe.seed)
-        start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
+        start = shape.kind.initial(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
     header = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not restores:
         return CleanImages(*header)

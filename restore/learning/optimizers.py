@@ -1,8 +1,7 @@
-"""The optimizers of torch by name; weight decay acts on couplings only."""
+"""The optimizers by name; weight decay acts on couplings only."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,34 +11,23 @@ from torch import Tensor
 if TYPE_CHECKING:
     from restore.learning.recipe.spec import Optimizer
 
-# Excluded: optimizers that evaluate a loss themselves, or need sparse gradients or only matrices. Learners have no
-# loss, and biases are vectors.
-_UNFIT = {"optimizer", "lbfgs", "sparseadam", "muon"}
-
-OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    name.lower(): kind
-    for name, kind in vars(torch.optim).items()
-    if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer) and name.lower() not in _UNFIT
-} | {"adam": torch.optim.AdamW}
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"sgd": torch.optim.SGD, "adam": torch.optim.AdamW}
 
 
 def optimizer_of(settings: Optimizer, named: Mapping[str, Tensor]) -> torch.optim.Optimizer:
     """Make an optimizer that changes named tensors in place, up the gradient; those of units have no weight decay.
 
-    The momentum of [optimizer] is also the first beta of optimizers with betas.
+    The momentum of [optimizer] is the first beta of Adam.
     """
-    kind = OPTIMIZERS[settings.name]
-    taken = inspect.signature(kind).parameters
-    options: dict[str, Any] = {"betas": (settings.momentum, 0.999), "weight_decay": settings.weight_decay}
-    options = {key: value for key, value in options.items() if key in taken}
-    # One pass over the parameters where torch has it, else one for each operation.
-    options |= {"maximize": True, "fused" if "fused" in taken else "foreach": True, "lr": settings.rate}
-    options |= {"momentum": settings.momentum} if settings.name == "sgd" else {}
+    momentum = settings.momentum
+    own: dict[str, Any] = {"momentum": momentum} if settings.name == "sgd" else {"betas": (momentum, 0.999)}
     groups: list[dict[str, Any]] = [
         {"params": [value for key, value in named.items() if not key.startswith("units")]},
         {"params": [value for key, value in named.items() if key.startswith("units")], "weight_decay": 0.0},
     ]
-    return kind(groups, **options)
+    # Fused: one pass over the parameters.
+    own |= {"lr": settings.rate, "weight_decay": settings.weight_decay, "maximize": True, "fused": True}
+    return OPTIMIZERS[settings.name](groups, **own)
 
 
 def scheduled_rate(settings: Optimizer, progress: float) -> float:

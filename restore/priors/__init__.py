@@ -1,21 +1,10 @@
 """Priors: Boltzmann machines built of layers of units and the couplings between them."""
 
-from restore.priors.conditional import ConditionalRBM
-from restore.priors.convolutional import ConvolutionalRBM
-from restore.priors.fractional import FractionalRBM
-from restore.priors.fully_visible import FullyVisible
-from restore.priors.layered import LayeredPrior
-from restore.priors.machine import BoltzmannMachine
-from restore.priors.mixture import GaussianMixture
-from restore.priors.rbm import RBM
-
-__all__ = [
-    "RBM",
-    "BoltzmannMachine",
-    "ConditionalRBM",
-    "ConvolutionalRBM",
-    "FractionalRBM",
-    "FullyVisible",
-    "GaussianMixture",
-    "LayeredPrior",
-]
+from restore.priors.conditional import ConditionalRBM as ConditionalRBM
+from restore.priors.convolutional import ConvolutionalRBM as ConvolutionalRBM
+from restore.priors.fractional import FractionalRBM as FractionalRBM
+from restore.priors.fully_visible import FullyVisible as FullyVisible
+from restore.priors.layered import LayeredPrior as LayeredPrior
+from restore.priors.machine import BoltzmannMachine as BoltzmannMachine
+from restore.priors.mixture import GaussianMixture as GaussianMixture
+from restore.priors.rbm import RBM as RBM

@@ -1,31 +1,17 @@
 """Solvers: deterministic fixed points and samplers that turn a machine into its marginals."""
 
 from restore.registry import SOLVERS
-from restore.solvers.adaptive_tap import AdaptiveTAP
-from restore.solvers.contract import FixedPoint
-from restore.solvers.layered_map import LayeredMap
-from restore.solvers.mean_field import MeanField
-from restore.solvers.messages.belief_propagation import BeliefPropagation
-from restore.solvers.messages.relaxed_bp import RelaxedBeliefPropagation
-from restore.solvers.samplers.gibbs import Gibbs
-from restore.solvers.solution import Solution
-from restore.solvers.starts import SeveralStarts
-from restore.solvers.tap import TAP
+from restore.solvers.adaptive_tap import AdaptiveTAP as AdaptiveTAP
+from restore.solvers.contract import FixedPoint as FixedPoint
+from restore.solvers.layered_map import LayeredMap as LayeredMap
+from restore.solvers.mean_field import MeanField as MeanField
+from restore.solvers.messages.belief_propagation import BeliefPropagation as BeliefPropagation
+from restore.solvers.messages.relaxed_bp import RelaxedBeliefPropagation as RelaxedBeliefPropagation
+from restore.solvers.samplers.gibbs import Gibbs as Gibbs
+from restore.solvers.solution import Solution as Solution
+from restore.solvers.starts import SeveralStarts as SeveralStarts
+from restore.solvers.tap import TAP as TAP
 from restore.zoo.inference import Inference
-
-__all__ = [
-    "TAP",
-    "AdaptiveTAP",
-    "BeliefPropagation",
-    "FixedPoint",
-    "Gibbs",
-    "LayeredMap",
-    "MeanField",
-    "RelaxedBeliefPropagation",
-    "SeveralStarts",
-    "Solution",
-    "solver_of",
-]
 
 
 def solver_of(settings: Inference) -> FixedPoint:

@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 from machines import random_rbm, seeded
+from mean_likelihoods import mean_log_likelihood
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods.ais import estimate, log_partition, log_weights, mean_log_likelihood
-from restore.evaluation.likelihoods.schedules import NAMED, temperatures
+from restore.evaluation.likelihoods.ais import NAMED, estimate, log_partition, log_weights, temperatures
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.priors.exact import exact_moments, log_likelihood

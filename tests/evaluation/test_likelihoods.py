@@ -7,17 +7,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pseudo
 import pytest
 import torch
 from machines import brute_force, random_rbm, seeded
+from mean_likelihoods import Likelihood, ais_likelihood, exact_likelihood
 from pseudo import log_odds, pseudo_likelihood
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods import exact, pseudo
-from restore.evaluation.likelihoods.ais import ais_likelihood
-from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
-from restore.evaluation.likelihoods.result import Likelihood
+from restore.evaluation.likelihoods import exact
+from restore.evaluation.likelihoods.exact import chunks
 from restore.priors import RBM
 
 PIXELS = 6

@@ -81,7 +81,7 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
         for truth in truths:
             image_shape = (truth.shape[0], truth.shape[1])
             observed, channel = task.damage(truth.reshape(1, -1), image_shape, draw)
-            pixels, damage = observed.reshape(image_shape).bool().numpy(), Damage.told(channel, image_shape)
+            pixels, damage = observed.reshape(image_shape).bool().numpy(), Damage.after(channel, image_shape)
             if isinstance(channel, Occlusion):
                 mask = channel.hidden.reshape(image_shape).numpy()
                 found = Restorer(engine).complete(pixels, mask, damage.p, force=True)
@@ -98,19 +98,19 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
 def test_the_damage_is_told_as_a_caller_would_tell_it() -> None:
     shape = (2, 3)
     hidden = torch.tensor([[True, False, False, True, False, False]])
-    assert Damage.told(BitFlip(0.1), shape).p == 0.1
-    each = Damage.told(BitFlip(torch.full((6,), 0.2)), shape).p
+    assert Damage.after(BitFlip(0.1), shape).p == 0.1
+    each = Damage.after(BitFlip(torch.full((6,), 0.2)), shape).p
     assert isinstance(each, np.ndarray) and each.shape == shape
-    covered = Damage.told(Occlusion(hidden), shape)
+    covered = Damage.after(Occlusion(hidden), shape)
     assert (
         not covered.touched
         and covered.hidden is not None
         and np.array_equal(covered.hidden, hidden.reshape(2, 3).numpy())
     )
     noisy = parse_task("noise:0.1+salt:0.2+patch:1", grey=True).damage(torch.rand(1, 6), shape, seeded()).channel
-    told = Damage.told(noisy, shape)
+    told = Damage.after(noisy, shape)
     assert (told.p, told.sigma, np.sum(told.hidden)) == (0.2, pytest.approx(0.1), 1)
-    exact = Damage.told(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
+    exact = Damage.after(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
     assert isinstance(exact, Damage) and not exact.touched
 
 

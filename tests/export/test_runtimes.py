@@ -21,7 +21,7 @@ from PIL import Image
 from waiting import HANG
 
 from restore import zoo
-from restore.inference.onnx import seal
+from restore.inference.onnx import contract as seal
 from restore.inference.onnx.contract import OBSERVED, Facts
 from restore.inference.onnx.engine import OnnxEngine
 

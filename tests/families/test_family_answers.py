@@ -59,7 +59,7 @@ def test_a_machine_has_the_tensors_and_the_layers_that_its_family_says(name: str
     assert pictures.dim() == 3 and (len(pictures) > 0) == kind.hidden_units
     sizes, evidence = kind.sizes(spec, SHAPE), Fields(torch.zeros(2, 12), torch.ones(1, 12))
     assert sizes[0] == 12
-    under = kind.under(machine, evidence if spec.grey else Fields(torch.zeros(2, 12)))
+    under = kind.given(machine, evidence if spec.grey else Fields(torch.zeros(2, 12)))
     for solver in spec.solvers:
         starts = SOLVERS[solver].starts
         settings = Inference(solver, max_iter=3, modes=0, starts=int(starts))

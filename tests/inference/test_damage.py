@@ -124,7 +124,7 @@ def test_the_channel_is_that_of_the_levels() -> None:
     torch.testing.assert_close(found.linear, wanted.linear)
     # And back.
     for channel in (BitFlip(0.1), Occlusion(flat[:1])):
-        told = Damage.told(channel, SHAPE)
+        told = Damage.after(channel, SHAPE)
         again = told.mapped(lambda level: level[None]).channel(grey=False).evidence(observed)
         torch.testing.assert_close(again.linear, channel.evidence(observed).linear)
 

@@ -9,8 +9,8 @@ import pytest
 
 from restore import zoo
 from restore.errors import ModelError
+from restore.inference.onnx.contract import SIZE, sealed
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.onnx.seal import SIZE, sealed
 
 # Each is there once: what a node reads but no other makes, which an error quotes; and a size of an input.
 NAMES = {"of a value": b"\n\x05val_0", "of a size": b"p_height"}

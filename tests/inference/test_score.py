@@ -10,7 +10,6 @@ import torch
 from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
-from restore.inference import choose as chooser
 from restore.inference import score as room
 from restore.inference.choose import choose
 from restore.inference.damage import Damage, Observed
@@ -96,13 +95,13 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
         picture = Observed(seen, Damage("auto"))
         (choice,) = choose([picture], [Prior(engine())], grey=False)
         fold, none = Sample.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
-        level = room.GUESS["p"]
+        level = bit_flip.LEVELS.guess
         for _ in range(2):
             rounds += 1
             means = held_out(seen, fold, none, level, level)
             curve = np.array([log_shown(means, seen, each, each).mean() for each in LEVELS])
             level = peak(curve)
-            if chooser.NEAR["p"][0] <= level <= chooser.NEAR["p"][1]:
+            if bit_flip.LEVELS.near[0] <= level <= bit_flip.LEVELS.near[1]:
                 break
         assert choice.found is not None and choice.damage.p == choice.found.value
         # As probable as the best level, but for bins of log-odds 1/80 wide.
@@ -156,9 +155,9 @@ def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def log_grey(seen: np.ndarray, means: np.ndarray, variances: np.ndarray, p: float, sigma: float) -> np.ndarray:
     """log p(y) of the nearest of 256 levels: salt or pepper, or the normal density there times its width."""
-    total = variances + sigma**2 + room.WIDTH**2
+    total = variances + sigma**2 + salt_and_pepper.WIDTH**2
     density = np.exp(-((seen - means) ** 2) / (2 * total)) / np.sqrt(2 * np.pi * total)
-    return np.log((1 - p) * density * room.WIDTH + p * ((seen <= 0) | (seen >= 1)) / 2)
+    return np.log((1 - p) * density * salt_and_pepper.WIDTH + p * ((seen <= 0) | (seen >= 1)) / 2)
 
 
 @pytest.mark.parametrize("sigma", [0.05, 0.15, 0.3])
@@ -273,7 +272,7 @@ def test_crops_lie_where_something_is() -> None:
 def test_the_pixels_predicted_are_under_the_guess_and_not_under_the_word() -> None:
     candidate = Knowing(spots(30, 40)[0])
     choose([Observed(spots(30, 40)[1], Damage("auto"))], [candidate], grey=False)
-    assert candidate.calls[0][1].p == room.GUESS["p"]
+    assert candidate.calls[0][1].p == bit_flip.LEVELS.guess
     # Where nothing is damaged, holes are predicted from pixels that are hardly in doubt.
     hole = np.zeros((30, 40), bool)
     hole[5:9, 5:9] = True

@@ -78,7 +78,7 @@ CASES: dict[str, dict[str, str]] = {
         "optimizer.weight_decay = -1": "",
         "optimizer.average = 1": "",
         "optimizer.average = -0.1": "",
-        'optimizer.name = "admm"': "did you mean adam?",
+        'optimizer.name = "admm"': "",
         'optimizer.name = "lbfgs"': "",
         'optimizer.schedule = "geometric"': "-[optimizer] end",
         'optimizer = {schedule = "constant", end = 0.1}': "end",

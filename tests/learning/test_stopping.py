@@ -47,7 +47,6 @@ pytestmark = pytest.mark.usefixtures("quick_disk")
         ("tap-redrawn", "adam"),
         ("pcd", "adam"),
         ("pcd", "sgd-plain"),
-        *(("pcd", name) for name in ("rmsprop", "nadam", "asgd", "adagrad")),
     ],
 )
 def test_stopped_by_a_signal_at_every_step_and_resumed(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from overlaps import overlap
 
-from restore.data.dataset import Dataset, overlap
+from restore.data.dataset import Dataset
 from training.data.drawings import KINDS, SIDE, TESTED, drawing, drawings, images
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from overlaps import overlap
 
-from restore.data import Dataset, overlap
+from restore.data import Dataset
 from restore.errors import InputError
 from training.data import photographs
 from training.data.photographs import PHOTOGRAPHS_OF, SIDE, images, photograph

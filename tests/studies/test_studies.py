@@ -9,11 +9,11 @@ import likelihoods
 import pytest
 import torch
 from harness import Asked, main, section, spread
+from mean_likelihoods import Likelihood
 from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.errors import UsageError
-from restore.evaluation.likelihoods.result import Likelihood
 from restore.inference.torch_engine import Engine, starts
 
 SHAPE = (12, 12)

@@ -21,11 +21,11 @@ from machines import (
     values_of,
     with_weights,
 )
+from mean_likelihoods import exact_likelihood
 from tap_likelihood import log_weights, precise_solver, tap_likelihood
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods.exact import exact_likelihood
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, LayeredPrior
 from restore.priors.exact import log_likelihood

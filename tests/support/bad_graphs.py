@@ -14,7 +14,7 @@ from onnx import external_data_helper
 from priors import random_conditional
 
 from restore import zoo
-from restore.inference.onnx import seal
+from restore.inference.onnx import contract as seal
 from restore.zoo import GRAPH, WEIGHTS
 
 # From the bytes of a file to bytes that are no graph.

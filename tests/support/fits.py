@@ -57,10 +57,6 @@ OPTIMIZERS = {
     "sgd": Optimizer(rate=0.2),
     "sgd-plain": Optimizer(rate=0.2, momentum=0.0, weight_decay=0.0, schedule="constant"),
     "adam": Optimizer(name="adam", rate=0.05, momentum=0.9, weight_decay=0.1),
-    "rmsprop": Optimizer(name="rmsprop", rate=0.01),
-    "nadam": Optimizer(name="nadam", rate=0.01),
-    "asgd": Optimizer(name="asgd", rate=0.05),
-    "adagrad": Optimizer(name="adagrad", rate=0.05),
 }
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS)

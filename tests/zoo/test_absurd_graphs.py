@@ -20,7 +20,7 @@ from stored import PUBLISHED, inference, refused, reheaded
 import restore
 from restore import zoo
 from restore.inference.damage import Damage
-from restore.inference.onnx import seal
+from restore.inference.onnx import contract as seal
 from restore.inference.onnx.engine import OnnxEngine
 from restore.zoo import GRAPH, WEIGHTS
 

@@ -30,7 +30,7 @@ from stored import (
 )
 
 from restore import zoo
-from restore.inference.onnx.seal import read_intact
+from restore.inference.onnx.contract import read_intact
 from restore.zoo import GRAPH, WEIGHTS, describe, limits, load, save
 from restore.zoo.description import FORMAT
 

@@ -10,7 +10,7 @@ from priors import random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
-from restore.inference.onnx.seal import read_intact, sealed
+from restore.inference.onnx.contract import read_intact, sealed
 
 
 @pytest.fixture

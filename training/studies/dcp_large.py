@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from dcp_learners import ARRIVED, WEIGHT_SCALE, learner_of
 from harness import finish, panels_for
+from mean_likelihoods import mean_log_likelihood
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.evaluation.likelihoods.ais import log_partition, mean_log_likelihood
+from restore.evaluation.likelihoods.ais import log_partition
 from restore.evaluation.markdown import plus_minus, table
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means

@@ -8,12 +8,12 @@ from pathlib import PurePath
 
 import torch
 from harness import spread
+from mean_likelihoods import mean_and_error
 from probing.findings import Findings
 from probing.solutions import Solutions
 from tap_likelihood import log_weights
 from torch import Tensor
 
-from restore.evaluation.likelihoods.result import mean_and_error
 from restore.priors import FullyVisible, LayeredPrior
 
 # At how many epochs of a run, from how many training images as starts, and of how many images the likelihood: the last

@@ -9,10 +9,10 @@ from itertools import count
 import numpy as np
 import torch
 from harness import Asked, main, publish, read, write
+from mean_likelihoods import ais_likelihood
 from torch import Tensor
 
 from restore.console import say
-from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.markdown import table
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps

@@ -24,6 +24,7 @@ from harness import (
     with_others,
     write,
 )
+from mean_likelihoods import ais_likelihood
 from opened import plain_machine
 from torch import Tensor
 
@@ -31,7 +32,6 @@ from restore import zoo
 from restore.console import say
 from restore.data import Split
 from restore.errors import InputError
-from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe

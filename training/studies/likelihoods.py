@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from harness import Asked, finish, kept_of, main, panels, publish, spread, write
+from mean_likelihoods import Likelihood, ais_likelihood, exact_likelihood
 from opened import plain_machine
 from pseudo import pseudo_likelihood
 from tap_likelihood import precise_solver, tap_likelihood
@@ -18,9 +19,7 @@ from torch import Tensor
 
 from restore.console import say
 from restore.errors import InputError, UsageError
-from restore.evaluation.likelihoods.ais import ais_likelihood
-from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
-from restore.evaluation.likelihoods.result import Likelihood
+from restore.evaluation.likelihoods.exact import chunks
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe

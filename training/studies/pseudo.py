@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 import torch
+from mean_likelihoods import Likelihood, mean_and_error
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from restore.errors import UsageError
-from restore.evaluation.likelihoods.result import Likelihood, Model, mean_and_error, unnormalised
+from restore.evaluation.likelihoods.exact import Model, unnormalised
 from restore.priors import RBM, FullyVisible
 from restore.units import Bernoulli, log_one_plus_exp
 

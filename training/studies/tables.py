@@ -22,8 +22,8 @@ import grey
 import growth
 import likelihoods
 from harness import DOCUMENTS, TRAINING, parsed, section
+from mean_likelihoods import Likelihood
 
-from restore.evaluation.likelihoods.result import Likelihood
 from restore.files import write_atomically
 
 RECORDS = TRAINING / "studies" / "records"

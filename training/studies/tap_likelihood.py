@@ -17,12 +17,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
+from mean_likelihoods import Likelihood, mean_and_error
 from probing.solutions import MOSTLY, PROBING, Solutions, tap_solutions
 from settling import Settling
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
+from restore.evaluation.likelihoods.exact import unnormalised
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP

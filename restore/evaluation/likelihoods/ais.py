@@ -8,7 +8,7 @@ weights is an unbiased estimate of the ratio of the two normalisers; its logarit
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,8 +16,6 @@ import torch
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
-from restore.evaluation.likelihoods.schedules import Schedule, temperatures
 from restore.priors import RBM, FullyVisible
 from restore.progress import Meter
 from restore.units import Bernoulli, log_one_plus_exp
@@ -27,6 +25,20 @@ LEVEL = 0.95
 
 # If the effective runs are a smaller share of all, a few runs decide, and there is a warning.
 POOR = 0.2
+
+
+# The end of each stretch of temperatures, from 0, and how many are in it: Salakhutdinov & Murray, "On the quantitative
+# analysis of deep belief networks", ICML 2008, sec. 4.1; also FW, sec. 5, and TAP machine, fig. 12.
+_SALAKHUTDINOV = ((0.5, 500), (0.9, 4_000), (1.0, 10_000))
+NAMED: Mapping[str, tuple[tuple[float, int], ...]] = {
+    "salakhutdinov": _SALAKHUTDINOV,
+    "frank-wolfe": _SALAKHUTDINOV,
+    "tap-machine": _SALAKHUTDINOV,
+    # S-DCP, sec. 5.
+    "s-dcp": ((1.0, 10_000),),
+}
+
+Schedule = str | Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ def log_weights(
 
     Args:
         machine: a binary RBM, not a batch of tilted ones.
-        schedule: see `restore.evaluation.likelihoods.schedules.temperatures`.
+        schedule: see `temperatures`.
         runs: at least 2.
         generator: on the machine's device.
         base: log-odds a of the pixels that runs start from, shape (D,). Those of the training images' means are good;
@@ -171,42 +183,47 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
     return Estimate(centre, error, interval, level, runs, effective, warning)
 
 
-def mean_log_likelihood(machine: RBM | FullyVisible, images: Tensor, found: Estimate) -> float:
-    """Mean of log p(v) = -F(v) - log Z over binary images (N, D), in nats; its error is that of the estimate."""
-    return float(-machine.free_energy(images).double().mean()) - found.log_partition
+def temperatures(schedule: Schedule) -> Tensor:
+    """The inverse temperatures of a schedule: strictly increasing from 0 to 1, shape (K,), float64, K >= 2.
 
+    Args:
+        schedule: a key of `NAMED`, "linear:K" for K evenly spaced ones, or the inverse temperatures themselves.
 
-def ais_likelihood(
-    machine: RBM | FullyVisible,
-    images: Tensor,
-    schedule: Schedule,
-    runs: int,
-    generator: torch.Generator,
-    base: Tensor | None = None,
-    meter: Meter = lambda done, note="": None,
-) -> Likelihood:
-    """Mean log p(v) of binary images (N, D), with log Z by annealing; see `log_weights` for arguments and errors.
+    Raises:
+        UsageError: if there is no such schedule, it has fewer than two temperatures, or they do not increase from 0
+            to 1.
 
-    >>> from restore.evaluation.likelihoods.exact import exact_likelihood
-    >>> machine, white = RBM.binary(torch.full((8, 1), 0.5), torch.zeros(8), torch.zeros(1)), torch.ones(1, 8)
-    >>> found = ais_likelihood(machine, white, "linear:50", runs=1000, generator=torch.Generator().manual_seed(0))
-    >>> abs(found.mean - exact_likelihood(machine, white).mean) < 0.1
-    True
+    >>> temperatures("linear:5").tolist(), len(temperatures("salakhutdinov"))
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 14500)
     """
-    started = time.perf_counter()
-    mean, error = mean_and_error(unnormalised(machine, images))
-    found = log_partition(machine, schedule, runs, generator, base, meter)
-    low, high = found.interval
-    return Likelihood(
-        "ais",
-        len(images),
-        mean - found.log_partition,
-        error,
-        found.log_partition,
-        found.standard_error,
-        (mean - high, mean - low),
-        found.level,
-        (("runs", runs), ("effective_runs", found.effective_runs), ("temperatures", len(temperatures(schedule)))),
-        (found.warning,) if found.warning else (),
-        time.perf_counter() - started,
-    )
+    if isinstance(schedule, str):
+        return _named(schedule)
+    values = torch.tensor([float(value) for value in schedule], dtype=torch.float64)
+    if len(values) < 2:
+        raise UsageError(f"annealing needs at least 2 temperatures, 0 and 1 among them, not {len(values)}")
+    # Written so that NaN fails too.
+    if not (values[0] == 0 and values[-1] == 1 and bool((values.diff() > 0).all())):
+        raise UsageError("the temperatures of a schedule must increase strictly from 0 to 1")
+    return values
+
+
+def _named(schedule: str) -> Tensor:
+    if schedule in NAMED:
+        return _stretches(NAMED[schedule])
+    kind, colon, count = schedule.partition(":")
+    if kind != "linear" or not colon or not count.isdecimal() or len(count) > 7:
+        known = ", ".join(NAMED)
+        raise UsageError(f"no such schedule; give linear:K for K temperatures, or one of {known}", schedule)
+    if int(count) < 2:
+        raise UsageError(f"annealing needs at least 2 temperatures, not {count}; give linear:1000, say")
+    return torch.linspace(0, 1, int(count), dtype=torch.float64)
+
+
+def _stretches(stretches: Sequence[tuple[float, int]]) -> Tensor:
+    """Evenly spaced temperatures per stretch, each without its end, except the last."""
+    parts, begin = [], 0.0
+    for index, (end, count) in enumerate(stretches):
+        last = index + 1 == len(stretches)
+        parts.append(torch.linspace(begin, end, count if last else count + 1, dtype=torch.float64)[:count])
+        begin = end
+    return torch.cat(parts)

@@ -1,14 +1,13 @@
-"""The exact log-likelihood of small machines: log Z is summed over every state of the smaller layer."""
+"""log Z of small machines, summed over every state of the smaller layer."""
 
 from __future__ import annotations
 
-import time
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
-from restore.evaluation.likelihoods.result import Likelihood, Model, mean_and_error, unnormalised
+from restore.errors import ModelError, UsageError
 from restore.priors import RBM
 from restore.priors.exact import transposed
 from restore.progress import Meter
@@ -20,22 +19,23 @@ MAX_SUMMED = 25
 CHUNK = 13
 
 
-def exact_likelihood(model: Model, images: Tensor, meter: Meter = lambda done, note="": None) -> Likelihood:
-    """Mean log p(v) of binary images (N, D); the meter receives the chunks of states done, see `chunks`.
+class Model(Protocol):
+    """Any prior over binary images whose unnormalised probability is known; likelihoods need no more."""
+
+    def free_energy(self, visible: Tensor) -> Tensor:
+        """F(v) of images (batch, D) with log p(v) = -F(v) - log Z; shape (batch,)."""
+
+
+def unnormalised(model: Model, images: Tensor) -> Tensor:
+    """-F(v), the log of the unnormalised probability of binary images (N, D); shape (N,), float64.
 
     Raises:
-        UsageError: if there are more than MAX_SUMMED units to sum over.
-        ModelError: see `unnormalised`.
-
-    >>> fair_coins = RBM.binary(torch.zeros(3, 2), torch.zeros(3), torch.zeros(2))
-    >>> round(exact_likelihood(fair_coins, torch.zeros(1, 3)).mean, 4)  # -3 log 2
-    -2.0794
+        ModelError: if a probability is not finite.
     """
-    started = time.perf_counter()
-    mean, error = mean_and_error(unnormalised(model, images))
-    log_z = exact_log_partition(model, images, meter)
-    seconds = time.perf_counter() - started
-    return Likelihood("exact", len(images), mean - log_z, error, log_z, 0.0, seconds=seconds)
+    values = -model.free_energy(images).double()
+    if not bool(values.isfinite().all()):
+        raise ModelError("the model's free energy is not finite for some images; train it again")
+    return values
 
 
 def chunks(model: Model, pixels: int) -> int:

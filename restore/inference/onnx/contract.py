@@ -5,15 +5,17 @@ docs/onnx.md describes the inputs and outputs.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
-from restore.errors import ModelError, reason
+from restore.errors import ModelError, reason, shown
 from restore.families import OBSERVED, Observation
-from restore.inference.onnx import seal
+from restore.files import check_regular
 from restore.zoo.description import Description
-from restore.zoo.limits import AT_ONCE
+from restore.zoo.limits import AT_ONCE, FILE
 
 # Raise this when inputs, outputs or their meaning change.
 VERSION = 1
@@ -26,6 +28,17 @@ FLOAT = "tensor(float)"
 SHARED: Observation = "one noise and mask"
 
 POLARITIES = ("light on dark", "dark on light")
+
+
+# The checksum at the end of a file, over all bytes before it: a file that was damaged is never run. It is appended as a
+# last model property. Protobuf messages can be concatenated, so nothing of the graph is rewritten.
+KEY = "file_sha256"
+
+# As protobuf writes it: field 14 of a model, `metadata_props`, with `key` (1) and `value` (2), each with its length.
+_DIGITS = 64
+_ENTRY = b"\x0a%c%s\x12%c" % (len(KEY), KEY.encode(), _DIGITS)
+_HEAD = b"\x72%c%s" % (len(_ENTRY) + _DIGITS, _ENTRY)
+SIZE = len(_HEAD) + _DIGITS
 
 
 @dataclass(frozen=True)
@@ -104,4 +117,22 @@ class Facts:
             raise ModelError(f"its metadata are damaged ({reason(fault)}); export it again", where) from fault
 
 
-_OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once", seal.KEY)
+_OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once", KEY)
+
+
+def sealed(content: bytes) -> bytes:
+    """Append the checksum to a file's bytes."""
+    return content + _HEAD + hashlib.sha256(content).hexdigest().encode()
+
+
+def read_intact(path: Path) -> bytes:
+    """Read an exported file; raises ModelError if it cannot be read, is too large, or its checksum is wrong."""
+    where = shown(path)
+    try:
+        check_regular(path, FILE)
+        content = path.read_bytes()
+    except (OSError, ValueError) as fault:
+        raise ModelError(f"cannot be read ({reason(fault)}); get the file again", where) from fault
+    if sealed(content[:-SIZE]) != content:
+        raise ModelError("is no file of `restore export`, or was damaged or changed since; export it again", where)
+    return content

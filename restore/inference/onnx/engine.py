@@ -16,8 +16,8 @@ from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage
-from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind
-from restore.inference.onnx.seal import read_intact
+from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
+from restore.inference.options import LEVELS
 from restore.marginals import Marginals, Status, voided
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
@@ -133,11 +133,18 @@ class OnnxEngine:
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         if self.facts.channel == "field":
             raise ModelError("exported with --no-channel it takes no images", self.description.name)
+        beyond = [
+            name for name in LEVELS if getattr(damage, name) is not None and name not in OBSERVED[self.facts.channel]
+        ]
+        if beyond:
+            known = shown(self.description.name)
+            raise UsageError(
+                f"the graph of {known} does not know it; give {option('engine', 'torch')}", option(beyond[0])
+            )
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen.astype(np.float32),
-            "p": np.array(damage.known("p"), np.float32, ndmin=3),
-            "sigma": np.array(damage.known("sigma"), np.float32, ndmin=3),
+            **{name: np.array(damage.known(name), np.float32, ndmin=3) for name in LEVELS},
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))

@@ -183,7 +183,7 @@ class PriorShape(Spec):
 
 @dataclass(frozen=True)
 class Optimizer:
-    """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
+    """[optimizer]: "sgd" or "adam"; weight decay acts on the weights, not on biases.
 
     `schedule` is "constant", or says how the rate falls to `end` times its value over the whole run: "linear", or
     "geometric", by the same factor at each step.
@@ -210,7 +210,7 @@ class Optimizer:
         require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
         require(
             self.name in OPTIMIZERS,
-            f"name {self.name!r} is no optimizer of torch that fits here; {hint_at(self.name, sorted(OPTIMIZERS))}",
+            f"name must be one of {', '.join(OPTIMIZERS)}, not {self.name!r}",
         )
 
 

@@ -49,8 +49,7 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for kind in dict.fromkeys(value.dtype for value in values.values()):
         alike = {name: value for name, value in values.items() if value.dtype == kind}
         message = torch.cat([value.flatten() for value in alike.values()])
-        with _meeting():
-            group.all_reduce(message)
+        _meet(group.all_reduce, message)
         parts = message.split([value.numel() for value in alike.values()])
         # Copies, aligned like a checkpoint's: see `checkpoint._read`.
         sums |= {name: part.view_as(alike[name]).clone() for name, part in zip(alike, parts, strict=True)}
@@ -60,8 +59,7 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def highest(number: float) -> float:
     message = torch.tensor(number, dtype=torch.float64)
     if processes() > 1:
-        with _meeting():
-            group.all_reduce(message, group.ReduceOp.MAX)
+        _meet(group.all_reduce, message, group.ReduceOp.MAX)
     return float(message)
 
 
@@ -70,17 +68,14 @@ def from_first(work: Callable[[], Result]) -> Result:
     if processes() == 1:
         return work()
     told: list[Any] = [None]
-    if is_first():
-        try:
-            told = [work()]
-        except RestoreError as fault:
-            told = [fault]
-    with _meeting():
-        group.broadcast_object_list(told, src=0)
+    try:
+        told = [work() if is_first() else None]
+    except RestoreError as fault:
+        told = [fault]
+    _meet(group.broadcast_object_list, told, src=0)
     if isinstance(told[0], RestoreError):
         raise told[0]
-    result: Result = told[0]
-    return result
+    return told[0]
 
 
 @dataclass(frozen=True)
@@ -140,11 +135,7 @@ class _OwnDraws(TorchFunctionMode):
 
 @contextlib.contextmanager
 def joined() -> Iterator[None]:
-    """Work together with the other processes of torchrun, each on a GPU of its own if there are enough.
-
-    Raises:
-        UsageError: if they cannot be joined.
-    """
+    """Work with the other processes of torchrun, each on a GPU of its own if there are enough; UsageError if not."""
     count, each = os.environ["WORLD_SIZE"], int(os.environ.get("LOCAL_RANK", "0"))
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     # NCCL refuses processes that share a GPU. Small CPU messages do not wait for the GPU.
@@ -162,10 +153,10 @@ def joined() -> Iterator[None]:
             group.destroy_process_group()
 
 
-@contextlib.contextmanager
-def _meeting() -> Iterator[None]:
+def _meet(call: Callable[..., Any], *values: Any, **options: Any) -> None:
+    """Make a call that all processes make; raises TrainingError if one of them is gone."""
     try:
-        yield
+        call(*values, **options)
     except RuntimeError as fault:
         if is_first():
             # torchrun ends the remaining processes as soon; this one has yet to say why.

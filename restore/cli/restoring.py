@@ -1,0 +1,39 @@
+"""`restore denoise`: undo random bit flips, or Gaussian noise. `restore complete`: fill missing pixels."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from restore.cli import options as given
+
+EXAMPLE = (
+    "Example:  restore denoise noisy.png --model tap-mnist --p 0.1   (or: restore complete torn.png --mask hole.png)"
+)
+
+
+@given.restoring
+def denoise(images: given.Images, *, damage: Any, options: given.Options, results: given.Results) -> None:
+    """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
+    from restore.cli import batch
+
+    batch.run(images, damage, options, results)
+
+
+@given.restoring
+def complete(
+    images: given.Images,
+    mask: Annotated[
+        str,
+        typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
+    ],
+    *,
+    damage: Any,
+    options: given.Options,
+    results: given.Results,
+) -> None:
+    """Fill the pixels under a mask."""
+    from restore.cli import batch
+
+    batch.run(images, damage, options, results, mask)
