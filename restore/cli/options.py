@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from restore.errors import shown
-from restore.inference.options import Options
+from restore.inference.options import FLIPS, FRAME, SIGMA, Options
 from restore.registry import SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 
@@ -67,27 +67,21 @@ Flips = Annotated[
     typer.Option(
         "--p",
         metavar="FLOAT|WHITE,BLACK|auto|scan",
-        help="Probability that a visible pixel is inverted (of grey images: black or white), or that a white and that "
-        "a black one is; scan: as its grey level says. [denoise: found from the image; complete: none is]",
+        help=FLIPS,
     ),
 ]
-Sigma = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FLOAT|auto",
-        help="Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
-    ),
-]
+Sigma = Annotated[str | None, typer.Option(metavar="FLOAT|auto", help=SIGMA)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.", rich_help_panel=RESULTS)]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)
 ]
-Frame = Annotated[int | None, typer.Option(help="Only this frame or page of files that hold several, from 0.")]
+Frame = Annotated[int | None, typer.Option(help=FRAME)]
 MaxPixels = _annotated("max_pixels")
 MaxPixelsOfSets = Annotated[
     int, typer.Option("--max-pixels", help="Refuse larger images, and sets of more than twenty times as many pixels.")
 ]
 Device = _annotated("device")
+Engine = _annotated("engine")
 MaxMemory = _annotated("max_memory")
 Solver = _annotated("solver")
 Shape = Annotated[

@@ -1,4 +1,4 @@
-"""How pictures are to be restored: the options that the command, Python and the local page share."""
+"""How pictures are to be restored: the options that the command, Python and the server share."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ _DEVICE = _help("Computing", "auto, cpu or cuda[:N].")
 _SOLVER = _help("Computing", "Another solver than the prior's own, in torch.")
 _MEMORY = _help("Computing", "Bytes for messages or matrices of a solver, in torch; 2 GiB by default.")
 _PIXELS = _help("Computing", "Refuse larger images before decoding them.")
+
+
+# What is said of the damage, and which picture of a file is meant.
+FLIPS = (
+    "Probability that a visible pixel is inverted (of grey images: black or white), or that a white and that "
+    "a black one is; scan: as its grey level says. [denoise: found from the image; complete: none is]"
+)
+SIGMA = "Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images."
+FRAME = "Only this frame or page of files that hold several, from 0."
 
 
 @dataclass(frozen=True)
