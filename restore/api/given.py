@@ -100,8 +100,7 @@ def restored(
     options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
     highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
     beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
-    colour = in_colour(options.model, damage) if engine is None else engine.description.kind.photographs
-    collection = unpack(images, axis, beyond, options.max_pixels, colour)
+    collection = unpack(images, axis, beyond, options.max_pixels, in_colour(options.model, damage, engine))
     items = collection.items
     holes: Sequence[Any] = [None] * len(items)
     if masks is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 import numpy as np
 
 from restore import zoo
-from restore.errors import Foreign
+from restore.errors import Foreign, ModelError
 from restore.images import Picture, encode, read_mask, read_picture
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines, in_colour
@@ -76,15 +76,18 @@ class Answers:
         own = dict(wanted)
         damage, frame = Damage.of(own.pop("p", None), own.pop("sigma", None)), own.pop("frame", None)
         options = replace(self.options, **own)
-        most = options.max_pixels
-        colour = in_colour(options.model, damage)
+        most, engines = options.max_pixels, self._engines.asked(options)
+        engine = engines.open(options.model) if engines.named else None
+        if isinstance(engine, ModelError):
+            raise engine
+        colour = in_colour(options.model, damage, engine)
         picture = read_picture(image, name="image", frame=frame, max_pixels=most, colour=colour)
         notes = picture.notes
         if mask is not None:
             marked = read_mask(mask, name="mask", shape=picture.shape, max_pixels=most)
             damage, notes = replace(damage, hidden=marked.hidden), (*notes, *marked.notes)
         began = perf_counter()
-        (restored,) = restore([Observed(picture, damage)], options, self._engines.asked(options), watch)
+        (restored,) = restore([Observed(picture, damage)], options, engines, watch)
         facts = restored.record(damage)
         facts |= {"notes": [*notes, *restored.notes], "seconds": perf_counter() - began}
         if restored.refused:

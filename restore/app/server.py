@@ -218,7 +218,7 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
     async def file(name: str) -> Response:
         name = name or "index.html"
         if name not in site:
-            raise HTTPException(404, f"there is no {shown(name)}; /docs says what there is")
+            raise HTTPException(404, "there is nothing at this address; /docs says what there is")
         return Response(site[name], media_type=TYPES[name.rpartition(".")[2]])
 
     _handle_faults(app)

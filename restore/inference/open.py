@@ -79,8 +79,10 @@ def open_engine(
     return loaded if solver is None else loaded.with_solver(solver)
 
 
-def in_colour(model: str, damage: Damage) -> bool:
-    """True if a prior restores colours, or all are asked about Gaussian noise; else pictures are read by luminance."""
+def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -> bool:
+    """True if a prior, open or not, restores colours, or all are asked about Gaussian noise; else luminance is read."""
+    if engine is not None:
+        return engine.description.kind.photographs
     place = None if model == "auto" else find(model)
     return describe(place).kind.photographs if place and place.is_dir() else damage.sigma is not None
 
