@@ -123,7 +123,8 @@ def main() -> None:
         library(given.model, given.p, given.threads)
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    each, part = given.requests // given.turns, given.requests // given.turns // 2
+    each = given.requests // given.turns
+    part = each // 5
     target = f"/denoise?model={given.model}&p={given.p}"
     statuses, after, crowded = list[int](), list[int](), list[int]()
     memory, rates, costs = list[float](), list[tuple[float, float]](), list[tuple[float, float]]()
@@ -140,12 +141,12 @@ def main() -> None:
                 now, spent = server.figures()
                 peer.stdin.write(f"{part}\n")
                 peer.stdin.flush()
-                theirs, cost = map(float, peer.stdout.readline().split())
+                theirs, spent_there = map(float, peer.stdout.readline().split())
                 memory.append(now)
                 rates.append((each / ours, part / theirs))
-                costs.append((1000 * (spent - before) / each, 1000 * cost / part))
-                told = "{:.1f} requests a second, library {:.1f}".format(*rates[-1])
-                print(f"{turn + 1}: {told}; {{:.1f}} ms, {{:.1f}} ms; {now:.0f} MiB".format(*costs[-1]), flush=True)
+                costs.append((1000 * (spent - before) / each, 1000 * spent_there / part))
+                rate, cost = ("{:.1f}, library {:.1f}".format(*pairs[-1]) for pairs in (rates, costs))
+                print(f"{turn + 1}: {rate} a second; {cost} ms; {now:.0f} MiB; {dict(Counter(statuses))}", flush=True)
             places = given.threads + given.at_once
             page = [(ASSETS / "page-noisy.png").read_bytes()]
             pages = by_server(server, "/denoise?model=tap-text&p=0.1", page, crowded)
