@@ -25,7 +25,8 @@ def complete(
     results: given.Results,
 ) -> None:
     """Fill the pixels under a mask."""
-    from restore.cli import batch
+    from restore.cli import batch, watch
     from restore.inference.damage import Damage
 
-    batch.run(images, Damage.of(p, sigma), options, results, mask)
+    work = watch.run if results.watch else batch.run
+    work(images, Damage.of(p, sigma), options, results, mask)

@@ -17,7 +17,8 @@ def denoise(
     results: given.Results,
 ) -> None:
     """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
-    from restore.cli import batch
+    from restore.cli import batch, watch
     from restore.inference.damage import Damage
 
-    batch.run(images, Damage.of(p, sigma), options, results)
+    work = watch.run if results.watch else batch.run
+    work(images, Damage.of(p, sigma), options, results)
