@@ -216,6 +216,8 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
 
     @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
     async def file(name: str) -> Response:
+        if name in TASKS:
+            raise HTTPException(405, f"/{name} takes images; post one", {"Allow": "POST"})
         name = name or "index.html"
         if name not in site:
             raise HTTPException(404, "there is nothing at this address; /docs says what there is")

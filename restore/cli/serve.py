@@ -10,7 +10,6 @@ import typer
 
 from restore.cli import options as given
 from restore.console import say, tell
-from restore.inference import threads
 from restore.inference.options import Options
 
 EXAMPLE = "Example:  restore serve --host 0.0.0.0"
@@ -48,6 +47,7 @@ def until_stopped(
 ) -> Iterator[str]:
     """Listen, do what is inside with the address, and serve until a signal comes and all that runs is done."""
     import contextlib
+    import os
 
     from restore import zoo
     from restore.app import assembly
@@ -56,7 +56,7 @@ def until_stopped(
     from restore.errors import in_command
 
     site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
-    work = Work(Answers(options or Options(max_pixels=PIXELS)), workers or threads.count(), queue)
+    work = Work(Answers(options or Options(max_pixels=PIXELS)), workers or os.cpu_count() or 1, queue)
     server = Server(site, work, host, port)
     tell(server.url, flush=True)
     say("restore: Ctrl-C ends it")

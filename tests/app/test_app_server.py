@@ -68,7 +68,7 @@ def check_headers(answer: http.client.HTTPResponse) -> None:
     assert answer.headers["Server"] == "restore"
 
 
-PLACES = ("/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/models/told/weights.safetensors", "/denoise")
+PLACES = ("/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/models/told/weights.safetensors", "/train")
 PLACES += ("//etc/passwd", "/index.html%00", "index.html", "http://localhost/index.html", "*")
 # A name that somebody has pointed at this machine is not its own.
 OTHERS = ("example.org:8000", "localhost.example.org", "", "::1")
@@ -79,6 +79,7 @@ OTHERS = ("example.org:8000", "localhost.example.org", "", "::1")
     [
         *((target, "GET", "localhost", 404) for target in PLACES),
         *(("/", method, "localhost", 405) for method in ("PUT", "OPTIONS")),
+        ("/denoise", "GET", "localhost", 405),
         *(("/models.json", "GET", host, 421) for host in OTHERS),
     ],
 )
