@@ -16,24 +16,23 @@ _FILE = {"type": "string", "format": "binary"}
 _TEXT = {"type": "string"}
 _RECORD = {"status": _TEXT, "model": _TEXT, "notes": {"type": "array", "items": _TEXT}}
 _PICTURES = {name: {"type": "string", "format": "byte"} for name in ("image", "means", "deviations")}
-_FAULT = dict.fromkeys(("error", "class", "subject", "remedy"), _TEXT)
+
+
+def _object(parts: Mapping[str, Any], *, more: bool = True) -> dict[str, Any]:
+    return {"schema": {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": more}}
+
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": f"The image as a PNG, with what became of it as JSON in the header {RECORD}; with `Accept: "
         f"{JSON}` all in JSON, the image, its means and twice its standard deviations as PNGs in base64.",
-        "content": {
-            PNG: {"schema": _FILE},
-            JSON: {"schema": {"type": "object", "properties": _RECORD | _PICTURES, "required": [*_RECORD, *_PICTURES]}},
-        },
+        "content": {PNG: {"schema": _FILE}, JSON: _object(_RECORD | _PICTURES)},
         "headers": {RECORD: {"schema": _TEXT}},
     }
 }
+_FAULT = {JSON: _object(dict.fromkeys(("error", "class", "subject", "remedy"), _TEXT))}
 RESPONSES |= {
-    code: {
-        "description": description,
-        "content": {JSON: {"schema": {"type": "object", "properties": _FAULT, "required": [*_FAULT]}}},
-    }
+    code: {"description": description, "content": _FAULT}
     for code, description in {
         400: "It is no form.",
         403: "It comes from the page of another site.",
@@ -49,14 +48,10 @@ RESPONSES |= {
 def body_of(task: str) -> dict[str, Any]:
     """The body of a request: a form of files, or where the image is all, the image."""
     names = ["image", "mask"] if task == "complete" else ["image"]
-    form = {
-        "type": "object",
-        "properties": dict.fromkeys(names, _FILE),
-        "required": names,
-        "additionalProperties": False,
-    }
-    alone = {} if task == "complete" else {"application/octet-stream": {"schema": _FILE}}
-    return {"required": True, "content": {"multipart/form-data": {"schema": form}, **alone}}
+    content = {"multipart/form-data": _object(dict.fromkeys(names, _FILE), more=False)}
+    if task != "complete":
+        content["application/octet-stream"] = {"schema": _FILE}
+    return {"required": True, "content": content}
 
 
 def reference(schema: Mapping[str, Any]) -> str:

@@ -18,18 +18,11 @@ from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import prometheus_client as figures
 import uvicorn
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
 from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException as HTTPFault
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -87,12 +80,12 @@ class Work:
         self.answers, self.most, self.inside = answers, workers + queue, 0
         self.pool = ThreadPoolExecutor(workers, "restore")
         self.closed = threading.Event()
-        self.figures = CollectorRegistry()
-        self.seconds = Histogram(
-            "restore_request_seconds", "From a request to its answer.", ["task", "status"], registry=self.figures
-        )
-        Gauge("restore_requests", "Requests that run or wait.", registry=self.figures).set_function(lambda: self.inside)
-        ProcessCollector(registry=self.figures)
+        self.figures = figures.CollectorRegistry()
+        name, said, of = "restore_request_seconds", "From a request to its answer.", ("task", "status")
+        self.seconds = figures.Histogram(name, said, of, registry=self.figures)
+        now = figures.Gauge("restore_requests", "Requests that run or wait.", registry=self.figures)
+        now.set_function(lambda: self.inside)
+        figures.ProcessCollector(registry=self.figures)
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -139,7 +132,7 @@ class Work:
 class Guard:
     """Answer under the host names given, if any, and to no foreign page; with our headers, and timed."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], seconds: Histogram) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], seconds: figures.Histogram) -> None:
         self.app, self.hosts, self.seconds = app, hosts, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,9 +156,8 @@ class Guard:
 
 def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = frozenset()) -> FastAPI:
     """The application: `site`, files by address, and what `work` restores, under these host names or any."""
-    app = FastAPI(
-        title="restore", version=restore.__version__, summary="Repair damaged images.", docs_url=None, redoc_url=None
-    )
+    facts: dict[str, Any] = {"title": "restore", "version": restore.__version__, "docs_url": None, "redoc_url": None}
+    app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), _told), **facts)
     Asked = asked()
     # As many bytes as the largest picture and a mask take that cannot be compressed, in colours.
     most = 8 * work.answers.options.max_pixels + 2**16
@@ -208,7 +200,7 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
 
     @app.get("/metrics", summary="Figures for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        return Response(generate_latest(work.figures), media_type=CONTENT_TYPE_LATEST)
+        return Response(figures.generate_latest(work.figures), media_type=figures.CONTENT_TYPE_LATEST)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
@@ -223,7 +215,6 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
             raise HTTPException(404, "there is nothing at this address; /docs says what there is")
         return Response(site[name], media_type=TYPES[name.rpartition(".")[2]])
 
-    _handle_faults(app)
     app.add_middleware(Guard, hosts=hosts, seconds=work.seconds)
     return app
 
@@ -236,9 +227,8 @@ class Server(uvicorn.Server):
 
     def __init__(self, site: Mapping[str, bytes], work: Work, host: str, port: int) -> None:
         try:
-            self.listener = socket.create_server(
-                (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-            )
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self.listener = socket.create_server((host, port), family=family)
         except OSError as fault:
             where = f"{shown(host)} port {port}"
             raise UsageError(f"cannot be used ({fault.strerror}); give another --host or --port", where) from fault
@@ -293,34 +283,26 @@ def _fault(
     return JSONResponse({**known, **more}, status, headers)
 
 
-def _handle_faults(app: FastAPI) -> None:
-    async def own(request: Request, fault: Any) -> Response:
-        status = 413 if isinstance(fault, TooLarge) else 422
-        return _fault(status, str(fault), {"class": type(fault).__name__, "subject": fault.subject})
+async def _told(request: Request, fault: Any) -> Response:
+    """The answer to a request that failed."""
+    match fault:
+        case Gone() | ClientDisconnect():
+            return Response(status_code=GONE)
+        case RestoreError():
+            status = 413 if isinstance(fault, TooLarge) else 422
+            return _fault(status, str(fault), {"class": type(fault).__name__, "subject": fault.subject})
+        case RequestValidationError():
+            first = fault.errors()[0]
+            name = shown(str(first["loc"][-1]))
+            said = f"{name}: {reason(Exception(first['msg']))}; /docs lists the options"
+            return _fault(422, said, {"class": UsageError.__name__, "subject": name})
+        case HTTPFault():
+            return _fault(fault.status_code, str(fault.detail), headers=fault.headers)
+        case MultiPartException():
+            return _fault(400, f"the request is no form ({reason(fault)}); send multipart/form-data, or an image alone")
+        case TimeoutError():
+            return _fault(408, f"the request took more than {SENDING} s to arrive; send it again")
+    return _fault(500, f"internal fault, {type(fault).__name__}; the server's log says more")
 
-    async def invalid(request: Request, fault: Any) -> Response:
-        first = fault.errors()[0]
-        name = shown(str(first["loc"][-1]))
-        said = f"{name}: {reason(Exception(first['msg']))}; /docs lists the options"
-        return _fault(422, said, {"class": UsageError.__name__, "subject": name})
 
-    async def http(request: Request, fault: Any) -> Response:
-        return _fault(fault.status_code, str(fault.detail), headers=fault.headers)
-
-    async def malformed(request: Request, fault: Any) -> Response:
-        return _fault(400, f"the request is no form ({reason(fault)}); send multipart/form-data, or an image alone")
-
-    async def slow(request: Request, fault: Any) -> Response:
-        return _fault(408, f"the request took more than {SENDING} s to arrive; send it again")
-
-    async def gone(request: Request, fault: Any) -> Response:
-        return Response(status_code=GONE)
-
-    async def internal(request: Request, fault: Any) -> Response:
-        return _fault(500, f"internal fault, {type(fault).__name__}; the server's log says more")
-
-    handlers: dict[Any, Any] = {RestoreError: own, RequestValidationError: invalid, HTTPFault: http}
-    handlers |= {MultiPartException: malformed, TimeoutError: slow, Gone: gone, ClientDisconnect: gone}
-    handlers[Exception] = internal
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
+FAULTS = (RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Gone, ClientDisconnect)

@@ -29,9 +29,6 @@ def app(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
 ) -> None:
     """Restore images on a page in the browser, served to this machine until Ctrl-C (exit code 0); works offline."""
-    import threading
-    import webbrowser
-
     from restore import zoo
     from restore.app import assembly
     from restore.app import runtime as onnxruntime_web
@@ -46,9 +43,6 @@ def app(
         tell(str(output / "index.html"))
         return
 
-    from restore.cli.serve import until_stopped
+    from restore.cli import serve
 
-    with until_stopped("127.0.0.1", port) as url:
-        if not no_browser:
-            # A browser that runs in the terminal would block the server it asks.
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    serve.run("127.0.0.1", port, serve.Options(max_pixels=serve.PIXELS), browser=not no_browser)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -32,22 +30,17 @@ def serve(
     max_memory: given.MaxMemory = None,
 ) -> None:
     """Restore images that are posted to /denoise or /complete, until Ctrl-C (exit code 0); /docs says how."""
-    options = Options(engine=engine, device=device, max_memory=max_memory, max_pixels=max_pixels)
-    with until_stopped(host, port, options, workers, queue):
-        pass
+    run(host, port, Options(engine=engine, device=device, max_memory=max_memory, max_pixels=max_pixels), workers, queue)
 
 
-@contextmanager
-def until_stopped(
-    host: str,
-    port: int,
-    options: Options | None = None,
-    workers: int | None = None,
-    queue: int = QUEUE,
-) -> Iterator[str]:
-    """Listen, do what is inside with the address, and serve until a signal comes and all that runs is done."""
+def run(
+    host: str, port: int, options: Options, workers: int | None = None, queue: int = QUEUE, browser: bool = False
+) -> None:
+    """Serve until a signal comes and all that runs is done; with `browser` show the page."""
     import contextlib
     import os
+    import threading
+    import webbrowser
 
     from restore import zoo
     from restore.app import assembly
@@ -56,10 +49,11 @@ def until_stopped(
     from restore.errors import in_command
 
     site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
-    work = Work(Answers(options or Options(max_pixels=PIXELS)), workers or os.cpu_count() or 1, queue)
-    server = Server(site, work, host, port)
+    server = Server(site, Work(Answers(options), workers or os.cpu_count() or 1, queue), host, port)
     tell(server.url, flush=True)
     say("restore: Ctrl-C ends it")
-    yield server.url
+    if browser:
+        # One that runs in the terminal would block the server it asks.
+        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt), in_command(False):
         server.run()
