@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from restore.cli import batch
 from restore.cli.options import Options, Results
 from restore.console import say
 from restore.errors import InputError, ModelError, PartialFailure, UsageError, option
-from restore.images.outputs import images_in, is_folder, means_folder, paired
+from restore.images.outputs import images_in, is_folder, means_folder
 from restore.inference.damage import Damage
 from restore.inference.open import Engines
 from restore.zoo import find
@@ -44,7 +43,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     engines, results = Engines(options), replace(results, watch=False, skip_existing=True)
     say("restore: watching; Ctrl-C ends it")
     with contextlib.suppress(KeyboardInterrupt):
-        for images in arrivals(folders, results.output):
+        for images in arrivals(folders):
             try:
                 batch.run(images, damage, options, results, masks, engines)
             except PartialFailure:
@@ -53,16 +52,15 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
                 say(f"restore: {fault}")
 
 
-def arrivals(folders: Sequence[Path], output: str | None) -> Iterator[list[str]]:
-    """Images without results that two looks found alike, look after look; each once, unless it changes."""
+def arrivals(folders: Sequence[Path]) -> Iterator[list[str]]:
+    """Images that two looks found alike, look after look; each once, unless it changes."""
     done, before = dict[Path, tuple[int, int]](), dict[Path, tuple[int, int]]()
     while True:
         now = {path: state for folder in folders for path in images_in(folder) if (state := _state(path))}
         ready = [path for path, state in now.items() if before.get(path) == state != done.get(path)]
         done |= {path: now[path] for path in ready}
-        images = [str(path) for path, target in paired(ready, output) if not os.path.lexists(target)] if ready else []
-        if images:
-            yield images
+        if ready:
+            yield [str(path) for path in ready]
         before = now
         time.sleep(SECONDS)
 

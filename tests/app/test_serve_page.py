@@ -51,6 +51,7 @@ def pixels(path: str | Path) -> np.ndarray:
         return np.asarray(image.convert("L"))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_commands_of_the_page_restore(there: Callable[[str], str]) -> None:
     (commands,) = blocks("sh", "curl")
