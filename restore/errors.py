@@ -39,6 +39,10 @@ class InputError(RestoreError, ValueError):
     exit_code = 3
 
 
+class TooLarge(InputError):
+    """An input has more pixels or bytes than are granted (exit code 3)."""
+
+
 class ModelError(RestoreError):
     """A model is unknown, damaged, or does not fit the image (exit code 4)."""
 
@@ -72,10 +76,10 @@ class RestoreWarning(UserWarning):
 
 
 @contextmanager
-def in_command() -> Iterator[None]:
-    """Let messages name options as the command spells them."""
+def in_command(really: bool = True) -> Iterator[None]:
+    """Let messages name options as the command spells them, or else as Python does."""
     global _in_command
-    before, _in_command = _in_command, True
+    before, _in_command = _in_command, really
     try:
         yield
     finally:

@@ -160,6 +160,7 @@ def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
         ["train", "--help"],
         ["import", "--help"],
         ["app", "--help"],
+        ["serve", "--help"],
         ["models"],
         ["models", "--json"],
         ["info", "tap-mnist"],

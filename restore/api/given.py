@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image
 
-from restore import zoo
 from restore.channels import gaussian_noise
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.kinds import fitted_masks, unpack, unpack_masks
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
-from restore.inference.open import Engines
+from restore.inference.open import Engines, in_colour
 from restore.inference.options import LEVELS, EngineName, Levels, Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored, stacked
@@ -103,7 +102,7 @@ def restored(
     options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
     highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
     beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
-    collection = unpack(images, axis, beyond, options.max_pixels, _in_colour(damage, options, engine))
+    collection = unpack(images, axis, beyond, options.max_pixels, in_colour(options.model, damage, engine))
     items = collection.items
     holes: Sequence[Any] = [None] * len(items)
     if masks is not None:
@@ -128,14 +127,6 @@ def restored(
         [item.back(each, answer.replaced) for item, each, answer in zip(items, values, answers, strict=True)]
     )
     return (together, answers[0] if single else stacked(answers)) if return_solution else together
-
-
-def _in_colour(damage: Damage, options: Options, engine: PictureEngine | None) -> bool:
-    """True if colours are restored, and not read by their luminance."""
-    if engine is not None:
-        return engine.description.kind.photographs
-    place = None if options.model == "auto" else zoo.find(options.model)
-    return zoo.describe(place).kind.photographs if place and place.is_dir() else damage.of_grey
 
 
 def _part(damage: Damage, place: int, count: int) -> Damage:

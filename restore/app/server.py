@@ -1,33 +1,43 @@
-"""Serve the page to this machine only, and restore what it posts.
+"""The server: it restores what is posted to it, and shows the page that posts.
 
-All files are in memory: no request is ever turned into a path.
+All files are in memory: no request is ever turned into a path. So many requests are restored at a time, in threads, and
+so many more may wait; others are told to come again.
 """
 
-from __future__ import annotations
-
-import errno
+import asyncio
+import base64
+import ipaddress
 import json
-import select
 import socket
-import sys
-from collections.abc import Mapping
-from email.message import Message
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingTCPServer
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from restore.app.answers import BYTES, Answers
-from restore.errors import RestoreError, UsageError
+import prometheus_client as figures
+import uvicorn
+from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.datastructures import Headers, UploadFile
+from starlette.exceptions import HTTPException as HTTPFault
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-ADDRESS = "127.0.0.1"
+import restore
+from restore.app.answers import Answers, asked
+from restore.app.reference import JSON, PNG, RECORD, RESPONSES, body_of, reference
+from restore.errors import RestoreError, TooLarge, UsageError, reason, shown
 
-# A foreign page can point a host name of its own at this machine; requests under such a name are refused.
-HOSTS = {"localhost", ADDRESS}
+# A foreign page can point a host name of its own at this machine, which then answers under these names alone.
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
-JSON = "application/json"
-TYPES = {"json": JSON, "png": "image/png"}
+TYPES = {"json": JSON, "png": PNG}
 TYPES |= {
     ending: f"text/{kind}; charset=utf-8" for ending, kind in {"html": "html", "css": "css", "js": "javascript"}.items()
 }
@@ -46,116 +56,253 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 
+TASKS = {
+    "denoise": "Remove flipped pixels or noise from an image",
+    "complete": "Fill the pixels of an image under a mask",
+}
 
-class Server(ThreadingTCPServer):
-    """A web server for this machine alone: it sends `site`, files by address, and `answers` restore what is posted.
+# Seconds within which a request must have been sent, and after which one that finds no place may come again.
+SENDING = 60
+AGAIN = 1
 
-    With port 0 it picks a free one; see `url`. Raises UsageError if the port is in use or may not be used.
+# Whoever asked has gone, and nobody reads this status.
+GONE = 499
+
+
+class Gone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Work:
+    """The threads that restore, the requests that have a place, and figures on them."""
+
+    def __init__(self, answers: Answers, workers: int, queue: int) -> None:
+        self.answers, self.most, self.inside = answers, workers + queue, 0
+        self.pool = ThreadPoolExecutor(workers, "restore")
+        self.closed = threading.Event()
+        self.figures = figures.CollectorRegistry()
+        name, said, of = "restore_request_seconds", "From a request to its answer.", ("task", "status")
+        self.seconds = figures.Histogram(name, said, of, registry=self.figures)
+        now = figures.Gauge("restore_requests", "Requests that run or wait.", registry=self.figures)
+        now.set_function(lambda: self.inside)
+        figures.ProcessCollector(registry=self.figures)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """A place for one request; raises HTTPException if all are taken."""
+        if self.inside >= self.most:
+            raise HTTPException(503, "the queue is full; ask again later", {"Retry-After": str(AGAIN)})
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    async def restored(
+        self, request: Request, parts: Mapping[str, bytes], wanted: Mapping[str, Any], whole: bool
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """What `Answers.answer` says, in a thread; raises Gone if nobody waits for it any more."""
+        gone = threading.Event()
+
+        def watch(share: float) -> None:
+            if gone.is_set() or self.closed.is_set():
+                raise Gone
+
+        def work() -> tuple[dict[str, Any], dict[str, bytes]]:
+            watch(0)
+            return self.answers.answer(parts["image"], parts.get("mask"), wanted, watch, whole=whole)
+
+        async def listen() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+
+        listener = asyncio.create_task(listen())
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+        finally:
+            listener.cancel()
+
+    def close(self) -> None:
+        """Give up what still runs."""
+        self.closed.set()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Guard:
+    """Answer under the host names given, if any, and to no foreign page; with our headers, and timed."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], seconds: figures.Histogram) -> None:
+        self.app, self.hosts, self.seconds = app, hosts, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, told, task = time.perf_counter(), Headers(scope=scope), scope["path"].removeprefix("/")
+        host, origin = told.get("host", ""), told.get("origin")
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                if task in TASKS:
+                    self.seconds.labels(task, message["status"]).observe(time.perf_counter() - began)
+            await send(message)
+
+        app = self.app
+        if self.hosts and (host.rpartition(":")[0] or host) not in self.hosts:
+            app = _fault(421, "this server answers to localhost only; start it with another --host")
+        elif origin is not None and urlsplit(origin).netloc != host:
+            app = _fault(403, "a page of another site may not ask this server; open the server's own")
+        await app(scope, receive, guarded)
+
+
+def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = frozenset()) -> FastAPI:
+    """The application: `site`, files by address, and what `work` restores, under these host names or any."""
+    facts: dict[str, Any] = {"title": "restore", "version": restore.__version__, "docs_url": None, "redoc_url": None}
+    app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), _told), **facts)
+    Asked = asked()
+    # As many bytes as the largest picture and a mask take that cannot be compressed, in colours.
+    most = 8 * work.answers.options.max_pixels + 2**16
+
+    def restorer(task: str) -> Callable[..., Any]:
+        async def endpoint(request: Request, wanted: Annotated[Asked, Query()]) -> Response:  # type: ignore[valid-type]
+            with work.place():
+                async with asyncio.timeout(SENDING):
+                    parts = await _parts(request, most)
+                needed = ["image", "mask"] if task == "complete" else ["image"]
+                if sorted(parts) != needed:
+                    had = f"/{task} takes {' and '.join(needed)}, not {', '.join(map(shown, parts)) or 'nothing'}"
+                    raise UsageError(f"{had}; send files as multipart/form-data, and options in the query")
+                accepted = request.headers.get("accept", "")
+                whole = JSON in accepted and PNG not in accepted
+                facts, pictures = await work.restored(request, parts, wanted.model_dump(), whole)  # type: ignore[attr-defined]
+            if "error" in facts:
+                return _fault(422, facts["error"], facts)
+            if whole:
+                return JSONResponse(facts | {name: base64.b64encode(png).decode() for name, png in pictures.items()})
+            return Response(pictures["image"], headers={RECORD: json.dumps(facts)}, media_type=PNG)
+
+        return endpoint
+
+    for task, summary in TASKS.items():
+        app.add_api_route(
+            f"/{task}",
+            restorer(task),
+            methods=["POST"],
+            summary=summary,
+            operation_id=task,
+            openapi_extra={"requestBody": body_of(task)},
+            responses=RESPONSES,
+            response_class=Response,
+        )
+
+    @app.get("/health", summary="Whether it answers, and its version")
+    async def health() -> dict[str, str]:
+        return {"status": "ok", "version": restore.__version__}
+
+    @app.get("/metrics", summary="Figures for Prometheus", response_class=Response)
+    async def metrics() -> Response:
+        return Response(figures.generate_latest(work.figures), media_type=figures.CONTENT_TYPE_LATEST)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(reference(app.openapi()))
+
+    @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
+    async def file(name: str) -> Response:
+        if name in TASKS:
+            raise HTTPException(405, f"/{name} takes images; post one", {"Allow": "POST"})
+        name = name or "index.html"
+        if name not in site:
+            raise HTTPException(404, "there is nothing at this address; /docs says what there is")
+        return Response(site[name], media_type=TYPES[name.rpartition(".")[2]])
+
+    app.add_middleware(Guard, hosts=hosts, seconds=work.seconds)
+    return app
+
+
+class Server(uvicorn.Server):
+    """Serves until a signal comes, and then finishes what runs; a second Ctrl-C gives that up.
+
+    With port 0 it picks a free one; see `url`. Raises UsageError if host or port cannot be used.
     """
 
-    # Not `http.server.HTTPServer`, which looks up the name of its address.
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self, site: Mapping[str, bytes], answers: Answers, port: int) -> None:
-        self.site, self.answers = site, answers
+    def __init__(self, site: Mapping[str, bytes], work: Work, host: str, port: int) -> None:
         try:
-            super().__init__((ADDRESS, port), _Handler)
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self.listener = socket.create_server((host, port), family=family)
         except OSError as fault:
-            if fault.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-            reason = "is in use" if fault.errno == errno.EADDRINUSE else "may not be used"
-            raise UsageError(f"port {port} {reason}; give another with --port, or --port 0 for any free one") from fault
+            where = f"{shown(host)} port {port}"
+            raise UsageError(f"cannot be used ({fault.strerror}); give another --host or --port", where) from fault
+        bound, number = self.listener.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{number}/"
+        self.work = work
+        hosts = LOCAL if ipaddress.ip_address(bound).is_loopback else frozenset[str]()
+        # Without the extras of uvicorn, so that it is the same everywhere.
+        how: dict[str, Any] = {"loop": "asyncio", "http": "h11", "ws": "none", "lifespan": "off"}
+        how |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
+        app = application(site, work, hosts)
+        super().__init__(uvicorn.Config(app, log_config=None, headers=[("Server", "restore")], **how))
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that closes a connection early is not an error."""
-        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
-            super().handle_error(request, client_address)
-
-    @property
-    def url(self) -> str:
-        return f"http://{ADDRESS}:{self.server_address[1]}/"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-    protocol_version = "HTTP/1.1"
-    server_version = "restore"
-    sys_version = ""
-    timeout = 60  # seconds a connection may stay silent
-
-    def do_GET(self) -> None:
-        """Send a file."""
-        if any(name in self.headers for name in ("Content-Length", "Transfer-Encoding")):
-            self.close_connection = True  # what follows is no request
-        if not self._welcome():
-            return
-        name = self._name or "index.html"
-        if name in self.server.site:
-            self._send(HTTPStatus.OK, self.server.site[name], TYPES[name.rpartition(".")[2]])
-        else:
-            self.send_error(HTTPStatus.NOT_FOUND)
-
-    do_HEAD = do_GET
-
-    def do_POST(self) -> None:
-        """Restore a picture."""
-        if not self._welcome():
-            return
-        if self._name not in ("denoise", "complete"):
-            self.send_error(HTTPStatus.NOT_FOUND)
-        elif self.headers.get_all("Content-Type") != [JSON]:  # which no foreign page may send
-            self.send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-        elif (length := _length(self.headers)) is None:
-            self.send_error(HTTPStatus.LENGTH_REQUIRED)
-        elif length > BYTES:
-            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        else:
-            status, content = HTTPStatus.OK, self.rfile.read(length)
-            try:
-                answer = self.server.answers.answer(content, complete=self._name == "complete", watch=self._stay)
-            except RestoreError as fault:
-                status, answer = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(fault)}
-            self._send(status, json.dumps(answer).encode(), JSON)
-
-    def _stay(self, share: float) -> None:
-        """Raise ConnectionAbortedError if nobody waits for the answer any more."""
-        if select.select([self.connection], [], [], 0)[0] and not self.connection.recv(1, socket.MSG_PEEK):
-            raise ConnectionAbortedError
-
-    @property
-    def _name(self) -> str:
-        """The address without its slash; "/" for one that cannot be ours."""
-        path = unquote(urlsplit(self.path).path)
-        return path.removeprefix("/") if self.path.startswith("/") else "/"
-
-    def _welcome(self) -> bool:
-        """Answer under this machine's own names only, given exactly once."""
-        hosts = [host.rpartition(":")[0] or host for host in self.headers.get_all("Host") or []]
-        if len(hosts) == 1 and hosts[0] in HOSTS:
-            return True
-        self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only")
-        return False
-
-    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def end_headers(self) -> None:
-        for name, value in HEADERS.items():
-            self.send_header(name, value)
-        super().end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing: the terminal is the user's."""
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve."""
+        try:
+            with self.listener:
+                super().run([self.listener])
+        finally:
+            self.work.close()
 
 
-def _length(headers: Message) -> int | None:
-    """The length of what is posted; None unless it was given exactly once, as a number, and nothing else says it."""
-    given = headers.get_all("Content-Length") or []
-    known = len(given) == 1 and given[0].isascii() and given[0].isdecimal() and "Transfer-Encoding" not in headers
-    return int(given[0]) if known and len(given[0]) < 20 else None
+async def _bounded(stream: AsyncGenerator[bytes, None], most: int) -> AsyncGenerator[bytes, None]:
+    """The same stream; raises TooLarge if it is longer."""
+    length = 0
+    async for part in stream:
+        length += len(part)
+        if length > most:
+            raise TooLarge(f"has more than {most} bytes; send a smaller image", "the request")
+        yield part
+
+
+async def _parts(request: Request, most: int) -> dict[str, bytes]:
+    """The files of a request by name; one that is no form is the image."""
+    stream = _bounded(request.stream(), most)
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        content = b"".join([part async for part in stream])
+        return {"image": content} if content else {}
+    form = await MultiPartParser(request.headers, stream, max_files=2, max_fields=8).parse()
+    try:
+        return {name: await part.read() if isinstance(part, UploadFile) else b"" for name, part in form.multi_items()}
+    finally:
+        await form.close()
+
+
+def _fault(
+    status: int, error: str, more: Mapping[str, Any] = {}, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """An error: one line, its class of `restore.errors` or the status by name, its subject, and the remedy."""
+    remedy = error.rpartition("; ")[2] if "; " in error else ""
+    known = {"error": error, "class": HTTPStatus(status).phrase, "subject": "", "remedy": remedy}
+    return JSONResponse({**known, **more}, status, headers)
+
+
+async def _told(request: Request, fault: Any) -> Response:
+    """The answer to a request that failed."""
+    match fault:
+        case Gone() | ClientDisconnect():
+            return Response(status_code=GONE)
+        case RestoreError():
+            status = 413 if isinstance(fault, TooLarge) else 422
+            return _fault(status, str(fault), {"class": type(fault).__name__, "subject": fault.subject})
+        case RequestValidationError():
+            first = fault.errors()[0]
+            name = shown(str(first["loc"][-1]))
+            said = f"{name}: {reason(Exception(first['msg']))}; /docs lists the options"
+            return _fault(422, said, {"class": UsageError.__name__, "subject": name})
+        case HTTPFault():
+            return _fault(fault.status_code, str(fault.detail), headers=fault.headers)
+        case MultiPartException():
+            return _fault(400, f"the request is no form ({reason(fault)}); send multipart/form-data, or an image alone")
+        case TimeoutError():
+            return _fault(408, f"the request took more than {SENDING} s to arrive; send it again")
+    return _fault(500, f"internal fault, {type(fault).__name__}; the server's log says more")
+
+
+FAULTS = (RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Gone, ClientDisconnect)

@@ -1,4 +1,4 @@
-"""`restore app`: the local page. No torch needed."""
+"""`restore app`: the local page. No torch needed; to write it, nothing but the package itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from restore.console import say, tell
+from restore.console import tell
 
 EXAMPLE = "Example:  restore app"
 
@@ -29,10 +29,6 @@ def app(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
 ) -> None:
     """Restore images on a page in the browser, served to this machine until Ctrl-C (exit code 0); works offline."""
-    import contextlib
-    import threading
-    import webbrowser
-
     from restore import zoo
     from restore.app import assembly
     from restore.app import runtime as onnxruntime_web
@@ -47,15 +43,6 @@ def app(
         tell(str(output / "index.html"))
         return
 
-    from restore.app.answers import Answers
-    from restore.app.server import Server
+    from restore.cli import serve
 
-    priors = assembly.usable(zoo.folders()).values()
-    site, answers = assembly.page(priors, served=True), Answers([prior["name"] for prior in priors])
-    with Server(site, answers, port) as server, contextlib.suppress(KeyboardInterrupt):
-        tell(server.url, flush=True)
-        say("restore: Ctrl-C ends it")
-        if not no_browser:
-            # A browser that runs in the terminal would block the server it asks.
-            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
-        server.serve_forever()
+    serve.run("127.0.0.1", port, serve.Options(max_pixels=serve.PIXELS), browser=not no_browser)

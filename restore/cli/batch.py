@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -130,8 +129,17 @@ def print_json(record: dict[str, Any]) -> None:
     print(json.dumps(record), flush=True)
 
 
-def run(inputs: Sequence[str], damage: Damage, options: Options, results: Results, masks: str | None = None) -> None:
+def run(
+    inputs: Sequence[str],
+    damage: Damage,
+    options: Options,
+    results: Results,
+    masks: str | None = None,
+    engines: Engines | None = None,
+) -> None:
     """Restore every input; see the two commands for the options.
+
+    With `engines`, opened for the same options, no prior is opened twice.
 
     Raises:
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
@@ -148,7 +156,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
+    engines, failures = engines or Engines(options, named * pixels), Failures(results.json, many=named > 1)
     if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
         raise fault
     single = len(jobs) == 1
@@ -379,27 +387,17 @@ def _record_of(sheet: Sheet, damage: Damage) -> dict[str, Any]:
     """What became of a picture, for reports and --json."""
     picture, job, answer = sheet.picture, sheet.job, sheet.answer
     assert picture is not None and answer is not None
-    notes = [*picture.notes, *(sheet.mask.notes if sheet.mask else ()), *answer.notes]
+    record, own = answer.record(damage), [*picture.notes, *(sheet.mask.notes if sheet.mask else ())]
+    notes = record["notes"]
     if answer.refused:
         notes[-1] = f"is left as it is: {notes[-1]}"
-    found = answer.level
-    known = damage if found is None else replace(damage, **{found.name: found.value})
     return {
         "input": shown(job.source),
         "page": None if sheet.page is None else sheet.page + 1,
         "output": shown(job.target),
         "mask": None if job.mask is None else shown(job.mask),
-        "model": answer.model or None,
-        "engine": answer.engine or None,
-        "status": Status(answer.status).name.lower(),
-        "iterations": answer.iterations,
-        "residual": answer.residual if isfinite(answer.residual) else None,
-        "p": known.p,
-        "sigma": known.sigma,
-        "found": None if found is None else found.name,
-        "bits": answer.bits,
-        "changed": answer.changed,
-        "notes": [note for note in notes if found is None or note != found.sentence],
+        **record,
+        "notes": [*own, *notes],
     }
 
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "info": ("models", "", "Show the card of a prior."),
     "export": ("export", "", "Write a prior with its solver as an ONNX file."),
     "app": ("app", "", "Restore images on a local page."),
+    "serve": ("serve", "", "Restore images that programs post."),
 }
 
 # Those that write a file for each image, and so go on after a stop.
@@ -39,6 +40,7 @@ BATCHES = {"denoise", "complete", "corrupt"}
 EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
     "matplotlib": "plots",
     "sklearn": "sklearn",
+    **dict.fromkeys(("uvicorn", "fastapi", "prometheus_client", "multipart"), "serve"),
 }
 
 # Errors of a stream or a file that cannot be written: no space, no quota, no device, not open.

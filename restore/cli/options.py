@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from restore.errors import shown
-from restore.inference.options import LEVELS, Options
+from restore.inference.options import FRAME, LEVELS, Options
 from restore.registry import SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 
@@ -66,12 +66,17 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing o
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)
 ]
-Frame = Annotated[int | None, typer.Option(help="Only this frame or page of files that hold several, from 0.")]
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Go on with what comes into the folders, until Ctrl-C.", rich_help_panel=RESULTS),
+]
+Frame = Annotated[int | None, typer.Option(help=FRAME)]
 MaxPixels = _annotated("max_pixels")
 MaxPixelsOfSets = Annotated[
     int, typer.Option("--max-pixels", help="Refuse larger images, and sets of more than twenty times as many pixels.")
 ]
 Device = _annotated("device")
+Engine = _annotated("engine")
 MaxMemory = _annotated("max_memory")
 Solver = _annotated("solver")
 Shape = Annotated[
@@ -106,6 +111,7 @@ class Results:
         ),
     ] = None
     frame: Frame = None
+    watch: Watch = False
     json: Json = False
     quiet: Quiet = False
 

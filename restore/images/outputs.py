@@ -30,27 +30,30 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     """
     if any(not os.fspath(given) for given in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
-    ours, images = {f".{suffix}", ".restored"}, list[Path]()
+    images = list[Path]()
     for path in map(Path, inputs):
-        if not is_folder(path):
-            images.append(path)
-            continue
-        try:
-            found = sorted(
-                entry
-                for entry in path.iterdir()
-                if entry.suffix.lower() in IMAGE_SUFFIXES
-                and not entry.name.startswith(".")
-                and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
-                # Broken links stay, so that they are reported; a pipe would be waited for without end.
-                and (entry.is_file() or not entry.exists())
-            )
-        except OSError as fault:
-            raise InputError(f"cannot be listed ({fault.strerror}); check its permissions", path) from fault
+        found = images_in(path, suffix) if is_folder(path) else [path]
         if not found:
             raise InputError("the folder holds no images to restore; name images or another folder", path)
         images += found
     return images
+
+
+def images_in(folder: Path, suffix: str = "restored") -> list[Path]:
+    """The images in a folder, as in `expand`; raises InputError if it cannot be listed."""
+    ours = {f".{suffix}", ".restored"}
+    try:
+        return sorted(
+            entry
+            for entry in folder.iterdir()
+            if entry.suffix.lower() in IMAGE_SUFFIXES
+            and not entry.name.startswith(".")
+            and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
+            # Broken links stay, so that they are reported; a pipe would be waited for without end.
+            and (entry.is_file() or not entry.exists())
+        )
+    except OSError as fault:
+        raise InputError(f"cannot be listed ({fault.strerror}); check its permissions", folder) from fault
 
 
 def paired(

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from restore.errors import InputError, RestoreError, option, reason, shown
+from restore.errors import InputError, RestoreError, TooLarge, option, reason, shown
 from restore.images import pdf, tiff
 from restore.images.colours import BY_LUMINANCE, SHALLOW, picture_of
 from restore.images.formats import FORMATS, READ, paged
@@ -160,7 +160,7 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
             stream = stack.enter_context(Path(source).open("rb")) if isinstance(source, str | os.PathLike) else source
             while part := stream.read(2**20):
                 if content.tell() + len(part) > limit:
-                    raise InputError(f"is longer than {max_pixels} pixels; raise {option('max_pixels')}", label)
+                    raise TooLarge(f"is longer than {max_pixels} pixels; raise {option('max_pixels')}", label)
                 content.write(part)
     except RestoreError:
         raise
@@ -195,9 +195,9 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
             Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = borrowed
 
 
-def too_large(label: str, max_pixels: int) -> InputError:
+def too_large(label: str, max_pixels: int) -> TooLarge:
     """The error for an image with more pixels than allowed."""
-    return InputError(f"has more than {max_pixels} pixels; raise {option('max_pixels')} if this is meant", label)
+    return TooLarge(f"has more than {max_pixels} pixels; raise {option('max_pixels')} if this is meant", label)
 
 
 def _chosen(frame: int | None, count: int, label: str) -> int:

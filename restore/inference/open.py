@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -14,7 +16,7 @@ from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
 from restore.zoo.automatic import neighbour_prior
 
 if TYPE_CHECKING:
-    from restore.inference.damage import Observed
+    from restore.inference.damage import Damage, Observed
     from restore.inference.engine import PictureEngine
 
 # torch takes a second longer to start. From this many images on it has caught up, with solvers that have a kernel of
@@ -77,6 +79,14 @@ def open_engine(
     return loaded if solver is None else loaded.with_solver(solver)
 
 
+def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -> bool:
+    """True if a prior, open or not, restores colours, or all are asked about Gaussian noise; else luminance is read."""
+    if engine is not None:
+        return engine.description.kind.photographs
+    place = None if model == "auto" else find(model)
+    return describe(place).kind.photographs if place and place.is_dir() else damage.of_grey
+
+
 class Engines:
     """The priors of a run, each opened once, when it is first needed."""
 
@@ -84,7 +94,8 @@ class Engines:
         """Open what `options` names, or use an engine that is open already, for so many pixels as far as is known."""
         self._options, self._pixels = options, pixels
         self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
-        self._opened: dict[str, PictureEngine | ModelError] = {}
+        self._opened: dict[tuple[str, EngineName], PictureEngine | ModelError] = {}
+        self._turn = threading.Lock()
         self._rival: str | None = None  # not looked for
         # One prior was named, so that there is none to choose.
         self.named = only is not None or options.model != "auto"
@@ -122,21 +133,30 @@ class Engines:
 
         A graph is a program: of a prior that nobody named, only a published one is run.
         """
-        if name not in self._opened:
-            options = self._options
-            try:
-                engine = options.engine
-                if not self.named and not search.is_published(find(name)):
-                    engine = "torch"
-                    if find_spec("torch") is None:
+        options = self._options
+        try:
+            trusted = self.named or search.is_published(find(name))
+        except ModelError as fault:
+            return fault
+        key = name, options.engine if trusted else "torch"
+        with self._turn:
+            if key not in self._opened:
+                try:
+                    if not trusted and find_spec("torch") is None:
                         named = f"name it with {option('model')}, or pip install 'restore-prior[torch]'"
                         raise ModelError(f"without torch its graph runs only if it is named; {named}", name)
-                self._opened[name] = open_engine(
-                    name, engine, options.device, options.max_memory, self._pixels, options.solver
-                )
-            except ModelError as fault:
-                self._opened[name] = fault
-        return self._opened[name]
+                    self._opened[key] = open_engine(
+                        *key, options.device, options.max_memory, self._pixels, options.solver
+                    )
+                except ModelError as fault:
+                    self._opened[key] = fault
+            return self._opened[key]
+
+    def asked(self, options: Options) -> Engines:
+        """The same open priors, for other options of one engine, device, memory and solver; threads may share them."""
+        again = copy.copy(self)
+        again._options, again.named = options, options.model != "auto"
+        return again
 
 
 def require_torch(asker: str) -> None:

@@ -1,4 +1,4 @@
-"""How pictures are to be restored: the options that the command, Python and the local page share."""
+"""How pictures are to be restored: the options that the command, Python and the server share."""
 
 from __future__ import annotations
 
@@ -57,6 +57,10 @@ _DEVICE = _help("Computing", "auto, cpu or cuda[:N].")
 _SOLVER = _help("Computing", "Another solver than the prior's own, in torch.")
 _MEMORY = _help("Computing", "Bytes for messages or matrices of a solver, in torch; 2 GiB by default.")
 _PIXELS = _help("Computing", "Refuse larger images before decoding them.")
+
+
+# Which picture of a file is meant.
+FRAME = "Only this frame or page of files that hold several, from 0."
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from restore.errors import option
+from restore.inference.damage import Damage
 from restore.marginals import Status
 from restore.zoo.description import Description
 
@@ -75,6 +77,24 @@ class Restored:
     def refused(self) -> bool:
         """True if the picture came back as it was, as `status` says."""
         return Status(self.status).refused
+
+    def record(self, damage: Damage) -> dict[str, Any]:
+        """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
+        found = self.level
+        known = damage if found is None else replace(damage, **{found.name: found.value})
+        return {
+            "model": self.model or None,
+            "engine": self.engine or None,
+            "status": Status(self.status).name.lower(),
+            "iterations": int(self.iterations),
+            "residual": self.residual if isfinite(self.residual) else None,
+            "p": known.p,
+            "sigma": known.sigma,
+            "found": None if found is None else found.name,
+            "bits": self.bits,
+            "changed": self.changed,
+            "notes": [note for note in self.notes if found is None or note != found.sentence],
+        }
 
     @property
     def objection(self) -> str:

@@ -17,11 +17,11 @@ from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.app import assembly
-from restore.app.answers import Answers
-from restore.app.server import Server
 
 if TYPE_CHECKING:
     from pages import Visit
+
+    from restore.app.server import Server
 
 # ------------------------------------------------------------------------------------------- a site of made-up priors
 
@@ -61,17 +61,13 @@ def site(listed: dict[Path, dict[str, Any]]) -> dict[str, bytes]:
     return assembly.page(listed.values(), served=True)
 
 
-def serving(server: Any) -> Iterator[Any]:
-    with server as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield running
-        running.shutdown()
-
-
 @pytest.fixture(scope="module")
 def server(site: dict[str, bytes]) -> Iterator[Server]:
-    """The page of the made-up priors, restored by a published one."""
-    yield from serving(Server(site, Answers(["tap-mnist"]), 0))
+    """The page of the made-up priors, restored by published ones."""
+    from serving import serving
+
+    with serving(site) as running:
+        yield running
 
 
 # --------------------------------------------------------------------------------------- published priors in Chromium
@@ -90,18 +86,19 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     root = tmp_path_factory.mktemp("root")
     assembly.write(PUBLISHED, FILES, root / "deep" / "page")
     handler = functools.partial(Handler, directory=root)
-    for running in serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_address[1]}/deep/page/"
+        running.shutdown()
 
 
 @pytest.fixture(scope="session")
 def served_url() -> Iterator[str]:
     """The page by our server."""
     from pages import PUBLISHED
+    from serving import serving
 
-    known = assembly.usable(PUBLISHED).values()
-    answers = Answers([each["name"] for each in known])
-    for running in serving(Server(assembly.page(known, served=True), answers, 0)):
+    with serving(assembly.page(assembly.usable(PUBLISHED).values(), served=True)) as running:
         yield running.url
 
 

@@ -11,15 +11,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 import pytest
 from runtime_files import FILES, WANTED, local, released, tarball
+from serving import address
 from waiting import HANG
 
 from restore import zoo
 from restore.app import runtime
-from restore.app.server import Server
+
+if TYPE_CHECKING:
+    from restore.app.server import Server
 
 
 @pytest.fixture
@@ -61,12 +65,27 @@ def test_without_the_runtime_writing_names_its_installation(
     assert app("--output", tmp_path / "site") == 0
 
 
-def test_a_port_in_use_ends_the_command(
-    home: Path, app: Callable[..., int], server: Server, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("words", [("app", "--no-browser"), ("serve",)])
+def test_an_address_that_cannot_be_used_ends_the_command(
+    home: Path, run: Callable[..., int], server: Server, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    assert app("--no-browser", "--port", server.server_address[1]) == 2
+    assert run(*words, "--port", address(server)[1]) == 2
     assert "--port" in capsys.readouterr().err
-    assert app("--port", 65536) == 2
+    assert run(*words, "--port", 65536) == 2
+    if words == ("serve",):
+        for host in ("no such host", "192.0.2.1", "::1::"):
+            assert run("serve", "--host", host, "--port", 0) == 2
+
+
+@pytest.mark.parametrize("words", [("app", "--no-browser"), ("serve",)])
+def test_without_the_extra_it_is_named(
+    home: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: Any
+) -> None:
+    for name in [name for name in sys.modules if name == "restore.app.server"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert run(*words) == 2
+    assert "restore-prior[serve]" in capsys.readouterr().err
 
 
 SERVE = """
@@ -78,10 +97,12 @@ main()
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_it_prints_its_address_and_serves_until_stopped(priors: list[Path], number: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("words", "number", "code"), [(("app", "--no-browser"), signal.SIGINT, 0), (("serve",), signal.SIGTERM, 143)]
+)
+def test_it_prints_its_address_and_serves_until_stopped(priors: list[Path], words: Any, number: int, code: int) -> None:
     script = SERVE.format(models=priors[0].parent)
-    command = [sys.executable, "-c", script, "app", "--port", "0", "--no-browser"]
+    command = [sys.executable, "-c", script, *words, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

@@ -1,4 +1,4 @@
-"""The server of the local page: what it answers, to whom, and with which headers."""
+"""The server: what it answers, to whom, and with which headers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import io
 import json
 import os
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +21,22 @@ import numpy as np
 import pytest
 from PIL import Image
 from priors import saved_prior
+from serving import PIXELS, address, ask, post, serving
 from waiting import HANG, wait_for
 
 import restore
 from restore import zoo
 from restore.app import assembly
-from restore.app.answers import BYTES, Answers
+from restore.app import server as server_module
+from restore.app.answers import OPERATOR, Answers
 from restore.app.server import Server
-from restore.errors import RestoreError
+from restore.errors import Foreign, InputError, RestoreError, TooLarge, UsageError
+from restore.inference import open as opening
+from restore.inference.options import Options
 from restore.marginals import Status
 
 ASSETS = Path(__file__).parents[2] / "assets"
 SITE = assembly.PAGE
-
-
-def ask(
-    server: Server, target: str, method: str = "GET", host: str | None = "localhost"
-) -> tuple[http.client.HTTPResponse, bytes]:
-    """The answer to a request whose target is sent as it is."""
-    connection = http.client.HTTPConnection(*server.server_address, timeout=HANG)
-    connection.putrequest(method, target, skip_host=True)
-    if host is not None:
-        connection.putheader("Host", host)
-    connection.endheaders()
-    answer = connection.getresponse()
-    content = answer.read()
-    connection.close()
-    return answer, content
-
 
 TYPES = {
     "/": "text/html; charset=utf-8",
@@ -75,25 +65,26 @@ def check_headers(answer: http.client.HTTPResponse) -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
     assert answer.headers["Referrer-Policy"] == "no-referrer"
-    assert "Python" not in answer.headers["Server"]
+    assert answer.headers["Server"] == "restore"
 
 
-PLACES = ("/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/models/told/weights.safetensors", "/denoise")
+PLACES = ("/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/models/told/weights.safetensors", "/train")
 PLACES += ("//etc/passwd", "/index.html%00", "index.html", "http://localhost/index.html", "*")
 # A name that somebody has pointed at this machine is not its own.
-OTHERS = ("example.org:8000", "localhost.example.org", "", "::1", None)
+OTHERS = ("example.org:8000", "localhost.example.org", "", "::1")
 
 
 @pytest.mark.parametrize(
     ("target", "method", "host", "status"),
     [
         *((target, "GET", "localhost", 404) for target in PLACES),
-        *(("/", method, "localhost", 501) for method in ("PUT", "OPTIONS")),
+        *(("/", method, "localhost", 405) for method in ("PUT", "OPTIONS")),
+        ("/denoise", "GET", "localhost", 405),
         *(("/models.json", "GET", host, 421) for host in OTHERS),
     ],
 )
 def test_anything_else_is_refused(server: Server, target: str, method: str, host: str | None, status: int) -> None:
-    answer, content = ask(server, target, method, host)
+    answer, content = ask(server, target, method, host=host)
     assert answer.status == status
     assert not any(secret in content for secret in (b"root:", b"solver.onnx", b"told"))
     check_headers(answer)
@@ -101,14 +92,18 @@ def test_anything_else_is_refused(server: Server, target: str, method: str, host
 
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:9000"])
 def test_head_sends_the_headers_alone_to_this_machine(server: Server, host: str) -> None:
-    assert server.server_address[0] == "127.0.0.1"
-    answer, content = ask(server, "/index.html?x=/../..", "HEAD", host)
+    answer, content = ask(server, "/index.html?x=/../..", "HEAD", host=host)
     assert answer.status == 200 and content == b""
     assert int(answer.headers["Content-Length"]) == (SITE / "index.html").stat().st_size
 
 
+def test_on_other_addresses_any_name_will_do(site: dict[str, bytes]) -> None:
+    with serving(site, host="0.0.0.0") as running:
+        assert ask(running, "/health", host="example.org")[0].status == 200
+
+
 def test_one_connection_serves_many_requests(server: Server) -> None:
-    connection = http.client.HTTPConnection(*server.server_address, timeout=HANG)
+    connection = http.client.HTTPConnection(*address(server), timeout=HANG)
     for target, status in (("/", 200), ("/nothing", 404), ("/page.js", 200)):
         connection.request("GET", target)
         answer = connection.getresponse()
@@ -117,100 +112,118 @@ def test_one_connection_serves_many_requests(server: Server) -> None:
     connection.close()
 
 
-def test_a_browser_that_hangs_up_is_no_fault(capfd: pytest.CaptureFixture[str]) -> None:
-    with Server({"large.js": bytes(50_000_000)}, Answers([]), 0) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        with socket.create_connection(running.server_address, 10) as connection:
-            connection.sendall(b"GET /large.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            connection.recv(1000)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        # Each answer has a thread of its own, and one that is given up ends without a word.
-        wait_for(lambda: not any("process_request" in thread.name for thread in threading.enumerate()))
-        running.shutdown()
-    assert capfd.readouterr() == ("", "")
-
-
 # ------------------------------------------------------------------------------------------------- what is posted
 
 
-def base64_of(name: str) -> str:
-    return base64.b64encode((ASSETS / name).read_bytes()).decode()
+def content_of(name: str) -> bytes:
+    return (ASSETS / name).read_bytes()
 
 
-def post(server: Server, target: str, asked: Any, **headers: str) -> tuple[int, Any]:
-    """The status, and the answer if it is JSON."""
-    content = asked if isinstance(asked, bytes) else json.dumps(asked).encode()
-    connection = http.client.HTTPConnection(*server.server_address, timeout=HANG)
-    connection.request("POST", target, content, {"Content-Type": "application/json", "Host": "localhost"} | headers)
-    answer = connection.getresponse()
-    found = answer.read()
-    check_headers(answer)
-    connection.close()
-    return answer.status, json.loads(found) if answer.headers["Content-Type"] == "application/json" else None
-
-
-def pixels_of(text: str) -> np.ndarray:
-    with Image.open(io.BytesIO(base64.b64decode(text))) as image:
+def pixels_of(content: bytes) -> np.ndarray:
+    with Image.open(io.BytesIO(content)) as image:
         return np.asarray(image.convert("L"))
 
 
-def as_array(name: str) -> np.ndarray:
-    return pixels_of(base64_of(name))
-
-
-@pytest.mark.parametrize("told", [{}, {"p": "auto"}, {"p": 0.1, "model": "tap-mnist"}, {"p": 0.1, "invert": True}])
-def test_a_picture_is_denoised_as_by_the_command(server: Server, told: dict[str, Any]) -> None:
-    status, found = post(server, "/denoise", {"image": base64_of("digit-noisy.png"), **told})
-    how = dict(told)
-    clean, answer = restore.denoise(
-        ASSETS / "digit-noisy.png", how.pop("model", "auto"), how.pop("p", None), return_solution=True, **how
-    )
-    assert status == 200 and found["model"] == answer.model and found["iterations"] == answer.iterations
-    np.testing.assert_array_equal(pixels_of(found["image"]), np.asarray(clean.convert("L")))
-    np.testing.assert_allclose(pixels_of(found["means"]), 255 * answer.means, atol=0.51)
-    np.testing.assert_allclose(pixels_of(found["deviations"]), 510 * answer.deviations, atol=0.51)
-    assert found["changed"] == answer.changed and set(answer.notes) <= set(found["notes"])
-
-
-def test_a_hole_is_filled_as_by_the_command(server: Server) -> None:
-    status, found = post(
-        server, "/complete", {"image": base64_of("digit-torn.png"), "mask": base64_of("digit-hole.png")}
-    )
-    hole = as_array("digit-hole.png") > 127
-    whole = restore.complete(as_array("digit-torn.png"), hole)
-    assert status == 200
-    np.testing.assert_array_equal(pixels_of(found["image"]), whole)
-    np.testing.assert_array_equal(pixels_of(found["image"])[~hole], as_array("digit-torn.png")[~hole])
-
-
-def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None:
-    grey = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8))
-    stream = io.BytesIO()
-    grey.save(stream, "PNG")
-    status, found = post(server, "/denoise", {"image": base64.b64encode(stream.getvalue()).decode()})
-    assert status == 200 and found["refused"] == Status.NOT_INK.sentence and "image" not in found
+JSON = {"Accept": "application/json"}
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("told", "alone"),
     [
-        b"",
-        b"[]",
-        b"[" * 100_000,
-        {},
-        {"image": "no base64"},
-        {"image": base64_of("digit.png")[:40]},
-        {"image": base64_of("digit.png"), "p": "much"},
-        {"image": base64_of("digit.png"), "p": [0.1]},
-        {"image": base64_of("digit.png"), "max_pixels": 10**12},
-        {"image": base64_of("digit.png"), "model": str(ASSETS.parent / "models" / "tap-mnist")},
-        {"image": base64_of("digit.png"), "mask": base64_of("digit-hole.png")},
+        ({}, True),
+        ({"p": "auto", "model": "tap-mnist-25"}, False),
+        ({"p": "0.1,0.05", "model": "tap-mnist"}, True),
+        ({"p": "10%", "invert": "true", "soft": "true", "model": "tap-mnist-25"}, False),
     ],
-    ids=lambda asked: str(asked)[:50].replace("/", "_"),
+    ids=str,
 )
-def test_what_cannot_be_restored_is_an_error_in_one_line(server: Server, asked: Any) -> None:
-    status, found = post(server, "/denoise", asked)
-    assert status == 422 and list(found) == ["error"] and "\n" not in found["error"]
+def test_a_picture_is_denoised_as_by_the_command(server: Server, told: dict[str, str], alone: bool) -> None:
+    query = "&".join(f"{name}={value.replace('%', '%25')}" for name, value in told.items())
+    noisy = content_of("digit-noisy.png")
+    how: dict[str, Any] = {name: value == "true" if value == "true" else value for name, value in told.items()}
+    clean, answer = restore.denoise(
+        ASSETS / "digit-noisy.png", how.pop("model", "auto"), how.pop("p", None), return_solution=True, **how
+    )
+    wanted = np.asarray(clean.convert("L"))
+    if alone:
+        status, found, picture = post(server, f"/denoise?{query}", noisy)
+    else:
+        status, found, _ = post(server, f"/denoise?{query}", {"image": noisy}, **JSON)
+        picture = base64.b64decode(found["image"])
+        np.testing.assert_allclose(pixels_of(base64.b64decode(found["means"])), 255 * answer.means, atol=0.51)
+        np.testing.assert_allclose(pixels_of(base64.b64decode(found["deviations"])), 510 * answer.deviations, atol=0.51)
+    assert status == 200 and found["model"] == answer.model and found["iterations"] == answer.iterations
+    np.testing.assert_array_equal(pixels_of(picture), wanted)
+    assert found["status"] == Status(answer.status).name.lower()
+    assert found["changed"] == answer.changed and set(answer.notes) <= set(found["notes"])
+    if answer.level is not None:
+        assert found[found["found"]] == json.loads(json.dumps(answer.level.value))
+
+
+def test_a_hole_is_filled_as_by_the_command(server: Server) -> None:
+    torn, hole = content_of("digit-torn.png"), pixels_of(content_of("digit-hole.png")) > 127
+    status, _, picture = post(server, "/complete", {"image": torn, "mask": content_of("digit-hole.png")})
+    assert status == 200
+    np.testing.assert_array_equal(pixels_of(picture), restore.complete(pixels_of(torn), hole))
+    np.testing.assert_array_equal(pixels_of(picture)[~hole], pixels_of(torn)[~hole])
+
+
+def png(values: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(values).save(stream, "PNG")
+    return stream.getvalue()
+
+
+NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
+
+
+def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None:
+    status, found, _ = post(server, "/denoise", png(NOISE), **JSON)
+    assert status == 422 and found["class"] == Foreign.__name__ and found["status"] == "not_ink"
+    assert found["notes"][-1] == Status.NOT_INK.sentence and "image" not in found
+    assert post(server, "/denoise?model=tap-text&p=0.1", png(NOISE), **JSON)[0] == 200
+
+
+DIGIT = content_of("digit.png")
+BLANK = png(np.zeros((1, PIXELS + 1), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "status", "kind", "subject"),
+    [
+        ("/denoise", b"", 422, UsageError, ""),
+        ("/denoise", {}, 422, UsageError, ""),
+        ("/denoise", {"picture": DIGIT}, 422, UsageError, ""),
+        ("/denoise", {"image": DIGIT, "mask": DIGIT}, 422, UsageError, ""),
+        ("/complete", DIGIT, 422, UsageError, ""),
+        ("/complete", {"image": DIGIT, "mask": content_of("page.png")}, 422, InputError, "mask"),
+        ("/denoise", DIGIT[:40], 422, InputError, "image"),
+        ("/denoise", {"image": b"Dear diary"}, 422, InputError, "image"),
+        ("/denoise", BLANK, 413, TooLarge, "image"),
+        ("/denoise", bytes(9 * PIXELS), 413, TooLarge, "the request"),
+        ("/denoise", {"image": bytes(9 * PIXELS)}, 413, TooLarge, "the request"),
+        ("/denoise?p=much", DIGIT, 422, UsageError, ""),
+        ("/denoise?p=auto&sigma=auto", DIGIT, 422, UsageError, ""),
+        ("/denoise?frame=-1", DIGIT, 422, UsageError, "frame"),
+        ("/denoise?max_pixels=1000000000000", DIGIT, 422, UsageError, "max_pixels"),
+        ("/denoise?device=cuda", DIGIT, 422, UsageError, "device"),
+        ("/denoise?fit=perfectly", DIGIT, 422, UsageError, "fit"),
+        ("/denoise?model=no-such-prior", DIGIT, 422, UsageError, "model"),
+        (f"/denoise?model={ASSETS.parent}/models/tap-mnist", DIGIT, 422, UsageError, "model"),
+    ],
+    ids=lambda each: str(each)[:40].replace("/", "_"),
+)
+def test_what_cannot_be_restored_is_an_error_in_one_line(
+    server: Server, target: str, body: Any, status: int, kind: type[RestoreError], subject: str
+) -> None:
+    found_status, found, _ = post(server, target, body)
+    assert (found_status, found["class"], found["subject"]) == (status, kind.__name__, subject)
+    assert "\n" not in found["error"] and "--" not in found["error"] and found["remedy"] in found["error"]
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=edge"])
+def test_what_is_no_form_is_an_error(server: Server, kind: str) -> None:
+    assert post(server, "/denoise", b"no form", Content_Type=kind)[0] == 400
 
 
 @pytest.mark.parametrize("become", ["link", "pipe"])
@@ -219,51 +232,46 @@ def test_a_prior_that_becomes_something_else_is_not_followed(
 ) -> None:
     monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path)
     folder = saved_prior(tmp_path)
-    weights, answers = folder / zoo.WEIGHTS, Answers([folder.name])
+    weights, answers = folder / zoo.WEIGHTS, Answers(Options())
     kept = weights.rename(tmp_path / "elsewhere")
     if become == "pipe":
         os.mkfifo(weights)
     else:
         weights.symlink_to(kept)
-    request = json.dumps({"image": base64_of("digit.png"), "model": folder.name, "p": 0.1}).encode()
     with pytest.raises(RestoreError):
-        answers.answer(request, complete=False, watch=lambda share: None)
-
-
-def test_a_mask_of_another_size_or_none_is_an_error(server: Server) -> None:
-    image = base64_of("digit.png")
-    for more in ({}, {"mask": base64_of("page.png")}):
-        assert post(server, "/complete", {"image": image, **more})[0] == 422
+        answers.answer(DIGIT, None, {"model": folder.name, "p": "0.1"}, lambda share: None)
 
 
 def test_pages_of_others_cannot_post(server: Server) -> None:
-    asked = {"image": base64_of("digit.png")}
-    assert post(server, "/denoise", asked, Host="example.org")[0] == 421
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        assert post(server, "/denoise", asked, **{"Content-Type": kind})[0] == 415
-    assert post(server, "/train", asked)[0] == 404
+    for origin, host, status in (
+        ("http://example.org", "localhost", 403),
+        ("null", "localhost", 403),
+        ("http://localhost:81", "localhost", 403),
+        ("http://localhost", "localhost", 422),
+        ("http://example.org", "example.org", 421),
+    ):
+        answer, _ = ask(server, "/denoise", "POST", b"", host, Origin=origin)
+        assert answer.status == status, origin
+        check_headers(answer)
 
 
-HEAD = "POST /denoise HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = "POST /denoise HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 SMUGGLED = "GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.mark.parametrize(
     ("head", "status"),
     [
-        (HEAD, 411),
-        (f"{HEAD}Content-Length: 2\r\nContent-Length: 80\r\n", 411),
-        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: example.org\r\nConnection: close\r\n", 421),
-        (f"{HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", 411),
-        (f"{HEAD}Content-Length: {BYTES + 1}\r\n", 413),
-        (f"{HEAD}Content-Length: {'9' * 5000}\r\n", 411),
+        (f"{HEAD}Content-Length: 2\r\nContent-Length: 80\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: example.org\r\nConnection: close\r\n", 400),
+        (f"{HEAD}Content-Length: {'9' * 5000}\r\n", 400),
         (f"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SMUGGLED)}\r\n", 200),
-        (f"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SMUGGLED)}\r\n", 501),
+        (f"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SMUGGLED)}\r\n", 405),
     ],
 )
 def test_a_request_is_parsed_once(server: Server, head: str, status: int) -> None:
     """What follows a request that is refused or should have no content is not taken for another request."""
-    with socket.create_connection(server.server_address, HANG) as connection:
+    with socket.create_connection(address(server), HANG) as connection:
         connection.sendall(f"{head}\r\n{SMUGGLED}".encode())
         connection.shutdown(socket.SHUT_WR)
         found = b""
@@ -275,26 +283,140 @@ def test_a_request_is_parsed_once(server: Server, head: str, status: int) -> Non
     assert int(found.split()[1]) == status and found.count(b"HTTP/1.1 ") == 1
 
 
-def test_nothing_is_restored_for_who_has_gone(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
+# ------------------------------------------------------------------------------------------------- many at a time
 
-    def answer(content: bytes, *, complete: bool, watch: Callable[[float], None]) -> dict[str, Any]:
-        seen.append("asked")
-        wait_for(lambda: gone(watch))
-        seen.append("gone")
-        return {}
 
-    def gone(watch: Callable[[float], None]) -> bool:
+class Held:
+    """In place of `answer`: it waits until it is let go, or nobody waits for it any more."""
+
+    def __init__(self) -> None:
+        self.running, self.ended, self.free = 0, list[str](), threading.Event()
+
+    def __call__(self, image: bytes, mask: Any, wanted: Any, watch: Callable[[float], None], *, whole: bool) -> Any:
+        self.running += 1
         try:
-            watch(0.5)
-        except ConnectionError:
-            return True
-        return False
+            while not self.free.wait(0.01):
+                watch(0.5)
+        except Exception as fault:
+            self.ended.append(type(fault).__name__)
+            raise
+        self.ended.append("done")
+        return {}, {"image": image}
 
-    monkeypatch.setattr(server.answers, "answer", answer)
-    with socket.create_connection(server.server_address, HANG) as connection:
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    held = Held()
+    monkeypatch.setattr(Answers, "answer", held)
+    yield held
+    held.free.set()
+
+
+@contextmanager
+def asking(server: Server, count: int) -> Iterator[list[Any]]:
+    """Post so many requests at once; their answers are there after the context."""
+    answers: list[Any] = []
+    with ThreadPoolExecutor(count) as pool:
+        waiting = [pool.submit(ask, server, "/denoise", "POST", b"image") for _ in range(count)]
+        yield answers
+        answers += [each.result(HANG) for each in waiting]
+
+
+def test_a_full_queue_says_come_again_and_still_tells_its_health(site: dict[str, bytes], held: Held) -> None:
+    with serving(site, workers=1, queue=2) as running, asking(running, 3) as answers:
+        wait_for(lambda: running.work.inside == 3 and held.running == 1)
+        refused, told = ask(running, "/denoise", "POST", b"image")
+        assert refused.status == 503 and int(refused.headers["Retry-After"]) > 0 and json.loads(told)["error"]
+        assert ask(running, "/health")[0].status == 200
+        assert b"restore_requests 3.0" in ask(running, "/metrics")[1]
+        held.free.set()
+    assert [answer.status for answer, _ in answers] == [200] * 3 and running.work.inside == 0
+
+
+def test_what_runs_is_finished_before_the_end(site: dict[str, bytes], held: Held) -> None:
+    with serving(site, workers=1, queue=2) as running, asking(running, 2) as answers:
+        wait_for(lambda: running.work.inside == 2)
+        running.handle_exit(15, None)
+        wait_for(lambda: not listens(running))
+        held.free.set()
+    assert [(answer.status, content) for answer, content in answers] == [(200, b"image")] * 2
+
+
+def listens(server: Server) -> bool:
+    try:
+        socket.create_connection(address(server), HANG).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_nothing_is_restored_for_who_has_gone(server: Server, held: Held) -> None:
+    with socket.create_connection(address(server), HANG) as connection:
         connection.sendall(f"{HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
-        wait_for(lambda: bool(seen))
+        wait_for(lambda: held.running == 1)
         time.sleep(0.2)
-        assert seen == ["asked"]
-    wait_for(lambda: seen == ["asked", "gone"])
+        assert held.ended == []
+    wait_for(lambda: held.ended == ["Gone"] and server.work.inside == 0)
+
+
+def test_who_sends_too_slowly_gives_the_place_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "SENDING", 0)
+    with socket.create_connection(address(server), HANG) as connection:
+        connection.sendall(f"{HEAD}Content-Length: 2\r\n\r\n{{".encode())
+        assert connection.recv(2**16).split()[1] == b"408"
+    assert server.work.inside == 0
+
+
+def test_a_prior_is_opened_once(site: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counted(name: str, *how: Any) -> Any:
+        opened.append(name)
+        return open_engine(name, *how)
+
+    open_engine = opening.open_engine
+    monkeypatch.setattr(opening, "open_engine", counted)
+    with serving(site, workers=4, queue=8) as running, ThreadPoolExecutor(4) as pool:
+        targets = ["/denoise", "/denoise?model=tap-mnist&p=0.1"] * 2
+        found = list(pool.map(lambda target: post(running, target, content_of("digit-noisy.png")), targets))
+    assert {status for status, _, _ in found} == {200}
+    assert "tap-mnist" in opened and len(opened) == len(set(opened))
+
+
+def test_figures_count_requests_by_task_and_status(site: dict[str, bytes]) -> None:
+    with serving(site) as running:
+        post(running, "/denoise?model=tap-mnist&p=0.1", DIGIT)
+        for _ in range(2):
+            post(running, "/complete", b"")
+        told = ask(running, "/metrics")[1].decode()
+    for task, status, count in (("denoise", 200, 1), ("complete", 422, 2)):
+        assert f'restore_request_seconds_count{{status="{status}",task="{task}"}} {count}.0' in told
+    assert "process_resident_memory_bytes" in told
+
+
+# ------------------------------------------------------------------------------------------------- what is said of it
+
+
+def test_the_schema_has_the_options_of_the_command(server: Server) -> None:
+    schema = json.loads(ask(server, "/openapi.json")[1])
+    wanted = {each.name: each.metadata["help"] for each in fields(Options) if each.metadata["panel"] != OPERATOR}
+    assert {"model", "fit", "force", "invert", "soft"} == set(wanted)
+    for path in ("/denoise", "/complete"):
+        operation = schema["paths"][path]["post"]
+        told = {each["name"]: each["description"] for each in operation["parameters"]}
+        assert told.items() >= wanted.items() and told.keys() - wanted.keys() == {"p", "sigma", "frame"}
+        assert {"200", "413", "422", "503"} <= operation["responses"].keys()
+        model = next(each for each in operation["parameters"] if each["name"] == "model")
+        assert {"auto", "tap-mnist"} <= set(model["schema"]["enum"])
+
+
+def test_its_page_names_every_option_and_needs_no_network(server: Server) -> None:
+    answer, content = ask(server, "/docs")
+    text = content.decode()
+    check_headers(answer)
+    assert "<script" not in text and "://" not in text
+    schema = json.loads(ask(server, "/openapi.json")[1])
+    for path, operations in schema["paths"].items():
+        assert path in text
+        for operation in operations.values():
+            assert all(f"<dt>{each['name']}" in text for each in operation.get("parameters", ()))

@@ -38,14 +38,11 @@ export async function read(file, ground) {
   }
 }
 
-/** Grey values as a PNG in base64. @param {Float32Array | Uint8Array} values @returns {Promise<string>} */
-export async function encoded(values, width, height) {
+/** Grey values as a PNG. @param {Float32Array | Uint8Array} values @returns {Promise<Blob>} */
+export function encoded(values, width, height) {
   const canvas = new OffscreenCanvas(width, height);
   paint(canvas, width, height, (i) => grey(values[i]));
-  const reader = new FileReader();
-  reader.readAsDataURL(await canvas.convertToBlob());
-  await new Promise((resolve) => reader.addEventListener("load", resolve));
-  return reader.result.split(",")[1];
+  return canvas.convertToBlob();
 }
 
 /** The grey values of a PNG in base64. @param {string} text @returns {Promise<Float32Array>} */

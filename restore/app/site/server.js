@@ -1,4 +1,4 @@
-/** Restores by the server of `restore app`, on the path of the command. */
+/** Restores by the server that the page comes from, on the path of the command. */
 
 import { sentence, report } from "./outcome.js";
 import { decoded, encoded, Refused } from "./picture.js";
@@ -17,22 +17,22 @@ export class Server {
    * @throws {Refused} if the picture stays as it is
    */
   async restore(prior, { width, height, pixels, mask, p, invert }) {
-    const png = (values) => encoded(values, width, height);
     const fill = mask?.includes(1);
-    const body = { model: prior.name, invert, image: await png(pixels) };
-    if (fill) body.mask = await png(mask);
-    if (p !== null) body.p = p;
+    const body = new FormData();
+    body.append("image", await encoded(pixels, width, height), "image.png");
+    if (fill) body.append("mask", await encoded(mask, width, height), "mask.png");
+    const options = new URLSearchParams({ model: prior.name, invert: String(invert) });
+    if (p !== null) options.set("p", String(p));
     this.#asked = new AbortController();
     const { signal } = this.#asked;
     try {
-      const told = await post(fill ? "complete" : "denoise", body, signal);
-      if (told.error) throw new Refused(sentence(told.error));
-      if (told.refused) {
+      const told = await post(`${fill ? "complete" : "denoise"}?${options}`, body, signal);
+      if (told.class === "Foreign") {
         const named = prior.name !== "auto" && p !== null;
-        throw new Refused(
-          sentence(`${told.refused}, and the image stays as it is`, named ? "" : "choose a prior and p to restore it"),
-        );
+        const why = `${told.notes.at(-1)}, and the image stays as it is`;
+        throw new Refused(sentence(why, named ? "" : "choose a prior and p to restore it"));
       }
+      if (told.error) throw new Refused(sentence(told.error));
       const [restored, means, twice] = await Promise.all([told.image, told.means, told.deviations].map(decoded));
       const deviations = twice.map((value) => value / 2);
       return { restored, means, deviations, said: report(told.model, told.notes, told), advice: "" };
@@ -48,7 +48,6 @@ export class Server {
 }
 
 async function post(address, body, signal) {
-  const headers = { "Content-Type": "application/json" };
-  const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(body), signal });
+  const answer = await fetch(address, { method: "POST", headers: { Accept: "application/json" }, body, signal });
   return answer.json();
 }

@@ -1,0 +1,79 @@
+"""What the server takes and gives, for OpenAPI and as a page that needs no script and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+PNG = "image/png"
+JSON = "application/json"
+
+# What is known of a picture that comes back as a PNG, in JSON.
+RECORD = "X-Restore"
+
+_FILE = {"type": "string", "format": "binary"}
+_TEXT = {"type": "string"}
+_RECORD = {"status": _TEXT, "model": _TEXT, "notes": {"type": "array", "items": _TEXT}}
+_PICTURES = {name: {"type": "string", "format": "byte"} for name in ("image", "means", "deviations")}
+
+
+def _object(parts: Mapping[str, Any], *, more: bool = True) -> dict[str, Any]:
+    return {"schema": {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": more}}
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": f"The image as a PNG, with what became of it as JSON in the header {RECORD}; with `Accept: "
+        f"{JSON}` all in JSON, the image, its means and twice its standard deviations as PNGs in base64.",
+        "content": {PNG: {"schema": _FILE}, JSON: _object(_RECORD | _PICTURES)},
+        "headers": {RECORD: {"schema": _TEXT}},
+    }
+}
+_FAULT = {JSON: _object(dict.fromkeys(("error", "class", "subject", "remedy"), _TEXT))}
+RESPONSES |= {
+    code: {"description": description, "content": _FAULT}
+    for code, description in {
+        400: "It is no form.",
+        403: "It comes from the page of another site.",
+        408: "It was sent too slowly.",
+        413: "The image, or the whole, is too large.",
+        421: "It names another host.",
+        422: "An option or image cannot be used, or the image is refused, because no restoration of it can be trusted.",
+        503: "The queue is full.",
+    }.items()
+}
+
+
+def body_of(task: str) -> dict[str, Any]:
+    """The body of a request: a form of files, or where the image is all, the image."""
+    names = ["image", "mask"] if task == "complete" else ["image"]
+    content = {"multipart/form-data": _object(dict.fromkeys(names, _FILE), more=False)}
+    if task != "complete":
+        content["application/octet-stream"] = {"schema": _FILE}
+    return {"required": True, "content": content}
+
+
+def reference(schema: Mapping[str, Any]) -> str:
+    """A page of an OpenAPI schema: each operation with its options."""
+    links = "The schema is <a href=openapi.json>openapi.json</a>; <a href=./>the page</a> uses it."
+    parts = [f"<h1>restore</h1><p>{links}</p>"]
+    for path, operations in schema["paths"].items():
+        for method, one in operations.items():
+            forms = one.get("requestBody", {}).get("content", {}).values()
+            files = [name for form in forms for name in form["schema"].get("properties", ())]
+            options = "".join(map(_option, one.get("parameters", ())))
+            codes = "".join(f"<dt>{code}<dd>{escape(each['description'])}" for code, each in one["responses"].items())
+            parts.append(f"<h2>{method.upper()} {path}</h2><p>{escape(one['summary'])}.</p>")
+            parts.append(f"<p>Files: {', '.join(files)}.</p><dl>{options}</dl>" if files else "")
+            parts.append(f"<dl>{codes}</dl>")
+    head = "<!doctype html><html lang=en><meta charset=utf-8><title>restore</title><link rel=stylesheet href=style.css>"
+    return f"{head}<main>{''.join(parts)}</main>"
+
+
+def _option(parameter: Mapping[str, Any]) -> str:
+    kind = parameter["schema"]
+    values = kind.get("enum") or [each["type"] for each in kind.get("anyOf", [kind]) if each["type"] != "null"]
+    default = f" [{kind['default']}]" if "default" in kind else ""
+    texts = (parameter["name"], parameter["description"] + default, ", ".join(values))
+    return "<dt>{}<dd>{}<br>{}".format(*map(escape, texts))
