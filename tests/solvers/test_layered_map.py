@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from layered_maps import PRECISE, both, halves
@@ -22,11 +24,8 @@ from torch import Tensor
 
 from restore.learning.gradients.statistics import fixed_point
 from restore.marginals import Status
-from restore.priors import RBM, BoltzmannMachine
-from restore.solvers import TAP, LayeredMap, MeanField
-
-# --- settings ---
-
+from restore.priors import RBM, BoltzmannMachine, FullyVisible
+from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation
 
 # --- fixed points against the oracle ---
 
@@ -43,18 +42,20 @@ def test_a_sweep_updates_odd_layers_from_the_image_and_then_even_ones_from_these
 
 
 # Errors of log Z and of the means shrink with this power of the weights.
-ORDER = {MeanField: 2, TAP: 3}
+ORDER: dict[Any, int] = {MeanField: 2, TAP: 3, AdaptiveTAP: 3, RelaxedBeliefPropagation: 3}
 
 
-@both
+@pytest.mark.parametrize("kind", ORDER)
 @of_shapes(*SMALL)
-def test_errors_shrink_at_the_order_of_the_method(kind: type[LayeredMap], machine: BoltzmannMachine) -> None:
+def test_errors_shrink_at_the_order_of_the_method(kind: Any, machine: BoltzmannMachine) -> None:
+    if kind is RelaxedBeliefPropagation and isinstance(machine, FullyVisible):
+        pytest.skip("for machines of layers alone")
     found = []
     for power in (7, 8):
         weak = with_weights(machine, 2.0**-power)
         solution, truth = kind(**PRECISE).solve(weak, halves(weak)), brute_force(weak)
         found.append(errors(solution, truth.log_partition, truth.means))
-    assert orders(found) == pytest.approx([ORDER[kind]] * 2, abs=0.1)
+    assert orders(found) == pytest.approx([ORDER[kind]] * 2, abs=0.15)
 
 
 @both
