@@ -7,12 +7,11 @@ import pickle
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE
+from bad_images import GREY, GREY16, HOLE, SHAPE
 from PIL import Image, ImageCms
 from priors import saved_prior
 
@@ -106,21 +105,6 @@ def test_batches_of_networks_are_batches(model: restore.Restorer) -> None:
     hidden = torch.from_numpy(np.stack([HIDDEN] * 2))
     assert torch.equal(model.complete(batch[:, None], hidden[:, None]), model.complete(batch, hidden)[:, None])
     assert model.transform(batch[:, None]).shape == (2, model.description.hidden)
-
-
-def test_alpha_is_kept(model: restore.Restorer) -> None:
-    image = Image.fromarray(np.dstack([GREY, HOLE]))
-    assert (np.asarray(model.denoise(image, 0.1))[..., 1] == HOLE).all()
-
-
-def test_equal_channels_are_grey_and_others_are_read_by_luminance(model: restore.Restorer) -> None:
-    for axis in (0, -1):
-        stacked = np.stack([GREY] * 3, axis=axis)
-        result = model.denoise(stacked, 0.1, channel_axis=axis)
-        assert result.shape == stacked.shape
-        assert (result.take(0, axis=axis) == model.denoise(GREY, 0.1)).all()
-    result = model.denoise(COLOUR, 0.1, channel_axis=-1)
-    assert result.shape == COLOUR.shape and (result == result[..., :1]).all()
 
 
 def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
@@ -257,25 +241,6 @@ def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | 
     # So does one alone in a batch.
     with pytest.warns(restore.RestoreWarning):
         np.testing.assert_array_equal(restore.denoise(NOISE[None], "tap-mnist-25")[0], NOISE)
-
-
-def test_a_diverged_picture_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    from restore.inference.tiles.blend import Posterior, Prior
-
-    whole = Prior.solve
-
-    def breaking(prior: Prior, *given: Any) -> Posterior:
-        found = whole(prior, *given)
-        means = found.means.copy()
-        means[-1] = np.nan
-        return replace(found, means=means)
-
-    monkeypatch.setattr(Prior, "solve", breaking)
-    noisy = STROKE.copy()
-    noisy[20, 4] = True
-    with pytest.warns(restore.RestoreWarning):
-        found = restore.denoise(np.stack([noisy, noisy]), "tap-mnist-25", 0.02)
-    assert not found[0][20, 4] and (found[1] == noisy).all()
 
 
 def test_a_restorer_is_pickled_by_name_and_copied() -> None:

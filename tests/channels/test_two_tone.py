@@ -20,11 +20,6 @@ def test_log_odds_are_those_of_the_densities() -> None:
     np.testing.assert_allclose(channel.log_odds(GREY), np.log(white / black), rtol=1e-10, atol=1e-12)
 
 
-def test_without_outliers_they_are_linear_in_the_grey_level() -> None:
-    odds = TwoTone(0.2, 0.8, 0.1, outliers=0.0).log_odds(GREY)
-    np.testing.assert_allclose(odds, (0.8 - 0.2) / 0.1**2 * (GREY - 0.5), atol=1e-9)
-
-
 def test_outliers_bound_what_a_pixel_says() -> None:
     odds = TwoTone(0.2, 0.8, 0.01).log_odds(np.linspace(-3, 4, 10_001))
     # A pixel at a level against one that only an outlier explains.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import QUICK, command, levels
-from priors import saved_prior
 from waiting import HANG, wait_for
 
 # An image for `QUICK`.
@@ -22,25 +20,6 @@ def test_stdin_to_stdout(tmp_path: Path) -> None:
     done = subprocess.run(words, input=DIGIT.read_bytes(), capture_output=True, check=True)
     (tmp_path / "out.png").write_bytes(done.stdout)
     assert levels(tmp_path / "out.png").shape == (28, 28)
-
-
-def test_a_disk_full_behind_stdout_is_an_output_fault() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("needs /dev/full")
-    with Path("/dev/full").open("wb") as full:
-        words = command("denoise", DIGIT, "--model", QUICK, "--p", 0.1, "-o", "-")
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 5 and done.stderr.count(b"\n") == 1
-
-
-def test_row54_a_closed_stdout_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    reader, writer = os.pipe()
-    os.close(reader)
-    saved_prior(tmp_path / "restore" / "models")
-    done = subprocess.run(command("models"), stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.thorough

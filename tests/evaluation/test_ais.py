@@ -35,32 +35,6 @@ def test_log_z_is_within_a_tenth_of_a_nat_of_enumeration(index: int) -> None:
     assert found.warning == ""
 
 
-def covered(schedule: str, repeats: int, runs: int, machines: range) -> tuple[int, int]:
-    """How many intervals hold the truth, of how many."""
-    hits = 0
-    for index in machines:
-        machine = machine_of(index)
-        truth = float(exact_moments(machine).log_partition)
-        weights = log_weights(machine, schedule, runs * repeats, seeded(100 + index)).view(repeats, runs)
-        for part in weights:
-            low, high = estimate(part).interval
-            hits += low <= truth <= high
-    return hits, repeats * len(machines)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("schedule", "repeats", "runs"),
-    [("linear:300", 40, RUNS), ("linear:40", 40, RUNS), ("linear:300", 80, 10)],
-    ids=["even", "uneven", "few"],
-)
-def test_the_interval_covers_the_truth_at_its_rate(schedule: str, repeats: int, runs: int) -> None:
-    hits, of = covered(schedule, repeats, runs, range(0, 20, 2))
-    # 95 % of 400 intervals, give or take three standard deviations of a binomial, or of 800 with a little more room
-    # above, as few runs give wider ones; wider than promised is a fault too.
-    assert 0.917 <= hits / of <= (0.983 if runs == RUNS else 0.99)
-
-
 @pytest.mark.parametrize("deviation", [0.1, 0.5, 1.0, 2.0, 3.0])
 def test_the_interval_of_log_normal_weights_has_the_width_that_their_estimator_has(deviation: float) -> None:
     """Log-weights from N(m, s^2) have log Z = m + s^2 / 2, which their own mean and variance estimate.
@@ -83,12 +57,6 @@ def test_the_interval_of_log_normal_weights_has_the_width_that_their_estimator_h
         assert float((side / quantile).median()) == pytest.approx(exact, rel=0.06)
 
 
-def test_a_lower_level_is_a_shorter_interval() -> None:
-    weights = log_weights(machine_of(10), "linear:100", RUNS, seeded())
-    wide, narrow = estimate(weights).interval, estimate(weights, 0.5).interval
-    assert wide[0] < narrow[0] < estimate(weights).log_partition < narrow[1] < wide[1]
-
-
 def test_weights_are_unbiased() -> None:
     """E[w] = Z holds for any schedule, even one of two temperatures, which is plain importance sampling."""
     machine = random_rbm(6, 4, scale=0.5, seed=3)
@@ -106,13 +74,6 @@ def test_a_base_that_is_the_machine_has_no_error() -> None:
     assert found.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=1e-12)
     assert found.standard_error == pytest.approx(0, abs=1e-12)
     assert found.effective_runs == pytest.approx(10)
-
-
-def test_a_base_with_the_right_means_is_better_than_fair_coins() -> None:
-    machine = random_rbm(12, 9, scale=0.3, bias=3.0, seed=1)
-    base = torch.logit(exact_moments(machine).visible)
-    coins = log_partition(machine, "linear:30", RUNS, seeded())
-    assert log_partition(machine, "linear:30", RUNS, seeded(), base).standard_error < coins.standard_error / 2
 
 
 def test_single_precision_suffices() -> None:

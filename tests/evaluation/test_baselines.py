@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from mnist_data import mnist, needs_mnist
 
-from restore.channels import BitFlip, Channel, Occlusion, parse_task
-from restore.data import binarise
+from restore.channels import BitFlip, Channel, Occlusion
 from restore.errors import UsageError
 from restore.evaluation import baselines
 from restore.evaluation.baselines import BASELINES, Median, NearestNeighbour, PointwiseEstimate, baseline
-from restore.evaluation.evaluate import evaluate
 
 SHAPE = (5, 7)
 SIZE = SHAPE[0] * SHAPE[1]
@@ -141,20 +138,3 @@ def test_median_fills_a_hole_from_its_rim() -> None:
 def test_median_of_nothing_is_a_half() -> None:
     restored = Median(SHAPE).restore(NOISY, Occlusion(torch.ones(1, SIZE, dtype=torch.bool)))
     assert bool((restored == 0.5).all())
-
-
-# --- MNIST ---
-
-
-@pytest.mark.thorough
-@needs_mnist
-@pytest.mark.parametrize(
-    ("name", "p", "expected"), [("ope", 0.1, 0.784), ("ope", 0.4, 0.316), ("nn", 0.1, 0.770), ("nn", 0.3, 0.660)]
-)
-def test_measured_elsewhere(name: str, p: float, expected: float) -> None:
-    """Mean Matthews correlation on test images, within what another noise draw and fewer images can change."""
-    train = torch.from_numpy(binarise(mnist("train").images))
-    truth = torch.from_numpy(binarise(mnist("test").images[:1000]))
-    model = baseline(name, train, (28, 28))
-    report = evaluate(model.restore, truth, parse_task(f"flip:{p}"), (28, 28), torch.Generator().manual_seed(0))
-    assert report.mcc.mean == pytest.approx(expected, abs=4 * report.mcc.standard_error)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from commands import Run, fault
-from grey_priors import grey_prior, saved_grey
 from machines import seeded
 from PIL import Image
 from priors import random_prior, saved_prior
@@ -17,11 +16,11 @@ from torch import Tensor
 
 import restore
 from restore.api import Restorer
-from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, parse_task
+from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.errors import ModelError, TrainingError
 from restore.evaluation.baselines import Median
 from restore.evaluation.whole import Watch, by_prior, evaluate_whole
-from restore.inference.damage import Damage, Rates
+from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 
 SHAPES = [(31, 25), (12, 10), (3, 40), (25, 31)]
@@ -93,26 +92,6 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
         assert (report.error_hidden is None) == ("holes" not in text)
         if text == "holes:3:0.2":
             assert wrong == hidden
-
-
-def test_the_damage_is_told_as_a_caller_would_tell_it() -> None:
-    shape = (2, 3)
-    hidden = torch.tensor([[True, False, False, True, False, False]])
-    assert Damage.told(BitFlip(0.1), shape).p == 0.1
-    assert Damage.told(parse_task("flip:0.2,0.1").channel, shape).p == Rates(0.2, 0.1)  # type: ignore[attr-defined]
-    each = Damage.told(BitFlip(torch.full((6,), 0.2)), shape).p
-    assert isinstance(each, np.ndarray) and each.shape == shape
-    covered = Damage.told(Occlusion(hidden), shape)
-    assert (
-        not covered.touched
-        and covered.hidden is not None
-        and np.array_equal(covered.hidden, hidden.reshape(2, 3).numpy())
-    )
-    noisy = parse_task("noise:0.1+salt:0.2+patch:1", grey=True).damage(torch.rand(1, 6), shape, seeded()).channel
-    told = Damage.told(noisy, shape)
-    assert (told.p, told.sigma, np.sum(told.hidden)) == (0.2, pytest.approx(0.1), 1)
-    exact = Damage.told(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
-    assert isinstance(exact, Damage) and not exact.touched
 
 
 def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
@@ -190,17 +169,6 @@ def test_images_of_one_other_size_are_restored_in_windows(
     report = json.loads(capsys.readouterr().out)
     assert report["n"] == 3 and 0 <= report["error_hidden"]["mean"] <= 1 and report["error_unchanged"]["mean"] < 0.3
     assert run("evaluate", "median", *words[:-2]) == 0
-
-
-def test_grey_priors_and_grey_folders(
-    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = saved_grey(tmp_path, grey_prior(shape=(4, 5)))
-    assert run("evaluate", model, "--data", folder, "--task", "noise:0.2", "--json", "--quiet") == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (
-        report["n"] == 4 and {"psnr", "ssim"} <= set(report) and {"psnr", "ssim"} <= set(report["beside"]["as it is"])
-    )
 
 
 def test_baselines_of_one_size_are_refused(folder: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:

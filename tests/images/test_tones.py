@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cbcl_data import cbcl, needs_cbcl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mnist_data import mnist, needs_mnist
-from omniglot_data import needs_omniglot, omniglot
 
 from restore.images.tones import Tones, counted
 
@@ -55,16 +52,3 @@ def test_soft_edges_are_no_grey() -> None:
     ink[:, 6] = 130
     assert 0 < tones(ink).middle < 0.1 and tones(ink).binary
     assert tones(np.full((3, 3), 7)).binary
-
-
-@needs_mnist
-@needs_omniglot
-def test_digits_and_characters_are_black_and_white() -> None:
-    for images in (mnist("test").images[:300], omniglot("test").images[:300]):
-        assert all(tones(image).binary for image in images) and tones(images).middle < 0.1
-
-
-@needs_cbcl
-def test_faces_are_grey() -> None:
-    images = cbcl("test").images
-    assert not any(tones(image).binary for image in images) and tones(images).middle > 0.5

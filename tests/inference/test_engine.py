@@ -22,7 +22,7 @@ from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import pack, unpack
 from restore.priors.exact import exact_moments
-from restore.solvers import TAP, BeliefPropagation, MeanField, Solution
+from restore.solvers import TAP, Solution
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
@@ -138,20 +138,6 @@ def test_images_that_do_not_fit(shape: tuple[int, ...]) -> None:
 
 
 # --- solver and starts ---
-
-
-@pytest.mark.parametrize(("name", "kind"), [("tap", TAP), ("mean_field", MeanField)])
-def test_the_solver_is_the_one_described(name: str, kind: type) -> None:
-    engine = engine_of(solver=name, max_iter=17, tol=1e-3, damping=0.25)
-    assert engine.solver == kind(max_iter=17, tol=1e-3, damping=0.25)
-
-
-@pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
-def test_belief_propagation_is_the_one_described_and_starts_by_itself(kind: str) -> None:
-    engine = unstarted(solver=f"{kind}_product", max_iter=17, tol=1e-3, damping=0.25)
-    assert engine.solver == BeliefPropagation(kind, max_iter=17, tol=1e-3, damping=0.25)  # type: ignore[arg-type]
-    limited = replace(engine, max_memory=12345)
-    assert limited.solver == replace(engine.solver, max_memory=12345)
 
 
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:

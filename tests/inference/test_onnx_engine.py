@@ -62,26 +62,6 @@ def test_large_images_are_restored_one_at_a_time(monkeypatch: pytest.MonkeyPatch
     assert [loaded.of_size((side, side))._at_once(9) for side in (32, 64, 256)] == [9, 3, 1]
 
 
-@pytest.mark.parametrize("name", ["tap-mnist-25", pytest.param("conv-shapes", marks=pytest.mark.thorough)])
-def test_both_engines_agree(name: str) -> None:
-    place = zoo.find(name)
-    ours, theirs = Engine.load(str(place), "cpu"), OnnxEngine.load(place)
-    draw = np.random.default_rng(0)
-    grey = (draw.random((2, *theirs.description.image_shape)) < 0.3).astype(float)
-    damage = Damage(draw.uniform(0.05, 0.3, grey.shape), hidden=draw.random(grey.shape) < 0.1)
-    (one, gain), (other, same) = (engine.marginals(grey, damage) for engine in (ours, theirs))
-    # Both stop at the same tolerance, along the same steps, in single precision.
-    np.testing.assert_allclose(one.means[0], other.means[0], atol=1e-3)
-    np.testing.assert_allclose(gain, same, atol=1e-5)
-    assert np.array_equal(theirs.pixel_means(), ours.pixel_means()) and theirs.light_ground == ours.light_ground
-
-
-@pytest.mark.thorough
-def test_a_graph_by_itself_tells_the_means_of_pixels() -> None:
-    beside = OnnxEngine.load(zoo.find("tap-mnist-25"))
-    np.testing.assert_allclose(replace(beside, weights=None).pixel_means(), beside.pixel_means(), rtol=1e-4)
-
-
 def test_a_graph_holds_one_solver() -> None:
     loaded = OnnxEngine.load(zoo.find("tap-mnist-25"))
     assert loaded.with_solver("tap") is loaded

@@ -25,7 +25,6 @@ from restore.learning.rules.frank_wolfe import (
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
 from restore.priors import RBM
-from restore.zoo import describe
 
 # --- recipes and runs ---
 
@@ -141,25 +140,3 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     assert few.description.hidden == 1  # of five images one is held out
     alone = restore.train(images, hidden=3, learner={"method": "frank_wolfe", **small})
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("without_graph", "quick_growth")
-def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))
-    recipe = tmp_path / "mine.toml"
-    recipe.write_text(
-        f'name = "mine"\n[data]\nsource = "{tmp_path}/images.npy"\n[prior]\nhidden = 3\n'
-        '[learner]\nmethod = "contrastive"\n'
-        "[training]\nepochs = 1\n[growth]\nunits = 4\n[inference]\nmodes = 5\nstarts = 2\n"
-    )
-    command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
-    assert run(*command, "--hidden", "auto") == 0
-    assert "mine: 4 hidden units; the limit of 4 units" in capsys.readouterr().err
-    header = describe(tmp_path / "out")
-    assert header.hidden == 4
-    card = (tmp_path / "out" / "card.md").read_text()
-    assert "--hidden auto" in card and "38 images" in card
-    for hidden, says in (("many", "--hidden"), ("0", "hidden")):
-        assert run(*command, "--hidden", hidden) == 2
-        assert says in capsys.readouterr().err

@@ -15,7 +15,6 @@ from restore.priors.exact import (
     binary_states,
     exact_moments,
     log_likelihood,
-    transposed,
 )
 from restore.units import Bernoulli
 
@@ -69,14 +68,6 @@ def test_tilting_adds_evidence_to_the_energy() -> None:
     torch.testing.assert_close(tilted.rows(rows).energy(some), tilted.energy(states)[rows])
     with pytest.raises(ValueError):
         prior.tilt(None, None, None, Fields(top))
-
-
-def test_evidence_in_parts_is_evidence_as_a_whole() -> None:
-    machine = random_rbm(4, 3)
-    first, second = (Fields(torch.randn(5, 4, generator=seeded(s), dtype=torch.float64)) for s in (1, 2))
-    whole = exact_moments(machine.tilt(first + second))
-    parts = exact_moments(machine.tilt(first).tilt(second))
-    torch.testing.assert_close(whole.visible, parts.visible)
 
 
 def test_parameters_round_trip_and_change_of_precision() -> None:
@@ -159,9 +150,3 @@ def test_enumeration_of_more_than_twenty_units_is_refused(visible: int, hidden: 
         exact_moments(machine)
     with pytest.raises(UsageError):
         log_likelihood(machine, torch.zeros(1, visible).double())
-
-
-def test_only_the_smaller_layer_counts() -> None:
-    machine = random_rbm(60, 3)
-    assert exact_moments(machine).visible.shape == (60,)
-    assert exact_moments(transposed(machine)).pairs.shape == (3, 60)

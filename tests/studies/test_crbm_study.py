@@ -15,8 +15,6 @@ from restore import zoo
 from restore.errors import InputError
 from restore.learning.recipe.recipe import read_recipe
 
-CELL = crbm.Cell("bp", "mnist-flip10", 10, (1.5, 0.1), (10.0, 0.2), (0.5, 0.05), 0.25)
-
 RECIPE = """
 name = "{name}"
 seed = 0
@@ -73,26 +71,6 @@ def test_the_tables_hold_the_papers_figures_for_every_method_and_task() -> None:
     # What the paper prints in bold: the lowest error on all pixels, MLE-BP but for the last task.
     best = [min(crbm.PAPER, key=lambda method: crbm.PAPER[method][task][0]) for task in range(len(crbm.TASKS))]
     assert best == ["bp"] * 5 + ["mssvm"]
-
-
-def test_a_table_shows_ours_beside_theirs_and_marks_the_best() -> None:
-    worse = replace(CELL, method="lr", everywhere=(1.9, 0.1))
-    parts = [part.splitlines() for part in crbm.as_tables([worse, CELL]).split("\n\n")]
-    assert [len(lines) for lines in parts] == [2 + len(crbm.METHODS)] * 2
-    everywhere, changed = ({line.split(" | ")[0]: line for line in lines[2:]} for lines in parts)
-    assert everywhere["| MLE-BP"] == "| MLE-BP | **1.500** ± 0.100 / 1.688 |"
-    assert everywhere["| LR"] == "| LR | 1.900 ± 0.100 / 1.960 |"
-    assert everywhere["| CD-1"] == "| CD-1 | - / 1.925 |"
-    assert changed["| MLE-BP"] == "| MLE-BP | **10.00** ± 0.20 / 10.718 |"
-
-
-def test_curves_over_the_size_of_the_patch() -> None:
-    cells = [replace(CELL, task=f"mnist-patch{size}", everywhere=(size / 10, 0.01)) for size in (12, 4)]
-    cells.append(replace(CELL, method="cd10", task="mnist-patch4", everywhere=(0.7, 0.01)))
-    assert [size for size, _ in crbm.sizes(cells, "bp")] == [4, 12]
-    lines = crbm.curve_table(cells).splitlines()
-    assert lines[0] == "| wrong pixels, % of all | 4x4 | 12x12 |"
-    assert lines[2:] == ["| MLE-BP | 0.400 ± 0.010 | 1.200 ± 0.010 |", "| CD-10 | 0.700 ± 0.010 | - |"]
 
 
 def test_convergence_comes_from_the_log(tmp_path: Path) -> None:

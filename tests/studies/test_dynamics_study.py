@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dynamics_kept as kept
 import dynamics_measure as measure
-import dynamics_show as show
 import pytest
 import torch
 from dynamics_measure import Moment, PerUnit
-from harness import TRAINING, Asked, parsed
+from harness import TRAINING, Asked
 from machines import four_modes, random_machine, seeded, two_patterns, with_weights
 from probing.findings import Findings
 from probing.solutions import tap_solutions
@@ -102,35 +101,7 @@ def test_kept_solutions_are_read_back(tmp_path: Path) -> None:
     assert kept.read(path, OF) is None
 
 
-def test_moments_read_back_from_json() -> None:
-    for one in (moment("a", 3), moment("b", 2, (9, 4, 2), train=None, test=None)):
-        assert parsed(Moment, json.loads(json.dumps(asdict(one)))) == one
-
-
 # --- table and pictures ---
-
-MOMENTS = [
-    moment("dynamics-mnist-100", 4, (9, 8)),
-    moment("dynamics-mnist-100", 1, (9, 8), train=None),
-    moment("dynamics-deep-2", 3, (9, 4, 2)),
-    moment("dynamics-cbcl", 15, (6, 4), grey=True, data="cbcl"),
-    moment("dynamics-mnist-25", 4, (9, 5)),
-    moment("dynamics-mnist-100", 12, (9, 8)),
-    moment("dynamics-mnist-100", 12, (9, 8), starts=100),
-]
-
-
-def test_the_table_has_a_row_per_run() -> None:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in show.as_table(MOMENTS).splitlines()[2:]]
-    assert [row[0] for row in rows] == [
-        "`dynamics-mnist-25`",
-        "`dynamics-mnist-100`",
-        "`dynamics-cbcl`",
-        "`dynamics-deep-2`",
-    ]
-    assert rows[1][1:] == ["8", "12", "3", "- (epoch 1)", "-0.2380 ± 0.0004", *rows[1][6:]]
-    assert rows[1][8:] == ["100", "12", "12.0 %", "99.0 %"]
-    assert rows[3][1] == "4 + 2"
 
 
 def test_the_sum_over_solutions_is_told_beside_their_mean() -> None:
@@ -146,32 +117,6 @@ def test_the_sum_over_solutions_is_told_beside_their_mean() -> None:
     assert told == pytest.approx(wanted, abs=0.12 / sum(sizes))
     assert likelihood.mean - wanted > 1 / sum(sizes)
     assert moment("none", 1, train=None).summed is None
-
-
-def test_lines_of_a_picture_are_of_equally_many_starts() -> None:
-    assert [(one.epoch, one.probe.starts) for one in measure.courses(MOMENTS)["dynamics-mnist-100"]] == [
-        (1, 20),
-        (4, 20),
-        (12, 20),
-    ]
-    assert measure.last(MOMENTS, "dynamics-mnist-100").probe.starts == 100
-
-
-def test_panels_and_bars() -> None:
-    pytest.importorskip("matplotlib")
-    figures = show.figures(MOMENTS)
-    panels = [axes for axes in figures["dynamics.png"].axes if axes.get_title()]
-    assert [axes.get_title() for axes in panels] == ["binary MNIST", "grey CBCL", "binary MNIST, 2 hidden layers"]
-    labels = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in panels]
-    assert labels == [["5 hidden units", "8 hidden units"], ["4 hidden units"], ["training images", "test images"]]
-    titles = [axes.get_title() for axes in figures["dynamics-solutions.png"].axes if axes.get_title()]
-    assert titles == [
-        "binary MNIST, 8 hidden units\n12 solutions from 100 starts at epoch 12",
-        "grey CBCL, 4 hidden units\n15 solutions from 20 starts at epoch 15",
-        "epoch 12, 100 starts",
-        "epoch 15, 20 starts",
-    ]
-    assert list(show.figures([moment("dynamics-mnist-25", 4)])) == ["dynamics.png"]
 
 
 # --- the recipes ---
@@ -297,35 +242,3 @@ def test_what_is_missing_is_trained_and_measured(
         assert record.read_text() == before
         assert shown[-1] == {name: shown[0][name] for name in ("dynamics.png", "dynamics-solutions.png")}
         assert "dynamics-isomap.png: left as it is, for the runs of" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-def test_priors_that_have_changed_are_measured_again(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "publish", lambda *_: None)
-    for name in ("dynamics-cbcl", "dynamics-deep-2"):
-        (asked.recipes / study.FOLDER / f"{name}.toml").unlink()
-    study.study(replace(asked, train_missing=True))
-    record = asked.records / "dynamics.json"
-    before = json.loads(record.read_text())["moments"]
-    epochs = asked.runs / "dynamics-mnist-100" / "epochs"
-    shutil.rmtree(epochs / "0002")
-    shutil.copytree(epochs / "0005", epochs / "0002")
-    study.study(asked)
-    after = json.loads(record.read_text())["moments"]
-    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True, True]
-    # Neither runs nor records of another recipe are taken for those of this one.
-    recipe = asked.recipes / study.FOLDER / "dynamics-mnist-100.toml"
-    recipe.write_text(recipe.read_text().replace("rate = 0.2", "rate = 0.3"))
-    with pytest.raises(InputError, match="holds a run of another recipe"):
-        study.study(asked)
-    shutil.rmtree(asked.runs)
-    with pytest.raises(InputError, match="give --train"):
-        study.study(asked)
-
-
-def test_the_record_of_another_study_is_refused(asked: Asked) -> None:
-    asked.records.mkdir(parents=True)
-    record = {"seed": 0, "n": 10_000, "starts": 10, "moments": []}
-    (asked.records / "dynamics.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="seed 0, not 1; remove it"):
-        study.study(replace(asked, seed=1))

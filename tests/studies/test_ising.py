@@ -63,13 +63,6 @@ def test_the_sum_over_rows_is_the_sum_over_all_states() -> None:
     assert transferred(0.3, fields) == pytest.approx(float(exact.log_partition), abs=1e-4)
 
 
-def test_two_ways_of_summing_over_a_larger_field_agree() -> None:
-    rows = transferred(0.272, torch.zeros(12, 8))
-    # The other way round the states of longer rows are summed over, and other pixels are met first.
-    assert log_partition(0.272, 12, 8) == pytest.approx(rows, abs=1e-4)
-    assert log_partition(0.272, 8, 12) == pytest.approx(rows, abs=1e-4)
-
-
 @pytest.mark.parametrize("coupling", [0.2, 0.272, 0.35])
 def test_under_evidence_the_solver_is_within_a_hundredth_of_a_bit_per_pixel(coupling: float) -> None:
     square = torch.zeros(16, 9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_deep, random_fully_visible, random_rbm, repelling, seeded, two_patterns
-from probing import pictures
 from probing.embedding import isomap
-from probing.findings import Findings
 from probing.receptive import receptive_fields, spread
-from probing.report import report
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
 from torch import Tensor
@@ -100,19 +96,6 @@ def test_the_order_of_starts_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
     assert one.count > 3
     np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
     assert torch.equal(one.led_to[order], two.led_to)
-
-
-def test_the_order_of_units_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
-    machine, starts = rough
-    rows, columns = torch.randperm(32, generator=seeded(7)), torch.randperm(5, generator=seeded(8))
-    shuffled = RBM.binary(
-        machine.weights[rows][:, columns],
-        machine.visible.parameters["bias"][rows],
-        machine.hidden.parameters["bias"][columns],
-    )
-    one, two = tap_solutions(machine, starts), tap_solutions(shuffled, starts[:, rows])
-    np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
-    assert torch.equal(one.led_to, two.led_to)
 
 
 def test_free_energies_are_those_of_tap(rough: tuple[RBM, Tensor]) -> None:
@@ -207,11 +190,6 @@ def test_distinct_is_what_comparing_all_pairs_gives(data: st.DataObject) -> None
     assert [clusters[index[to]] for to in led_to] == clusters
 
 
-def test_no_points_are_no_points() -> None:
-    index, led_to = distinct(torch.zeros(0, 3), 0.05)
-    assert len(index) == len(led_to) == 0
-
-
 # ---------------------------------------------------------------------------------------------------------- verdict
 
 
@@ -287,48 +265,3 @@ def test_the_map_keeps_distances_of_a_plane() -> None:
     again = isomap(images, images[:9])
     assert again is not None
     np.testing.assert_array_equal(found[0], again[0])
-
-
-@pytest.mark.parametrize("count", [3, 4, 12])
-def test_a_map_of_few_images(count: int) -> None:
-    pytest.importorskip("sklearn")
-    images = np.eye(12)[:count]
-    for solutions in (images[:0], images[:1], images[:2]):
-        # Each image twice: copies have no place of their own.
-        found = isomap(np.repeat(images, 2, 0), solutions)
-        assert found is not None
-        assert found[0].shape == (count, 2) and found[1].shape == (len(solutions), 2)
-        assert np.isfinite(found[0]).all() and np.isfinite(found[1]).all()
-    assert isomap(np.repeat(images[:2], 5, 0), images[:1]) is None
-
-
-@pytest.mark.thorough
-def test_pictures_of_what_there_is(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    pytest.importorskip("matplotlib")
-    machine, patterns = two_patterns(16)
-    images = flipped(patterns.repeat(4, 1), 2)
-    whole = report(machine, tap_solutions(machine, images), images, (4, 4))
-    names = {"solutions.png", "free-energy.png", "isomap.png", "receptive-fields.png"}
-    assert set(whole.pictures) == names and whole.notes == ()
-    assert all(content.startswith(b"\x89PNG") and len(content) > 3000 for content in whole.pictures.values())
-    assert len(whole.facts["receptive_fields"]["spread"]) == 16
-    few = report(machine, tap_solutions(machine, patterns), patterns, (4, 4))
-    assert set(few.pictures) == names - {"isomap.png"} and "isomap.png" in few.notes[0]
-    none = report(machine, tap_solutions(machine, images, replace(PROBING, max_iter=1)), images, (4, 4))
-    assert set(none.pictures) == {"receptive-fields.png"} and "no solution" in none.notes[0]
-    dense = random_fully_visible(16, scale=0.1)
-    alone = report(dense, tap_solutions(dense, images), images, (4, 4))
-    assert set(alone.pictures) == names - {"receptive-fields.png"} and "no hidden units" in alone.notes[0]
-
-
-def test_a_run_is_drawn_also_where_an_epoch_has_no_solution() -> None:
-    pytest.importorskip("matplotlib")
-    machine, patterns = two_patterns()
-    none = tap_solutions(machine, patterns, replace(PROBING, max_iter=1))
-    found = [Findings.of("x", epoch, tap_solutions(machine, patterns), 0.0) for epoch in (2, 4)]
-    figure = pictures.along([Findings.of("x", 1, none, 0.0), *found])
-    energies, counts = figure.axes
-    assert [len(line.get_xdata()) for line in energies.lines] == [4, 2]
-    assert counts.lines[0].get_xydata().tolist() == [[1, 0], [2, 2], [4, 2]]
-    assert pictures.png(pictures.along([Findings.of("x", 1, none, 0.0)]))

@@ -28,7 +28,6 @@ from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.exact import exact_likelihood
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, LayeredPrior
-from restore.priors.exact import log_likelihood
 from restore.solvers import TAP
 from restore.units import Bernoulli
 from restore.zoo.inference import Inference
@@ -108,28 +107,6 @@ def test_only_log_z_is_approximate_with_one_hidden_layer(name: str) -> None:
     assert (float(off.max() - off.min()) < 1e-6) == (len(machine.layers) <= 2)
 
 
-def test_it_agrees_with_the_oracle_of_any_units() -> None:
-    machine = with_weights(random_machine(("spiked-truncated", 5), ("bernoulli", 4), seed=1), 0.2)
-    images = torch.rand(20, 5, generator=seeded(), dtype=torch.float64).mul(2).sub(1).clamp_min(0)
-    torch.testing.assert_close(found(machine, images), log_likelihood(machine, images), rtol=0, atol=1e-3)
-
-
-def test_deeper_layers_without_couplings_change_nothing() -> None:
-    rbm = random_machine(("spiked-truncated", 4), ("bernoulli", 3), seed=2)
-    spare = Bernoulli(torch.randn(2, generator=seeded(), dtype=torch.float64))
-    deep = LayeredPrior((*rbm.layers, spare), (*rbm.couplings, torch.zeros(3, 2, dtype=torch.float64)))
-    images = torch.rand(5, 4, generator=seeded(1), dtype=torch.float64)
-    torch.testing.assert_close(found(deep, images), found(rbm, images), rtol=0, atol=1e-12)
-
-
-@pytest.mark.thorough
-def test_images_are_weighed_one_by_one() -> None:
-    machine, images, _ = weakened("spiked-truncated, 2 layers", 1.0)
-    together = log_weights(machine, images, PRECISE).values
-    apart = torch.cat([log_weights(machine, image[None], PRECISE).values for image in images])
-    torch.testing.assert_close(together, apart, rtol=0, atol=1e-12)
-
-
 def test_hidden_layers_that_do_not_converge_are_warned_of() -> None:
     # A white pixel cancels the biases that hold the hidden layers down, and leaves their couplings to decide.
     held, couplings = torch.full((4,), -30.0).double(), torch.full((4, 4), 0.9).double()
@@ -144,13 +121,6 @@ def test_hidden_layers_that_do_not_converge_are_warned_of() -> None:
 def test_values_that_pixels_cannot_have_are_refused(name: str) -> None:
     with pytest.raises(ModelError):
         tap_likelihood(MACHINES[name], torch.full((1, 2), 1.5).double(), torch.zeros(1, 2).double())
-
-
-def test_two_patterns_are_weighed_alike() -> None:
-    """The exact probabilities of two opposite modes differ by their biases alone, so must those by TAP."""
-    machine, patterns = two_patterns()
-    each = found(machine, patterns)
-    assert float(each[0] - each[1]) == pytest.approx(float((log_likelihood(machine, patterns)).diff().neg()), abs=1e-9)
 
 
 # --- its solutions ---

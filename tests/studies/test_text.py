@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restore.data import Wanted, gather
 from restore.errors import InputError
 from training.data import text
 from training.data.pages import Family, page, pages
@@ -93,14 +92,3 @@ def test_without_any_font_it_is_said_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(text.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="install matplotlib"):
         text.images("train")
-
-
-def test_patches_are_learnt_from_as_from_any_pages(
-    matplotlib_only: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "TRAINED", 5)
-    with pytest.warns(UserWarning, match="drawn without"):
-        found = gather(text.images("train"), Wanted(shape=(16, 16), patches=1000, levels="binary", held_out=0.2))
-    assert found.training.images.shape == (1000, 16, 16)
-    assert len(found.held_out.images) == 200
-    assert not any("light ground" in note for note in found.notes)

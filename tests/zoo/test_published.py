@@ -24,21 +24,17 @@ from silhouette_data import COPIES, needs_silhouettes, silhouettes
 
 import restore
 from restore import zoo
-from restore.channels import BitFlip, parse_task
+from restore.channels import parse_task
 from restore.data import Split, as_pixels, binarise
-from restore.errors import InputError
-from restore.evaluation.baselines import NearestNeighbour, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
-from restore.evaluation.metrics import error_all, matthews
+from restore.evaluation.metrics import error_all
 from restore.evaluation.scores import TASKS, WHOLE_TASKS
-from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
 from restore.marginals import Marginals, Status
 from restore.solvers.messages import bp_kernel
 from restore.zoo.description import Description
-from training.data import text
 from training.data.drawings import drawings
 from training.data.photographs import photograph
 
@@ -307,38 +303,3 @@ def test_all_scores_on_all_cards(folder: Path) -> None:
     for row in ROW.finditer((folder / zoo.CARD).read_text()):
         found = _recomputed(folder, row["task"], int(row["n"]))
         assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
-
-
-@pytest.fixture(scope="module")
-def simple() -> tuple[PointwiseEstimate, NearestNeighbour]:
-    training = _ink("train")
-    return PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
-
-
-@pytest.mark.thorough
-@needs_mnist
-@pytest.mark.parametrize("p", [0.1, 0.4])
-def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
-    p: float, simple: tuple[PointwiseEstimate, NearestNeighbour]
-) -> None:
-    truth = _ink("test")[:60]
-    channel = BitFlip(p)
-    observed = channel.corrupt(truth, torch.Generator().manual_seed(0))
-    engine = Engine.of(zoo.load(zoo.find("tap-mnist")), torch.device("cpu"))
-    ours = matthews(truth, engine.restore(observed, channel).means[0]).mean()
-    for baseline in simple:
-        assert ours > matthews(truth, baseline.restore(observed, channel)).mean()
-
-
-@pytest.mark.slow
-def test_scores_on_the_card_of_a_prior_of_windows_are_what_it_achieves() -> None:
-    folder = ROOT / "models" / "tap-text"
-    row = next(row for row in WHOLE_ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == "flip:0.05")
-    try:
-        pages = text.images("test")[: int(row["n"])]
-    except InputError:
-        pytest.skip("the fonts for testing are not installed")
-    truths = [torch.from_numpy(binarise(page[None])).reshape(page.shape) for page in pages]
-    restorer, generator = by_prior(restore.load(folder).engine), torch.Generator().manual_seed(0)
-    report = evaluate_whole(restorer, truths, parse_task(row["task"]), generator)
-    assert 100 * report.error_all.mean == pytest.approx(float(row["error"]), abs=2e-3)
