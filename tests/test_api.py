@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from bad_images import GREY, GREY16, HOLE, SHAPE
-from PIL import Image, ImageCms
+from PIL import Image
 from priors import saved_prior
 
 import restore
@@ -86,17 +86,6 @@ def test_pil_images_and_paths_come_back_as_pil_images(model: restore.Restorer, t
         assert (np.asarray(result.convert("L")) == expected).all()
 
 
-def test_what_pil_knows_of_an_image_is_kept(model: restore.Restorer, tmp_path: Path) -> None:
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    image = Image.fromarray(GREY).convert("RGB")
-    image.info |= {"dpi": (300, 300), "icc_profile": profile}
-    image.save(tmp_path / "image.png", dpi=(300, 300), icc_profile=profile)
-    for source in (image, tmp_path / "image.png", Image.open(tmp_path / "image.png")):
-        result = model.denoise(source, 0.1)
-        assert result.info["icc_profile"] == profile
-        assert result.info["dpi"] == pytest.approx((300, 300), rel=1e-3)
-
-
 def test_batches_of_networks_are_batches(model: restore.Restorer) -> None:
     batch = torch.from_numpy(np.stack([GREY, GREY[::-1].copy()])).float() / 255
     one, (many, solution) = model.denoise(batch, 0.1), model.denoise(batch[:, None], 0.1, return_solution=True)
@@ -116,21 +105,6 @@ def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
     for each, first in ((solution, ()), (answers, (2,))):
         assert [layer.shape for layer in each.layers] == [(*first, model.description.hidden)]
         assert "\n" not in repr(each) and len(repr(each)) < 100
-
-
-def test_p_per_pixel(model: restore.Restorer) -> None:
-    certain_left = np.full(SHAPE, 0.3)
-    certain_left[:, :6] = 0.0
-    result = model.denoise(GREY, certain_left)
-    assert ((result > 0)[:, :6] == (GREY > 127)[:, :6]).all()
-
-
-def test_resizing_fits_any_size(model: restore.Restorer) -> None:
-    for times, force in ((2, False), (5, True)):
-        big = np.kron(GREY, np.ones((times, times), np.uint8))
-        mask = np.kron(HIDDEN, np.ones((times, times), bool))
-        whole = model.complete(big, mask, fit="resize", force=force)
-        assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
 
 
 LOOP: list[object] = []
@@ -251,11 +225,6 @@ def test_a_restorer_is_pickled_by_name_and_copied() -> None:
     assert copy.deepcopy(prior).description == prior.description
     with pytest.raises(restore.UsageError):
         pickle.dumps(restore.Restorer(prior.engine))
-
-
-def test_unknown_options_are_refused(model: restore.Restorer) -> None:
-    with pytest.raises(TypeError):
-        restore.denoise(GREY, model, 0.1, fitt="tile")  # type: ignore[call-overload]
 
 
 def test_a_solver_that_does_not_converge_is_warned_of(tmp_path: Path) -> None:

@@ -107,16 +107,6 @@ def test_head_sends_the_headers_alone_to_this_machine(server: Server, host: str)
     assert int(answer.headers["Content-Length"]) == (SITE / "index.html").stat().st_size
 
 
-def test_one_connection_serves_many_requests(server: Server) -> None:
-    connection = http.client.HTTPConnection(*server.server_address, timeout=HANG)
-    for target, status in (("/", 200), ("/nothing", 404), ("/page.js", 200)):
-        connection.request("GET", target)
-        answer = connection.getresponse()
-        assert answer.status == status
-        answer.read()
-    connection.close()
-
-
 def test_a_browser_that_hangs_up_is_no_fault(capfd: pytest.CaptureFixture[str]) -> None:
     with Server({"large.js": bytes(50_000_000)}, Answers([]), 0) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()

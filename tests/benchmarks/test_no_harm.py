@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from no_harm import Outcome, kind, outcome, wrong
+from no_harm import Outcome, kind, outcome
 from pictures_of_all_kinds import PICTURES, picture
 
 
@@ -38,12 +38,6 @@ def test_there_are_forty_kinds_and_no_two_pictures_are_alike() -> None:
 )
 def test_verdicts(p: float, before: float, after: float, verdict: str) -> None:
     assert Outcome("", p, 0, before, after, 0, "").verdict == verdict
-
-
-def test_a_threshold_counts_as_change_of_grey_levels_and_rounding_does_not() -> None:
-    grey = np.linspace(0.2, 0.8, 50).reshape(5, 10)
-    assert wrong(grey > 0.5, grey) == 1
-    assert wrong(np.rint(grey * 255) / 255, grey) == 0
 
 
 def test_the_command_restores_a_picture_and_refuses_one_without_ending_the_benchmark() -> None:

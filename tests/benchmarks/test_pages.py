@@ -108,17 +108,3 @@ def test_the_command_prints_a_row_for_each_candidate(
     assert [row[0] for row in rows[2:-1]] == list(FILTERS) and rows[-1][0].startswith("U-Net")
     noisy = [float(cell) for cell in rows[2][1:5]]
     np.testing.assert_allclose(noisy, [5, 10, 20, 30], rtol=0.1)
-
-
-def test_a_prior_is_asked_for_flips_and_for_holes() -> None:
-    class Prior:
-        def denoise(self, image: np.ndarray, p: float) -> str:
-            return f"denoised at {p:g}"
-
-        def complete(self, image: np.ndarray, mask: np.ndarray, p: float | None) -> str:
-            return f"completed, {p}"
-
-    repair = runpy.run_path(str(BENCHMARK))["with_prior"](Prior()).repair
-    ink, hidden = np.zeros((8, 8), bool), np.eye(8, dtype=bool)
-    assert repair(Seen(ink, 0.1, ~hidden & hidden), 0) == "denoised at 0.1"
-    assert repair(Seen(ink, 0.0, hidden), 0) == "completed, None"

@@ -127,22 +127,6 @@ def test_corruption_has_the_distribution_that_is_scored(name: str) -> None:
         assert float((covariance - covariance.diag().diag()).abs().max()) <= 5 * 0.25 / math.sqrt(count)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_boundary_probabilities_corrupt_without_exception(dtype: torch.dtype) -> None:
-    x = torch.bernoulli(torch.full((500, 40), 0.5, dtype=dtype), generator=seeded(1))
-    assert torch.equal(BitFlip(0.0).corrupt(x, seeded(2)), x)
-    assert torch.equal(BitFlip(1.0).corrupt(x, seeded(2)), 1 - x)
-    mixed = torch.tensor([0.0, 1.0], dtype=dtype).repeat(20)
-    assert torch.equal(BitFlip(mixed).corrupt(x, seeded(2)), torch.where(mixed == 0, x, 1 - x))
-
-
-def test_occlusion_paints_hidden_pixels_and_leaves_the_others() -> None:
-    for fill in (0.0, 0.25, 1.0):
-        y = Occlusion(MASK, fill).corrupt(IMAGES)
-        assert y[:, MASK].unique().tolist() == [fill]
-        assert torch.equal(y[:, ~MASK], IMAGES[:, ~MASK])
-
-
 def likelihood_matrix(channel: Channel) -> Tensor:
     """p(y | x) of all pairs of images, (x, y)."""
     return torch.stack([channel.log_likelihood(IMAGES, x.expand_as(IMAGES)).sum(-1).exp() for x in IMAGES])

@@ -19,7 +19,6 @@ from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAnd
 from restore.channels.bit_flip import CERTAIN as SURE
 from restore.channels.gaussian_noise import CERTAIN
 from restore.errors import UsageError
-from restore.fields import Fields
 from restore.units import Spiked, TruncatedGaussian
 
 
@@ -274,12 +273,6 @@ def test_sums_associate_and_exact_noise_adds_nothing() -> None:
 def test_sums_that_are_not_modelled_are_refused_not_guessed(first: Channel, second: Channel) -> None:
     with pytest.raises(TypeError):
         first + second  # type: ignore[operator]
-
-
-def test_an_occluded_pixel_says_nothing_about_presence_either() -> None:
-    fields = (IMPULSES + Occlusion(MASK)).evidence(values(0, 0, 0, 0, 0))
-    assert isinstance(fields, Fields) and fields.presence is not None
-    assert (fields.presence == 0).tolist() == MASK.tolist()
 
 
 BAD = (-0.1, math.nan, math.inf, torch.tensor([0.1, math.nan]), torch.tensor(-1))

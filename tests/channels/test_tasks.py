@@ -302,11 +302,6 @@ def test_what_has_no_channel_or_does_not_fit_is_refused(text: str, mask: str | N
         parse_task(text, mask, grey=grey).damage(noise(2), SHAPE, seeded())
 
 
-def test_a_patch_that_does_not_fit_a_picture() -> None:
-    with pytest.raises(UsageError):
-        Patch(7).damage_picture(np.zeros(SHAPE), np.random.default_rng(0))
-
-
 def test_a_conditional_prior_is_told_of_no_mask() -> None:
     assert parse_task("flip:0.1+patch:3").unmasked() == Chain((flips(0.1), Patch(3, mask="unknown")))
     observed, channel = parse_task("flip:0.1+patch:3").unmasked().damage(noise(5), SHAPE, seeded())

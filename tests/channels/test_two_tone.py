@@ -36,13 +36,6 @@ def test_shifted_and_scaled_it_says_the_same(shift: float, scale: float) -> None
     np.testing.assert_allclose(other, first, atol=1e-8)
 
 
-def test_levels_may_differ_from_pixel_to_pixel() -> None:
-    dark = np.linspace(0.1, 0.4, GREY.size)
-    odds = TwoTone(dark, dark + 0.4, 0.1).log_odds(GREY)
-    each = [TwoTone(low, low + 0.4, 0.1).log_odds(np.array([grey]))[0] for low, grey in zip(dark, GREY, strict=True)]
-    np.testing.assert_allclose(odds, each, rtol=1e-9, atol=1e-12)
-
-
 def test_it_draws_what_it_scores() -> None:
     channel, ink = TwoTone(0.2, 0.7, 0.1), np.arange(200_000) % 4 == 0
     seen = channel.corrupt(ink.astype(float), np.random.default_rng(0))

@@ -115,17 +115,3 @@ def test_row56_odd_names_work(name: str, run: Run, model: str, tmp_path: Path, m
     Image.fromarray(bad_images.GREY).save(open(tmp_path / name, "wb"), "PNG")  # noqa: SIM115, PTH123
     assert run("denoise", "--model", model, "--p", 0.1, "-o", "out.png", "--", name) == 0
     assert (tmp_path / "out.png").exists()
-
-
-RECIPES = {
-    "row36-unknown-key": 'name = "x"\n[data]\nsource = "mnist"\ntreshold = 3',
-    "row36-not-toml": "name = ",
-}
-
-
-@pytest.mark.parametrize("text", RECIPES.values(), ids=RECIPES.keys())
-def test_bad_recipe(text: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(text)
-    assert run("train", recipe) == 2
-    assert str(recipe) in fault(capsys)

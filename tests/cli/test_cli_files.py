@@ -57,13 +57,6 @@ def test_failures_are_listed_and_the_others_written(
     assert set(stamps(tmp_path / "out")) == {f"000{index}.restored.png" for index in (0, 2, 4)}
 
 
-def test_sizes_that_cannot_be_resized_do_not_stop_others(run: Run, model: str, tmp_path: Path) -> None:
-    source = images(tmp_path / "in", 3)
-    Image.fromarray(np.zeros((90, 90), np.uint8)).save(source / "0001.png")
-    words = ("denoise", source, "--model", model, "--p", 0.3, "--fit", "resize", "-o", f"{tmp_path}/out/")
-    assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png", "0002.restored.png"})
-
-
 def test_a_refused_picture_is_not_written(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = strokes(tmp_path / "in", 3)
     Image.fromarray(NOISE).save(source / "0001.png")
@@ -83,15 +76,6 @@ def test_one_line_tells_what_was_done(
     assert len(lines) == (0 if "--quiet" in more else 1)
     for line in lines:
         assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
-
-
-def test_row51_a_folder_of_outputs_inside_that_of_inputs_is_not_read(
-    run: Run, words: tuple[object, ...], tmp_path: Path
-) -> None:
-    inside = (*words[:-1], f"{tmp_path}/in/")
-    for _ in range(2):
-        assert again(run, inside, tmp_path / "in", "--skip-existing")[0] == 0
-    assert len(list((tmp_path / "in").glob("*.restored.png"))) == 5
 
 
 def test_row53_a_full_disk_leaves_nothing_half_done(

@@ -78,15 +78,6 @@ def test_corrupt_is_fixed_by_its_seed_and_writes_the_mask(run: Run, tmp_path: Pa
     assert (torn[hidden] == 0).all() and (torn[~hidden] == bad_images.GREY[~hidden]).all()
 
 
-def test_masks_of_a_damaged_batch_fit_its_images(run: Run, model: str, tmp_path: Path) -> None:
-    for name in ("a.png", "b.png"):
-        image(tmp_path, name)
-    torn, masks = f"{tmp_path}/torn/", f"{tmp_path}/masks/"
-    assert run("corrupt", tmp_path, "--task", "patch:4", "-o", torn, "--mask-output", masks) == 0
-    assert run("complete", torn, "--mask", masks, "--model", model, "-o", f"{tmp_path}/whole/") == 0
-    assert len(list((tmp_path / "whole").glob("*.png"))) == 2
-
-
 def test_the_damage_of_an_image_does_not_depend_on_the_others(run: Run, tmp_path: Path) -> None:
     for name in ("a.png", "b.png", "c.png"):
         image(tmp_path, name)
@@ -114,18 +105,6 @@ def test_models_and_info(
     assert "A random prior" in capsys.readouterr().out
     assert run("info", "random-12x10", "--json") == 0
     assert json.loads(capsys.readouterr().out)["hidden"] == 5
-
-
-def test_evaluate_prints_scores_of_priors_and_baselines(
-    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = tmp_path / "data.npy"
-    np.save(data, np.random.default_rng(0).integers(0, 256, (20, *bad_images.SHAPE), dtype=np.uint8))
-    for name in (model, "ope", "nn", "median"):
-        assert run("evaluate", name, "--data", data, "--task", "flip:0.1", "--n", 9, "--json", "--quiet") == 0
-        report = json.loads(capsys.readouterr().out)
-        assert report["n"] == 9 and 0 <= report["error_all"]["mean"] <= 1
-    assert run("evaluate", model, "--data", data, "--task", "patch:4", "--mask", "unknown", "--quiet") == 0
 
 
 @pytest.mark.thorough

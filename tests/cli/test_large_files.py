@@ -49,14 +49,6 @@ def test_a_large_file_shows_how_far_it_has_come(
     assert "restored 100%" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("level", "shape"), [(0, (40, 60)), (255, (40, 60)), (0, (1, 1)), (255, (1, 1))])
-def test_row14_what_is_blank_stays_blank(level: int, shape: tuple[int, int], run: Run, tmp_path: Path) -> None:
-    blank = np.full(shape, level, np.uint8)
-    Image.fromarray(blank).save(tmp_path / "it.png")
-    assert run("denoise", tmp_path / "it.png", "--model", "tap-text", "--p", "0.1") == 0
-    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "it.restored.png")), blank)
-
-
 # --- scans ---
 
 SHAPE = (64, 80)
@@ -88,12 +80,3 @@ def test_a_scan_becomes_black_and_white(
     found = np.asarray(Image.open(scan.with_name("scan.jpg.restored.png")))
     assert set(np.unique(found)) <= {0, 255} and found.shape == SHAPE
     assert (json.loads(told.out)["p"] == "scan") == bool(words)
-
-
-def test_a_blank_page_is_refused(run: Run, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    blank = tmp_path / "blank.png"
-    Image.fromarray(np.full(SHAPE, 200, np.uint8)).save(blank)
-    assert run("denoise", blank, "--model", small, "--p", "scan") == 4
-    said = capsys.readouterr().err
-    assert "blank.png: " in said and said.count("\n") == 1
-    assert not blank.with_name("blank.restored.png").exists()

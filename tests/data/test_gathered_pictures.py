@@ -46,14 +46,6 @@ def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path
         gather(tmp_path, Wanted(shape=(13, 10), patches=10))
 
 
-def test_arrays_of_several_sizes() -> None:
-    arrays = [np.full((size, size), size / 20) for size in range(5, 15)]
-    found = gather(arrays, Wanted(shape=(6, 6), levels="grey"))
-    assert set(np.unique(found.training.images)) | set(np.unique(found.held_out.images)) == {
-        round(size / 20 * 255) for size in range(5, 15)
-    }
-
-
 def test_images_too_large_to_learn(tmp_path: Path) -> None:
     large = np.zeros((3, 129, 128), dtype=np.uint8)
     with pytest.raises(TrainingError):

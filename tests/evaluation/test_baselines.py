@@ -65,16 +65,6 @@ def test_ope_is_bayes_for_independent_pixels(p: float) -> None:
     np.testing.assert_allclose(PointwiseEstimate.fit(TRAIN).restore(NOISY, BitFlip(p)), ink / (ink + paper), rtol=1e-5)
 
 
-def test_ope_of_a_hole_is_the_training_mean_and_never_certain() -> None:
-    images = TRAIN.clone()
-    images[:, 0], images[:, 1] = 0, 1
-    everything = Occlusion(torch.ones(1, SIZE, dtype=torch.bool))
-    restored = PointwiseEstimate.fit(images).restore(torch.zeros(1, SIZE), everything)
-    assert restored[0, 0] == pytest.approx(1 / 202, rel=1e-5)
-    assert restored[0, 1] == pytest.approx(201 / 202, rel=1e-5)
-    np.testing.assert_allclose(restored[0, 2:], images[:, 2:].mean(dim=0), atol=0.005)
-
-
 # --- nearest neighbours ---
 
 
@@ -133,8 +123,3 @@ def test_median_fills_a_hole_from_its_rim() -> None:
             for place, share in ring.items():
                 expected[place], ink[place], voting[place] = share > 0.5, share > 0.5, True
         np.testing.assert_allclose(image, expected)
-
-
-def test_median_of_nothing_is_a_half() -> None:
-    restored = Median(SHAPE).restore(NOISY, Occlusion(torch.ones(1, SIZE, dtype=torch.bool)))
-    assert bool((restored == 0.5).all())

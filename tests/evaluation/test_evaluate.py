@@ -55,18 +55,6 @@ def test_the_share_of_changed_pixels_is_pooled() -> None:
     assert abs(pooled - float(shares.nanmean())) > 1e-3  # so the test can tell the two apart
 
 
-def test_changed_pixels_of_patches() -> None:
-    """Black everywhere: a patch painted 0 changes ink only, and all of that stays wrong; one painted 1, none of it."""
-    for task, expected in (("patch:3", 1.0), ("patch:3:1", 0.0)):
-        report = run(lambda observed, channel: torch.zeros_like(observed), task)
-        assert report.error_changed.mean == expected
-    everything = run(lambda observed, channel: observed, "flip:1")
-    assert math.isnan(everything.error_unchanged.mean)
-    nothing = run(lambda observed, channel: observed, "flip:0")
-    assert math.isnan(nothing.error_changed.mean)
-    assert json.loads(nothing.as_json())["error_changed"] == {"mean": None, "standard_error": None, "n": 0}
-
-
 def test_grey_reports_have_psnr_and_ssim() -> None:
     truth = torch.rand(5, 72, generator=torch.Generator().manual_seed(3))
     report = run(lambda observed, channel: truth * 0.9, "patch:3", truth=truth, grey=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from commands import Run, fault
@@ -158,17 +157,6 @@ def test_a_folder_of_images_of_several_sizes(
     assert run("evaluate", model, *words[:-1], "--n", 2, "--quiet") == 0
     said = capsys.readouterr()
     assert said.out.startswith("flip:0.1: 2 images") and "wrong pixels, as it is" in said.out and not said.err
-
-
-def test_images_of_one_other_size_are_restored_in_windows(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "data.npy", np.random.default_rng(0).random((3, 21, 30)) < 0.4)
-    words = ("--data", tmp_path / "data.npy", "--task", "holes:4:0.2", "--json", "--quiet")
-    assert run("evaluate", saved_prior(tmp_path / "model"), *words) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["n"] == 3 and 0 <= report["error_hidden"]["mean"] <= 1 and report["error_unchanged"]["mean"] < 0.3
-    assert run("evaluate", "median", *words[:-2]) == 0
 
 
 def test_baselines_of_one_size_are_refused(folder: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:

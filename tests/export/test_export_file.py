@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 from exports import (
@@ -21,7 +19,6 @@ from exports import (
     SHAPE,
     TOLERANCE,
     Exported,
-    images,
     kinds,
 )
 from onnx import external_data_helper
@@ -33,7 +30,6 @@ from restore.inference.damage import Damage
 from restore.inference.onnx import contract
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
 from restore.zoo import WEIGHTS
 
 # ------------------------------------------------------------------------------------------------------ the file
@@ -122,15 +118,6 @@ def test_tensors_beside_the_weights_are_those_in_the_weights(exported: Callable[
     assert case.path.stat().st_size < 60_000
 
 
-@pytest.mark.parametrize("name", kinds([name for name, (_, options) in MADE.items() if "beside" not in options]))
-def test_a_file_by_itself_needs_no_other(name: str, exported: Callable[[str], Exported], tmp_path: Path) -> None:
-    case = exported(name)
-    assert not any(external_data_helper.uses_external_data(tensor) for tensor in case.model.graph.initializer)
-    assert WEIGHTS.encode() not in case.path.read_bytes()
-    alone = shutil.copy(case.path, tmp_path / "moved.onnx")
-    onnxruntime.InferenceSession(alone, providers=["CPUExecutionProvider"])
-
-
 @pytest.mark.parametrize("name", kinds(["tap", "relaxed"]))
 def test_weights_are_stored_once(name: str, exported: Callable[[str], Exported]) -> None:
     """Nothing that follows from the weights is stored beside them, such as their squares."""
@@ -167,30 +154,3 @@ def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: 
         assert (found.status == expected.status).all() and (abs(found.iterations - expected.iterations) <= 1).all()
         for field in ("log_partition", "iterations", "status"):
             assert getattr(found, field).dtype == getattr(expected, field).dtype
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("asked", "threads"), [("1", 1), ("3", 3), (" 2,4", 2), ("", 0), ("many", 0), ("-1", 0), ("²", 0)]
-)
-def test_threads_are_as_many_as_torch_is_told_to_take(
-    asked: str, threads: int, exported: Callable[[str], Exported], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    session = OnnxEngine.load(exported("tap").path).session
-    assert session.get_session_options().intra_op_num_threads == threads
-
-
-@pytest.mark.thorough
-def test_engines_try_what_does_not_settle_once_more(exported: Callable[[str], Exported]) -> None:
-    ours, peer = both(exported("tap"))
-    short = replace(ours.description, inference=replace(ours.description.inference, max_iter=3, tol=0.0))
-    ours = replace(ours, description=short)
-    peer = replace(peer, trained=replace(peer.trained, description=short))
-    found, expected = (engine.marginals(images(4), Damage(RATES[0] / 2))[0] for engine in (ours, peer))
-    assert found.iterations.tolist() == expected.iterations.tolist() == [6] * 4
-    assert found.status.tolist() == expected.status.tolist() == [Status.MAX_ITER] * 4
-    np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
-    # What the second try, with half the step, came to.
-    calm = exported("tap").run(images(4), RATES[:1] / 2, max_iter=3, tol=0.0, damping=(1 + short.inference.damping) / 2)
-    np.testing.assert_allclose(found.means[0], calm["means"].reshape(4, -1), atol=2 * TOLERANCE)

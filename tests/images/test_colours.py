@@ -59,10 +59,3 @@ def test_a_shape_in_alpha_alone_is_what_is_restored(mode: str) -> None:
     assert again.mode == mode
     np.testing.assert_array_equal(np.asarray(again)[..., -1], 255 - GREY)
     np.testing.assert_array_equal(np.asarray(again)[..., 0], np.asarray(icon)[..., 0])
-
-
-def test_what_is_drawn_under_an_alpha_is_restored_and_the_alpha_kept() -> None:
-    drawn = np.dstack([GREY, GREY[::-1]])
-    picture = read(encoded(drawn))
-    np.testing.assert_array_equal(picture.levels, GREY)
-    np.testing.assert_array_equal(np.asarray(as_pil(picture, picture.pixels)), drawn)

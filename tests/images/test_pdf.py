@@ -112,14 +112,6 @@ def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         read(drawn(720, 720), max_pixels=9_000_000)
 
 
-def test_pages_are_chosen_by_frame() -> None:
-    content = written(Picture(GREY), Picture(GREY[::-1].copy()))
-    np.testing.assert_array_equal(read(content, frame=1).levels, GREY[::-1])
-    for frame in (None, 2):
-        with pytest.raises(InputError):
-            read(content, frame=frame)
-
-
 def test_damaged_and_protected() -> None:
     whole = written(Picture(GREY))
     pikepdf = pytest.importorskip("pikepdf")

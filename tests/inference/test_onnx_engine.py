@@ -15,12 +15,8 @@ from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.errors import ModelError, UsageError
-from restore.inference.damage import Damage, Observed
-from restore.inference.open import Engines
-from restore.inference.options import Options
-from restore.inference.restore import restore
+from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
 
 pytest.importorskip("onnxruntime")
 
@@ -113,21 +109,3 @@ def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monke
         np.testing.assert_array_equal(value[0], first[name][0], err_msg=name)
     # More damping ends elsewhere.
     assert (second["log_partition"] != first["log_partition"][1:]).all()
-
-
-def test_a_graph_that_diverges_leaves_the_picture_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = OnnxEngine.run
-
-    def breaking(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = run(engine, observed)
-        found["converged"][1], found["residual"][1] = False, np.inf
-        return found
-
-    monkeypatch.setattr(OnnxEngine, "run", breaking)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    pictures = [Observed(pixels, Damage(0.1)) for pixels in np.random.default_rng(0).integers(0, 2, (3, 28, 28)) * 1.0]
-    options = Options(force=True)
-    found = restore(pictures, options, Engines(options, only=OnnxEngine.load(zoo.find("tap-mnist-25"))))
-    assert [each.status is Status.DIVERGED for each in found] == [False, True, False]
-    assert np.array_equal(found[1].estimate, pictures[1].pixels)
-    assert all(np.isfinite(part).all() for each in found for part in (each.estimate, each.means, each.deviations))

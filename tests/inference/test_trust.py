@@ -211,11 +211,3 @@ def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
         assert judged(p=1e-12, found=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
         for p in (0.05, 0.1, 0.2):
             assert judged(p=p, found=p, before=before) is judged(p=Rates(p, p + 1e-9), found=p, before=before)
-
-
-def test_a_picture_and_its_inverse_get_the_same_verdict() -> None:
-    lines = np.arange(80) % 7 == np.zeros((60, 1))
-    for before in (DISC ^ FLIPS, DISC ^ lines):
-        for p in (Rates(0.1, 0.1), Rates(0.2, 0.02)):
-            turned = Rates(p.black, p.white)
-            assert judged(p=p, before=before) is judged(p=turned, before=~before, after=~DISC)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from recipes import GOOD, assert_refused, write
 
-from restore.errors import RestoreError, UsageError
+from restore.errors import UsageError
 from restore.families import FAMILIES
-from restore.learning.recipe.recipe import MAX_BYTES, parse, read_recipe
+from restore.learning.recipe.recipe import MAX_BYTES, parse
 from restore.learning.rules.bslm import BSLM
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.contrastive import ContrastiveDivergence
@@ -309,9 +309,3 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         path = write(tmp_path, GOOD)
         path.chmod(0)
         assert_refused(path)
-
-
-def test_the_name_of_the_file_fits_on_one_line(tmp_path: Path) -> None:
-    with pytest.raises(RestoreError) as caught:
-        read_recipe(write(tmp_path, "x", "a\nb[red].toml"))
-    assert str(caught.value).startswith(f"{tmp_path}/a\\nb[red].toml: ") and "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from growing import IMAGES, SMALL, growth_of
 from machines import bars_and_stripes, random_rbm, seeded
 from torch import Tensor
 
-from restore.learning.gradients.hidden_unit import Unit, find_unit
+from restore.learning.gradients.hidden_unit import Unit
 from restore.learning.rules import frank_wolfe
 from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
@@ -125,21 +125,6 @@ def test_growth_counts_and_survives_a_removal() -> None:
     assert 0.3 * rise < float(states[-1]["gain"]) < 1.1 * rise
 
 
-def test_a_unit_is_judged_by_later_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def watched(images: Tensor, samples: Tensor, fresh: Tensor, *rest: object) -> object:
-        seen.append((samples, fresh))
-        return find_unit(images, samples, fresh, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(frank_wolfe, "find_unit", watched)
-    grown(growth_of(samples=200, draws=3), rounds=2)
-    for samples, fresh in seen:
-        assert (len(samples), len(fresh)) == (600, 200)
-        sets = samples.split(200)
-        assert not any(torch.equal(one, fresh) for one in sets) and not torch.equal(sets[0], sets[1])
-
-
 def test_an_away_step_that_would_not_pay_is_refused() -> None:
     states, outcomes = grown()
     assert without_worst(states[-1], IMAGES, SMALL, seeded()) is None
@@ -182,13 +167,6 @@ def test_overfitting_stops_growth() -> None:
 
 
 # --- what a unit does to the rest ---
-
-
-def test_a_new_unit_takes_what_it_adds_to_the_means_from_the_visible_bias() -> None:
-    states, _ = grown(growth_of(bias_steps=0), rounds=1)
-    machine = machine_of(states[-1])
-    share = torch.sigmoid(machine.hidden_fields(IMAGES).linear + machine.hidden.parameters["bias"]).mean()
-    torch.testing.assert_close(states[-1]["visible_bias"], states[0]["visible_bias"] - share * machine.weights[:, 0])
 
 
 def test_a_unit_that_does_nothing_is_taken_away_for_its_penalty_alone() -> None:

@@ -141,7 +141,3 @@ def test_what_cannot_be_done_is_refused_with_its_remedy(facts: Facts, asked: dic
     with pytest.raises(UsageError) as caught:
         recipe(facts, **asked)
     assert subject in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_every_method_has_a_case() -> None:
-    assert {asked.get("method", "convolutional") for _, asked in CASES} == set(METHODS)

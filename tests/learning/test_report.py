@@ -163,14 +163,6 @@ def test_a_report_that_cannot_be_made_loses_no_prior(
     assert zoo.describe(zoo.find("parts")).name == "parts" and not list(Path("runs/parts").glob("report.*"))
 
 
-def test_python_leaves_the_same_in_the_folder_of_a_run(home: Path) -> None:
-    asked: dict[str, Any] = {"name": "parts", "hidden": 3, "epochs": 2}
-    restore.train(list(bars()), **asked, run="mine")
-    assert json.loads(Path("mine/report.json").read_text())["scores"]
-    restore.train(list(bars()), **asked)
-    assert [path.name for path in home.iterdir() if path.name not in ("images", "data")] == ["mine"]
-
-
 def test_the_strongest_features_come_first_on_their_own_scale() -> None:
     from priors import random_prior
 

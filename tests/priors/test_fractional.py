@@ -34,16 +34,6 @@ def test_with_powers_of_one_it_is_the_marginal_of_the_rbm() -> None:
     torch.testing.assert_close(got.log(), log_likelihood(machine, states), rtol=0, atol=1e-12)
 
 
-def test_the_free_energy_is_the_formula() -> None:
-    prior = fractional()
-    visible = binary_states(5, prior.machine.weights)[11]
-    total = float(visible @ prior.machine.visible.parameters["bias"])
-    for unit in range(4):
-        field = float(visible @ prior.machine.weights[:, unit] + prior.machine.hidden.parameters["bias"][unit])
-        total += float(prior.powers[unit]) * math.log1p(math.exp(field))
-    assert float(prior.free_energy(visible[None])) == pytest.approx(-total, abs=1e-12)
-
-
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000))
 def test_the_rbm_near_it_errs_by_no_more_than_proposition_3_2_says(seed: int) -> None:

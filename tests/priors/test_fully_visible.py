@@ -11,7 +11,6 @@ from machines import brute_force, random_fully_visible, seeded
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.fields import Fields
 from restore.priors import FullyVisible
 from restore.priors.exact import (
     MAX_ENUMERATED,
@@ -78,14 +77,6 @@ def test_more_layers_are_refused() -> None:
         FullyVisible(layers, (torch.zeros(2, 2),))
 
 
-def test_parameters_are_named_as_those_of_layered_machines() -> None:
-    machine = random_fully_visible(3)
-    assert list(machine.parameters) == ["weights.0", "units.0.bias"]
-    single = machine.to(torch.float32)
-    assert isinstance(single, FullyVisible)
-    assert {value.dtype for value in single.parameters.values()} == {torch.float32}
-
-
 # --- enumeration ---
 
 
@@ -97,17 +88,6 @@ def test_exact_moments_are_those_of_all_states(size: int) -> None:
     np.testing.assert_allclose(exact.visible, truth.means[0], atol=1e-13)
     np.testing.assert_allclose(exact.pairs, truth.pairs[0], atol=1e-13)
     assert exact.hidden.shape == (0,)
-
-
-def test_exact_moments_of_a_batch_of_tilted_machines() -> None:
-    fields = Fields(torch.randn(3, 5, generator=seeded(1), dtype=torch.float64))
-    tilted = random_fully_visible(5).tilt(fields)
-    exact = exact_moments(tilted)
-    for row in range(3):
-        truth = brute_force(tilted, row)
-        assert float(exact.log_partition[row]) == pytest.approx(truth.log_partition, abs=1e-12)
-        np.testing.assert_allclose(exact.visible[row], truth.means[0], atol=1e-13)
-        np.testing.assert_allclose(exact.pairs[row], truth.pairs[0], atol=1e-13)
 
 
 def test_too_many_units_to_enumerate() -> None:

@@ -74,16 +74,6 @@ def test_patches_with_different_noise_are_restored_as_if_alone() -> None:
             torch.testing.assert_close(whole[row], part[0])
 
 
-def test_an_inverted_patch_is_as_probable_and_restored_inverted() -> None:
-    mixture, seen = some_mixture(3, 4, 2, seed=2), torch.rand(5, 4, generator=seeded(0)).double()
-    precision = torch.full((1, 4), 50.0).double()
-    (mean, variance, _), (other, spread, _) = (
-        mixture.tilt(Fields(each * precision, precision)).posterior() for each in (seen, 1 - seen)
-    )
-    torch.testing.assert_close(1 - mean, other)
-    torch.testing.assert_close(variance, spread)
-
-
 @settings(max_examples=30, deadline=None)
 @given(rank=st.integers(1, 5), seed=st.integers(0, 999))
 def test_axes_are_whitened(rank: int, seed: int) -> None:

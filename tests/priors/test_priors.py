@@ -80,13 +80,6 @@ def test_parameters_round_trip_and_change_of_precision() -> None:
     assert {value.dtype for value in single.parameters.values()} == {torch.float32}
 
 
-def test_squared_couplings_follow_the_couplings() -> None:
-    prior = random_rbm(3, 2)
-    assert torch.equal(prior.squared_couplings[0].weights, prior.weights**2)
-    other = prior.with_parameters(prior.parameters | {"weights.0": 2 * prior.weights})
-    assert torch.equal(other.squared_couplings[0].weights, 4 * prior.weights**2)
-
-
 @pytest.mark.parametrize(
     ("sizes", "shapes"),
     [([3, 2], [(2, 3)]), ([3, 2], []), ([3], []), ([3, 2, 2], [(3, 2)]), ([3, 2], [(3, 2), (2, 2)])],
@@ -132,15 +125,6 @@ def test_conditional_samples_have_the_conditional_distribution(side: str) -> Non
 
 
 # --- the oracle ---
-
-
-def test_oracle_with_certain_evidence() -> None:
-    machine = random_rbm(4, 3)
-    images = binary_states(4, machine.weights)
-    exact = exact_moments(machine.tilt(Fields(1000 * (2 * images - 1))))
-    torch.testing.assert_close(exact.visible, images)
-    conditional, _ = machine.hidden.moments(machine.hidden_fields(images))
-    torch.testing.assert_close(exact.hidden, conditional)
 
 
 @pytest.mark.parametrize(("visible", "hidden"), [(21, 21), (30, 21), (21, 30)])

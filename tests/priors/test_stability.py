@@ -21,7 +21,7 @@ from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
 from restore.priors.stability import stable
 from restore.solvers import TAP, AdaptiveTAP, MeanField, RelaxedBeliefPropagation
-from restore.units import Bernoulli, Gaussian
+from restore.units import Gaussian
 from restore.zoo import WEIGHTS, TrainedPrior, read
 
 UNBOUNDED = ("gaussian", "spiked-gaussian")
@@ -86,13 +86,6 @@ def test_an_image_may_make_a_machine_stable(solver: type) -> None:
     assert stable(machine).tolist() == [False, True, False]
     verdicts = [Status.DIVERGED, Status.CONVERGED, Status.DIVERGED]
     assert solver(max_iter=3000).solve(machine).status.tolist() == verdicts
-
-
-def test_a_curvature_under_images_is_no_matrix_each() -> None:
-    # Pixels that are joined to binary units alone: P of every image would not fit anywhere.
-    size, batch = 3000, 3000
-    machine = RBM((Gaussian(torch.zeros(size), torch.ones(size)), Bernoulli(torch.zeros(1))), (torch.ones(size, 1),))
-    assert bool(stable(machine.tilt(Fields(torch.zeros(batch, 1), torch.ones(batch, 1)))).all())
 
 
 # --- files ---

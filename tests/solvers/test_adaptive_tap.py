@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import (
     of_shapes,
-    random_deep,
     random_rbm,
     seeded,
     two_patterns,
@@ -168,10 +167,3 @@ def test_inverses_that_rounding_decides_on_are_none(dtype: torch.dtype, joint: b
 def test_what_is_not_finite_has_no_factor() -> None:
     assert bool(cholesky(torch.full((1, 3, 3), math.nan)).isnan().all())
     assert bool(cholesky(torch.full((1, 3, 3), math.inf)).isnan().all())
-
-
-def test_joint_couplings_are_the_interaction() -> None:
-    machine = random_deep(3, 4, 2, scale=0.5)
-    state = [torch.randn(1, layer.size, generator=seeded(layer.size)).double() for layer in machine.layers]
-    together = torch.cat(state, 1)[0]
-    assert float(together @ joint_couplings(machine) @ together / 2) == pytest.approx(float(machine.interaction(state)))

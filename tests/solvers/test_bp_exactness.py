@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import FLAT, brute_force, numerical_gradients, random_rbm
+from machines import brute_force, random_rbm
 from textbook import (
     CLOSE,
     CLOSE_LOG_Z,
@@ -109,19 +109,3 @@ def test_mixed_product_is_exact_where_no_hidden_unit_has_two_neighbours(form: st
         weights, b, c = numbers(machine, 0)
         odds = b + (np.logaddexp(0, weights + c) - np.logaddexp(0, c)).sum(-1)
         agree(found.means[0][0], 1 / (1 + np.exp(-odds)), CLOSE[form])
-
-
-# --- approximate on loops ---
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_moments_are_derivatives_of_log_z(seed: int) -> None:
-    """The Bethe free energy is stationary in the messages, so that its total and partial derivatives are the same."""
-    machine = random_rbm(5, 4, scale=0.8, seed=seed)
-    found = solve(machine, "plain", tol=0.0, max_iter=150, pairs=True)
-    gradients = numerical_gradients(lambda moved: solve(moved, "plain", tol=FLAT, max_iter=150).log_partition, machine)
-    agree(found.means[0][0], gradients["units.0.bias"], 1e-8)
-    agree(found.means[1][0], gradients["units.1.bias"], 1e-8)
-    agree(found.pairs, gradients["weights.0"], 1e-8)
-    # This is the approximation's own derivative: the exact moments differ.
-    assert np.abs(numpy_of(found.pairs) - brute_force(machine).pairs[0]).max() > 1e-5

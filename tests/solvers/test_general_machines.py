@@ -27,7 +27,7 @@ from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation, Solution
-from restore.units import Bernoulli, Gaussian, Spin
+from restore.units import Bernoulli, Gaussian
 
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.3}
 
@@ -163,29 +163,7 @@ def test_images_that_make_a_machine_unstable_diverge_alone(kind: type[LayeredMap
     assert not bool(solution.log_partition[~good].isfinite().any())
 
 
-def test_without_biases_the_variances_decide() -> None:
-    """Means of 0 never move; a solver that looks at nothing else stops after one damped step."""
-    weights = 0.3 * torch.randn(5, 4, generator=seeded(1), dtype=torch.float64)
-    machine = RBM((Spin(torch.zeros(5).double()), Spin(torch.zeros(4).double())), (weights,))
-    solution = settled(TAP(tol=1e-12), machine)
-    torch.testing.assert_close(solution.variances[0], torch.ones(1, 5).double(), rtol=0, atol=1e-10)
-    # The Plefka expansion at means of 0.
-    wanted = 9 * math.log(2) + float((weights**2).sum()) / 2
-    assert float(solution.log_partition) == pytest.approx(wanted, abs=1e-9)
-
-
 # --- symmetries ---
-
-
-@every_machine
-def test_single_precision_is_enough(name: str) -> None:
-    machine = MACHINES[name]
-    double, single = settled(TAP(), machine), solved(TAP(), machine.to(torch.float32))
-    assert single.status.tolist() == [Status.CONVERGED]
-    assert single.log_partition.dtype == torch.float64
-    for got, wanted in zip((*single.means, *single.variances), (*double.means, *double.variances), strict=True):
-        torch.testing.assert_close(got.double(), wanted, rtol=0, atol=1e-4)
-    torch.testing.assert_close(single.log_partition, double.log_partition, rtol=0, atol=1e-5)
 
 
 def spins_as_bits(machine: RBM) -> tuple[RBM, float]:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from machines import random_evidence, random_rbm, seeded, two_patterns
+from machines import seeded, two_patterns
 
 from restore.channels import BitFlip
 from restore.fields import Fields
@@ -112,11 +112,6 @@ def test_diverged_starts_are_left_out_wherever_they_come(order: list[int]) -> No
     assert mixed.status.tolist() == [Status.CONVERGED]
 
 
-def test_a_diverged_start_hides_no_other() -> None:
-    values = torch.tensor([[[math.nan, math.nan], [0.9, 0.2]], [[math.nan, 0.2], [0.9, 0.2]]])
-    assert not bool(repeated(values, torch.tensor([[False, True], [False, True]])).any())
-
-
 def test_solutions_that_differ_at_one_pixel_of_many_are_two() -> None:
     values = torch.full((1, 2, 100), 0.9)
     values[0, 1, 7] -= 2 * SAME
@@ -132,16 +127,6 @@ def test_an_image_whose_starts_all_diverge_says_so() -> None:
     assert bool(mixed.means[0][0].isnan().all())
     assert bool(mixed.log_partition[0].isnan())
     assert float(mixed.means[0][1]) == pytest.approx(0.45)
-
-
-def test_starts_that_meet_count_once() -> None:
-    machine = random_rbm(6, 5, scale=0.3).tilt(random_evidence(4, 6))
-    solver = TAP(tol=1e-9)
-    starts = torch.rand(4, 9, 6, generator=seeded(1), dtype=torch.float64)
-    several, plain = SeveralStarts(solver).solve(machine, starts), solver.solve(machine, starts[:, 0])
-    torch.testing.assert_close(several.log_partition, plain.log_partition, rtol=0, atol=1e-9)
-    torch.testing.assert_close(several.means[0], plain.means[0], rtol=0, atol=1e-7)
-    torch.testing.assert_close(several.variances[0], plain.variances[0], rtol=0, atol=1e-7)
 
 
 def test_nearest_modes_are_the_likeliest_under_the_channel() -> None:

@@ -10,28 +10,11 @@ from pathlib import Path
 import adaptive as study
 import pytest
 from adaptive import Curve, measured_epochs
-from harness import TRAINING, Asked, parsed
+from harness import Asked, parsed
 
 from restore.errors import InputError
-from restore.learning.recipe.recipe import read_recipe
-from restore.learning.rules.tap_likelihood import TAPLikelihood
 
 pytest.importorskip("matplotlib")
-
-
-def test_the_recipes_differ_in_nothing_but_what_is_compared() -> None:
-    plans = [read_recipe(path) for path in sorted((TRAINING / "recipes" / "adaptive").glob("adaptive-*.toml"))]
-    assert len(plans) == 10
-    every = {(method, count) for method in study.METHODS for count in (3, 10, 100)}
-    # At the slow rate the longer ones by adaptive TAP would take hours.
-    for rate, epochs, left_out in ((0.001, 50, {("adaptive_tap", 10), ("adaptive_tap", 100)}), (0.005, 15, set())):
-        group = [plan for plan in plans if plan.optimizer.rate == rate]
-        assert {(plan.learner.fixed_point, plan.learner.iterations) for plan in group} == every - left_out
-        common = replace(group[0], name="x", learner=TAPLikelihood())
-        for plan in group:
-            assert replace(plan, name="x", learner=TAPLikelihood()) == common
-            assert replace(plan.learner, fixed_point="tap", iterations=3) == TAPLikelihood(tol=1e-6, damping=0.5)
-        assert (common.training.epochs, common.data.count) == (epochs, 5000)
 
 
 @pytest.mark.parametrize(

@@ -58,30 +58,12 @@ def training(tmp_path: Path) -> Path:
     return folder
 
 
-def test_names_tell_method_and_task() -> None:
-    assert crbm.key_of("crbm-bp-mnist-flip10") == ("bp", "mnist-flip10")
-    assert crbm.key_of("crbm-cd10-mnist-patch24") == ("cd10", "mnist-patch24")
-    for other in ("tap-mnist", "crbm-bp-mnist-flip15", "crbm-xx-mnist-flip10", "crbm-bp-caltech-patch8"):
-        assert crbm.key_of(other) is None
-
-
 def test_the_tables_hold_the_papers_figures_for_every_method_and_task() -> None:
     assert set(crbm.PAPER) == set(crbm.METHODS)
     assert {len(row) for row in crbm.PAPER.values()} == {len(crbm.TASKS)}
     # What the paper prints in bold: the lowest error on all pixels, MLE-BP but for the last task.
     best = [min(crbm.PAPER, key=lambda method: crbm.PAPER[method][task][0]) for task in range(len(crbm.TASKS))]
     assert best == ["bp"] * 5 + ["mssvm"]
-
-
-def test_convergence_comes_from_the_log(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_text("".join(json.dumps({"epoch": k + 1, "converged": share}) + "\n" for k, share in enumerate([1, 0.5])))
-    assert crbm.convergence(log) == [1, 0.5]
-    for damaged in ("{", '{"epoch": 1}'):
-        log.write_text(damaged)
-        with pytest.raises(InputError, match=r"log\.jsonl: not the log of a run"):
-            crbm.convergence(log)
-    assert crbm.convergence_table({"mine": [1.0, 0.5]}).splitlines()[2] == "| mine | 100 | 50 |"
 
 
 @pytest.mark.thorough

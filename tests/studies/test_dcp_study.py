@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 import torch
 from dcp_learners import ALGORITHMS, learner_of
-from dcp_small import BEST, RATES
+from dcp_small import BEST
 from harness import Asked, parsed
 from machines import seeded
 from torch import Tensor
 
 from restore.data import binarise, load
 from restore.errors import InputError
-from restore.learning.course import initial_prior, pixel_means
+from restore.learning.course import initial_prior
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.priors.exact import log_likelihood
@@ -80,21 +80,6 @@ def test_a_lane_is_what_the_learner_does_alone(
     assert found.ends == (found.mean[-1],)
 
 
-def test_trials_differ_and_start_alike_for_every_algorithm_and_rate(brief: None) -> None:
-    images = images_of("bars-and-stripes")
-    every = {
-        name: small.learn("bars-and-stripes", name, images, copies=1, trials=3, seed=1)
-        for name in ("CD", "CS-DCP", "SSD")
-    }
-    controls = [3 * rate for rate in RATES]
-    for name, found in every.items():
-        assert [one.rate for one in found] == pytest.approx([*RATES, *(controls if name == "CD" else [])])
-        assert len({one.mean[0] for one in found}) == 1 and found[0].mean[0] == every["CD"][0].mean[0]
-        assert all(len(set(one.ends)) == 3 for one in found)
-    assert every["CD"][0].mean[1:] != every["SSD"][0].mean[1:]
-    assert small.learn("bars-and-stripes", "CD", images, copies=1, trials=3, seed=1) == every["CD"]
-
-
 # --- large sets ---
 
 SHAPE = (4, 4)
@@ -112,22 +97,6 @@ def digits(count: int = 60, seed: int = 0) -> Tensor:
 
 
 PLAN = large.Plan("mnist", "CS-DCP", 0.05, 4, every=2, batch=20)
-
-
-def test_plans_have_names_of_their_own_and_the_papers_settings() -> None:
-    plans = large.plans()
-    every = {plan for some in plans.values() for plan in some}
-    assert len({plan.name for plan in every}) == len(every) < sum(map(len, plans.values()))
-    for plan in every:
-        recipe = plan.recipe(3)
-        assert (recipe.optimizer.momentum, recipe.optimizer.weight_decay, recipe.optimizer.schedule) == (
-            0,
-            0,
-            "constant",
-        )
-        assert recipe.learner.sweeps == 24
-        assert (recipe.prior.hidden, recipe.data.binarisation, recipe.seed) == (500, "sampled", 3)
-        assert recipe.optimizer.rate == plan.rate
 
 
 def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_path: Path) -> None:
@@ -162,16 +131,6 @@ def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, m
     resumed = large.train(PLAN, training, test, tmp_path / "stopped", 3)
     assert replace(resumed, seconds=0) == replace(whole, seconds=0)
     assert replace(large.train(PLAN, training, test, tmp_path / "whole", 3), seconds=0) == replace(whole, seconds=0)
-
-
-def test_first_values_are_as_planned() -> None:
-    images = digits()
-    for zero in (False, True):
-        course = (large.ZeroBias if zero else large.CleanImages)(images)
-        prior = course.initial(3, 0.001, seeded())
-        wanted = torch.zeros(16) if zero else torch.logit(pixel_means(images))
-        torch.testing.assert_close(prior.parameters["units.0.bias"], wanted)
-        assert float(prior.weights.abs().max()) < 0.005
 
 
 def curve_of(*values: float, **changed: object) -> large.Curve:

@@ -12,31 +12,18 @@ import dynamics_kept as kept
 import dynamics_measure as measure
 import pytest
 import torch
-from dynamics_measure import Moment, PerUnit
-from harness import TRAINING, Asked
-from machines import four_modes, random_machine, seeded, two_patterns, with_weights
-from probing.findings import Findings
+from harness import Asked
+from machines import random_machine, seeded, two_patterns, with_weights
 from probing.solutions import tap_solutions
 from tap_likelihood import log_weights
 
 from restore.errors import InputError
-from restore.learning.recipe.recipe import read_recipe
 from restore.priors.exact import log_likelihood
 
 # It needs scikit-learn.
 study = pytest.importorskip("dynamics", exc_type=ImportError)
 
 OF = {"weights": "abc", "seed": "0"}
-
-
-def moment(run: str, epoch: int, sizes: tuple[int, ...] = (9, 4), starts: int = 20, **changed: object) -> Moment:
-    energies = tuple(-3.0 - index / 7 for index in range(min(epoch, 15)))
-    probe = Findings(
-        run, epoch, starts, starts - 1, 1, 0, len(energies), 0.3, 1, -3.5, energies, (1,) * len(energies), "", (), 0.5
-    )
-    facts = {"grey": False, "data": "mnist", "minutes": 2.6, "weights": f"{run} {epoch}", "recipe": "abc"} | changed
-    train = PerUnit(20, -0.25 + 0.001 * epoch, 0.0004, 0)
-    return Moment(**{"run": run, "sizes": sizes, "probe": probe, "train": train, "test": train} | facts)
 
 
 # --- what is measured ---
@@ -99,40 +86,6 @@ def test_kept_solutions_are_read_back(tmp_path: Path) -> None:
     assert kept.read(path, OF | {"weights": "abd"}) is None
     path.write_bytes(path.read_bytes()[:100])
     assert kept.read(path, OF) is None
-
-
-# --- table and pictures ---
-
-
-def test_the_sum_over_solutions_is_told_beside_their_mean() -> None:
-    """The record holds free energies as finely as pictures show them."""
-    machine, patterns = four_modes()
-    solutions = tap_solutions(machine, patterns)
-    found = measure.compact(Findings.of("four", 1, solutions, 0.0))
-    sizes = tuple(layer.size for layer in machine.layers)
-    likelihood = measure.per_unit(machine, patterns, solutions)
-    told = moment("four", 1, sizes, probe=found, train=likelihood).summed
-    wanted = float(log_likelihood(machine, patterns).mean()) / sum(sizes)
-    # Rounded energies are off by .05 nats at most, TAP's log-sum-exp by less than .02 (see its own test).
-    assert told == pytest.approx(wanted, abs=0.12 / sum(sizes))
-    assert likelihood.mean - wanted > 1 / sum(sizes)
-    assert moment("none", 1, train=None).summed is None
-
-
-# --- the recipes ---
-
-
-def test_the_recipes_are_those_of_the_figures() -> None:
-    recipes = {path.stem: read_recipe(path) for path in (TRAINING / "recipes" / "dynamics").glob("*.toml")}
-    assert set(measure.PROBED) < set(recipes)
-    assert all(recipe.name == name for name, recipe in recipes.items())
-    sizes = {
-        name: recipe for name, recipe in recipes.items() if name.startswith("dynamics-mnist-") and "real" not in name
-    }
-    assert sorted(recipe.prior.hidden for recipe in sizes.values()) == [25, 50, 100, 500]
-    # Curves over the number of hidden units differ in nothing else.
-    assert len({str((recipe.data, recipe.learner, recipe.optimizer, recipe.seed)) for recipe in sizes.values()}) == 1
-    assert {len(recipes[f"dynamics-deep-{layers}"].prior.deeper) + 1 for layers in (2, 3)} == {2, 3}
 
 
 # --- the whole ---

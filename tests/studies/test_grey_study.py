@@ -12,17 +12,14 @@ import numpy as np
 import pytest
 import torch
 from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
-from cbcl_data import cbcl, needs_cbcl
 from harness import Asked, section
-from machines import seeded
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS
 from restore.channels import Channel
 from restore.data.dataset import Dataset
-from restore.evaluation import metrics
 from restore.evaluation.baselines import PixelwiseEstimate
-from restore.units import Spiked, TruncatedGaussian
+from restore.units import Spiked
 
 __all__ = ["few"]
 
@@ -49,11 +46,6 @@ def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
         "pixelwise": (restored - CLEAN).square().mean(),
     }
     assert min(squares, key=squares.__getitem__) == "pixelwise"
-
-
-def test_units_have_an_atom_at_black_where_images_do() -> None:
-    assert isinstance(study.pixelwise_estimate(CLEAN).units, Spiked)
-    assert isinstance(study.pixelwise_estimate(0.1 + 0.8 * CLEAN).units, TruncatedGaussian)
 
 
 def test_the_hole_is_scored_by_its_own_pixels() -> None:
@@ -119,13 +111,3 @@ def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypat
     for data in study.SETS:
         assert section(text, f"grey-{data}", "x") != text
         assert f"| {data}, PSNR / SSIM |" in written
-
-
-@needs_cbcl
-def test_the_pixelwise_estimate_of_faces_beats_the_mean_face() -> None:
-    train, test = (torch.from_numpy(cbcl(split).images).flatten(1) / 255 for split in ("train", "test"))
-    truth = test[:50]
-    observed = NOISE.corrupt(truth, seeded(1))
-    restored = study.pixelwise_estimate(train).restore(observed, NOISE)
-    quality = [float(metrics.psnr(truth, found).mean()) for found in (restored, observed, train.mean(0).expand(50, -1))]
-    assert quality[0] > max(quality[1:]) + 1

@@ -12,10 +12,9 @@ import growth as study
 import numpy as np
 import pytest
 from growth import GROWN, RANDOM, TUNED, Point
-from harness import TRAINING, Asked, read
+from harness import Asked, read
 
 from restore.errors import InputError
-from restore.learning.recipe.recipe import read_recipe
 from restore.learning.rules.frank_wolfe import FrankWolfe
 
 
@@ -24,38 +23,6 @@ def point(method: str, hidden: int, likelihood: float, **changed: object) -> Poi
     interval = (likelihood - 0.5, likelihood + 0.25)
     facts |= {"weights": f"{method} {hidden} {likelihood}", "recipe": "abc"} | changed
     return Point(method=method, hidden=hidden, likelihood=likelihood, interval=interval, **facts)
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("fw-mnist", (GROWN, "mnist")),
-        ("fw-caltech-700", (GROWN, "caltech")),
-        ("cd-fw-mnist", (TUNED, "mnist")),
-        ("cd-fw-caltech-200", (TUNED, "caltech")),
-        ("cd-mnist-599-3", (RANDOM, "mnist")),
-        ("cd-mnist", None),
-        ("tap-mnist", None),
-        ("fw-omniglot", None),
-        ("crbm-cd10-mnist-flip10", None),
-    ],
-)
-def test_names_tell_the_method_and_the_data(name: str, kind: tuple[str, str] | None) -> None:
-    assert study.kind_of(name) == kind
-
-
-def test_the_recipes_compare_like_with_like() -> None:
-    paths = (TRAINING / "recipes").rglob("*.toml")
-    recipes = {path.stem: read_recipe(path) for path in paths if study.kind_of(path.stem)}
-    assert sum(name.startswith("cd-mnist-599-") for name in recipes) == 5
-    for name, recipe in recipes.items():
-        tuned = recipes["cd-fw-mnist" if "mnist" in name else "cd-fw-caltech"]
-        assert recipe.data == tuned.data
-        if not recipe.in_rounds:
-            assert (recipe.learner, recipe.optimizer) == (tuned.learner, tuned.optimizer)
-            # Random starts never have fewer epochs than what goes on from growth.
-            assert recipe.training.epochs >= tuned.training.epochs or recipe.prior.grows
-    assert len({recipes[f"cd-mnist-599-{seed}"].seed for seed in range(5)}) == 5
 
 
 def test_a_record_reads_back(tmp_path: Path) -> None:

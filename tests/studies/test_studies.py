@@ -13,7 +13,7 @@ from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.errors import UsageError
-from restore.inference.torch_engine import Engine, starts
+from restore.inference.torch_engine import Engine
 
 SHAPE = (12, 12)
 
@@ -47,19 +47,6 @@ def test_every_method_has_a_curve(curves: list[denoising.Curve]) -> None:
     # The training images hold the truth, which the nearest neighbour finds; without noise the prior keeps all pixels.
     assert curves[1].mcc[1].mean == 1
     assert curves[3].mcc[0].mean == 1
-
-
-def test_one_start_is_the_pointwise_estimate_alone(engine: Engine, truth: torch.Tensor) -> None:
-    alone = denoising.one_start(engine)
-    evidence = denoising.BitFlip(0.2).evidence(truth)
-    assert starts(alone.trained, evidence).shape == (6, 1, 144)
-    assert torch.equal(starts(alone.trained, evidence)[:, 0], starts(engine.trained, evidence)[:, 0])
-
-
-def test_known_curves_are_not_measured_again(engine: Engine, truth: torch.Tensor) -> None:
-    known = ["OPE", "1-NN", "mine", "mine, one start", "mine, from the clean image"]
-    found = denoising.measured({"mine": engine}, truth, truth, SHAPE, 4, {"paper": engine}, known)
-    assert [curve.name for curve in found] == ["paper, one start"]
 
 
 def test_documents_keep_everything_but_the_section() -> None:
@@ -124,13 +111,3 @@ def test_a_script_reads_its_options_and_ends_with_an_exit_code(
     said = capsys.readouterr()
     assert stopped.value.code == code
     assert {(): "seed 0 has no study", ("--help",): "Look at nothing"}.get(words, "--seed") in said.out + said.err
-
-
-def test_options_reach_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Asked] = []
-    words = ["-o", tmp_path, "--model", "a", "--model", "b", "--n", 5, "--train", "--data", "there", "--device", "cpu"]
-    monkeypatch.setattr("sys.argv", ["study.py", *map(str, words)])
-    with pytest.raises(SystemExit):
-        main(given.append)
-    wanted = Asked(tmp_path, models=("a", "b"), n=5, train_missing=True, data=Path("there"), device="cpu")
-    assert given == [wanted]

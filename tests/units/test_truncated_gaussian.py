@@ -118,18 +118,6 @@ def anything(largest: float) -> st.SearchStrategy[float]:
     return st.one_of(signed, st.floats(-largest, largest), special)
 
 
-@pytest.mark.parametrize("support", SUPPORTS, ids=str)
-@pytest.mark.parametrize("quadratic", [0.0, -0.0, 1e-300, -1e-300, 1e-20, -1e-20])
-def test_without_fields_units_are_uniform(support: tuple[float, float], quadratic: float) -> None:
-    low, high = support
-    units = TruncatedGaussian(torch.zeros(1).double(), torch.tensor([quadratic]).double(), low, high)
-    for linear in (0.0, -0.0):
-        log_z, mean, variance = units.law(Fields(torch.tensor([linear]).double()))
-        assert float(log_z) == pytest.approx(math.log(high - low), abs=1e-14)
-        assert float(mean) == pytest.approx((low + high) / 2, abs=1e-14)
-        assert float(variance) == pytest.approx((high - low) ** 2 / 12, rel=1e-13)
-
-
 @settings(max_examples=40)
 @given(anything(300.0), anything(300.0), st.sampled_from(SUPPORTS))
 def test_derivatives_in_the_fields(linear: float, quadratic: float, support: tuple[float, float]) -> None:

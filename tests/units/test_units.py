@@ -103,23 +103,6 @@ def test_derivatives_of_the_log_partition_are_mean_and_variance(case: Case) -> N
 
 
 @every_unit
-def test_support(case: Case) -> None:
-    assert case.units().support == case.support
-
-
-@every([case for case in CASES if case.bounded])
-def test_extreme_fields_give_the_values_at_the_ends_of_the_support(case: Case) -> None:
-    units = case.units(torch.float32)
-    # A density falls off within 1 / field of the end.
-    room = 0.0 if case.slab is None else 1.1e-3
-    for sign, value in zip((-1, 1), case.support, strict=True):
-        mean, variance = units.moments(Fields(torch.full((2,), sign * 1000.0)))
-        assert bool(((mean - value).abs() <= room).all())
-        assert bool((mean >= case.support[0]).all() and (mean <= case.support[1]).all())
-        assert bool(((variance >= 0) & (variance <= room**2)).all())
-
-
-@every_unit
 def test_presence_multiplies_every_value_but_0(case: Case) -> None:
     units, fields, step = case.units(), fields_of(points(case, MODERATE)), 1e-5
     up, down = moved(fields, presence=step), moved(fields, presence=-step)
