@@ -145,25 +145,6 @@ def test_faults_are_named(call, error, subject, model: restore.Restorer) -> None
     assert subject in str(fault.value) and "--" not in str(fault.value)
 
 
-@pytest.mark.thorough
-def test_train_makes_a_prior_that_knows_its_images() -> None:
-    bars = np.zeros((60, 6, 6), np.uint8)
-    for index in range(60):
-        bars[index, :, index % 6] = 255
-    tables = {"training": {"batch": 20}, "optimizer": {"rate": 0.2}, "inference": {"modes": 30}}
-    learned = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
-    torn = bars[0].copy()
-    torn[:3] = 0
-    hole = np.zeros((6, 6), bool)
-    hole[:3] = True
-    assert (learned.complete(torn, hole) == bars[0]).all()
-    again = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
-    first, second = (model.engine.trained.machine.weights for model in (learned, again))
-    assert torch.equal(first, second)
-    with pytest.raises(restore.UsageError):
-        restore.train(bars, epochs=0)
-
-
 def test_p_may_be_a_number_of_any_kind_or_a_text(model: restore.Restorer) -> None:
     expected = model.denoise(GREY, 0.1)
     for p in (np.float64(0.1), torch.tensor(0.1, dtype=torch.float64), np.full(SHAPE, 0.1), "0.1", "10%", "0.1,10%"):

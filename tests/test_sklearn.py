@@ -14,9 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-import restore
-from restore import zoo
-from restore.errors import UsageError
 from restore.sklearn import METHODS, BoltzmannMachine
 
 # Every row is one of these with the same probability: log p = -log 4, far above that of independent columns.
@@ -142,17 +139,3 @@ def test_what_is_not_fitted_says_so() -> None:
     for call in (model.sample, lambda: model.score_samples(patterns()), lambda: model.to_prior((2, 4))):
         with pytest.raises(NotFittedError):
             call()
-
-
-@pytest.mark.thorough
-def test_the_machine_restores_images(tmp_path: Any) -> None:
-    """A flipped pixel of a pattern is one of 8 that no other pattern explains: each is nearest to its own pattern."""
-    model = quick(n_components=8, n_iter=30, learning_rate=0.2).fit(patterns())
-    zoo.save(tmp_path / "mine", model.to_prior((2, 4)), "# Mine\n")
-    images = PATTERNS.reshape(-1, 2, 4).astype(bool)
-    damaged = images.copy()
-    damaged[:, 0, 0] ^= True
-    clean = restore.denoise(damaged, model=str(tmp_path / "mine"), p=0.05, force=True)
-    assert (clean != images).sum() < (damaged != images).sum()
-    with pytest.raises(UsageError):
-        model.to_prior((3, 3))

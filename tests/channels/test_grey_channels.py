@@ -16,7 +16,6 @@ from scipy.stats import kstest, norm
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
-from restore.channels.bit_flip import CERTAIN as SURE
 from restore.channels.gaussian_noise import CERTAIN
 from restore.errors import UsageError
 from restore.units import Spiked, TruncatedGaussian
@@ -134,17 +133,6 @@ def test_an_exact_pixel_is_known_to_a_hundredth(channel: Channel, y: float) -> N
     mean, variance = UNIT.slab.moments(fields)
     assert float(mean) == pytest.approx(y, abs=0.01)
     assert float(variance) <= 1 / CERTAIN
-
-
-def test_impulses_that_never_come_leave_a_black_pixel_black_and_certain() -> None:
-    fields = SaltAndPepper(0.0).evidence(values(0))
-    assert fields.presence is not None
-    assert (float(fields.presence), float(fields.quadratic)) == (-SURE, CERTAIN)
-    assert float(UNIT.moments(fields)[0]) == 0
-    # The rarer impulses are, the likelier black is; up to there without a jump.
-    rare = [float(UNIT.expected_statistics(SaltAndPepper(p).evidence(values(0)))["presence"]) for p in (1e-3, 1e-9, 0)]
-    assert rare == sorted(rare, reverse=True)
-    assert rare[1] < 1e-8
 
 
 def test_impulses_alone_say_nothing() -> None:

@@ -80,12 +80,3 @@ def test_usage(
     assert run("evaluate", model, *options) == 2
     told = capsys.readouterr()
     assert told.err.count("\n") == 1 and told.out == ""
-
-
-@pytest.mark.parametrize("images", [np.zeros((0, *SMALL)), np.zeros((3, 0, 5))], ids=["none", "empty"])
-def test_no_images(
-    images: np.ndarray, run: Run, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "data.npy", images)
-    assert run("evaluate", model, "--data", tmp_path / "data.npy", "--task", "flip:0.1") in (3, 7)
-    assert capsys.readouterr().err.count("\n") == 1

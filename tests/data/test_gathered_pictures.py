@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, save
 
 from restore.data import Wanted, gather
-from restore.data.fitting import commonest, drawn, patches, resized, spread
+from restore.data.fitting import drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
 from restore.errors import Foreign, TrainingError
 from restore.images import shrink
@@ -28,11 +28,6 @@ def test_resizing_is_what_restoring_does() -> None:
         np.testing.assert_allclose(resized(image, shape), shrink(image / 255, None, shape)[0] * 255, atol=0.5 + 1e-9)
     np.testing.assert_array_equal(resized(image, (12, 10)), image)
     np.testing.assert_array_equal(resized(np.kron(image, np.ones((3, 7), np.uint8)), (12, 10)), image)
-
-
-def test_the_commonest_size() -> None:
-    assert commonest(np.array([[9, 9], [3, 4], [9, 9]])) == (9, 9)
-    assert commonest(np.array([[9, 9], [3, 4], [4, 3], [4, 3], [3, 4]])) == (3, 4)
 
 
 def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> None:

@@ -101,12 +101,6 @@ def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
         evaluate_whole(lost, images(), parse_task("flip:0.1"), seeded())
 
 
-def test_how_far_it_has_come_is_told(engine: Engine) -> None:
-    shares: list[float] = []
-    evaluate_whole(by_prior(engine), images(), parse_task("flip:0.1"), seeded(), watch=shares.append)
-    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) >= len(SHAPES)
-
-
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
     image = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])
     row = image.reshape(1, 9)

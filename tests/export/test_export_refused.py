@@ -237,11 +237,3 @@ def test_tensors_that_lie_elsewhere_or_were_changed(
         OnnxEngine.load(beside / GRAPH)
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.thorough
-def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: Callable[[str], Exported]) -> None:
-    engine = OnnxEngine.load(exported("field").path)
-    assert engine.facts.channel == "field"
-    with pytest.raises(ModelError):
-        engine.marginals(images(1, (3, 4)), Damage(0.1))

@@ -131,12 +131,6 @@ def test_the_scale_gains_most_after_penalty_among_those_with_overlap() -> None:
     assert fitting_scale(unit, images, samples, 10.0, 0.3) is None
 
 
-def test_there_is_no_unit_where_the_model_is_the_data() -> None:
-    # Samples of their own: images that are the samples would cancel in every term but the penalty.
-    images, samples, fresh = (exact_samples(random_rbm(9, 2), 4000, seed) for seed in (0, 1, 2))
-    assert find_unit(images, samples, fresh, 0.03, 0.3, seeded()) is None
-
-
 @pytest.mark.parametrize("penalty", [1.0, 100.0, 1e6])
 def test_a_unit_of_no_size_is_none(penalty: float) -> None:
     # L-BFGS ends beside zero then, where the rounding of both terms decides about the sign of the gain.

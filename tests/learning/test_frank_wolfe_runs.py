@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from growing import IMAGES, SMALL, growth_of
+from growing import IMAGES, growth_of
 from refusals import refused
 from torch import Tensor
 
@@ -19,14 +19,15 @@ from restore.learning.course import CleanImages, course_of
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.frank_wolfe import (
-    FrankWolfe,
-)
+from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
 from restore.priors import RBM
+from restore.zoo.inference import Inference
 
 # --- recipes and runs ---
+
+SMALL = growth_of(samples=500)
 
 
 def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: object) -> Recipe:
@@ -38,6 +39,8 @@ def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: ob
         method="frank_wolfe" if in_rounds else "contrastive",
         learner=learner,
         training=Training(checkpoint_every=2) if in_rounds else Training(epochs=3, batch=5),
+        # To draw modes would take longest.
+        inference=Inference(modes=0, starts=1),
         **options,
     )
 
@@ -121,7 +124,7 @@ def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(
 
 def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> None:
     # All that later units bring is less than all units together.
-    recipe = filling(growth_of(window=2, least=0.99))
+    recipe = filling(growth_of(samples=500, window=2, least=0.99))
     for resume in (False, True):
         found = train(recipe, IMAGES, (3, 3), Session(tmp_path, "data", resume=resume))
         assert found.prior.description.hidden < 8 and "random" not in found.verdict

@@ -70,16 +70,6 @@ def test_tilting_adds_evidence_to_the_energy() -> None:
         prior.tilt(None, None, None, Fields(top))
 
 
-def test_parameters_round_trip_and_change_of_precision() -> None:
-    prior = random_deep(3, 4, 2)
-    assert list(prior.parameters) == ["weights.0", "weights.1", "units.0.bias", "units.1.bias", "units.2.bias"]
-    again = prior.with_parameters(prior.parameters)
-    assert all(torch.equal(value, prior.parameters[name]) for name, value in again.parameters.items())
-    single = random_rbm(3, 2).to(torch.float32)
-    assert isinstance(single, RBM)
-    assert {value.dtype for value in single.parameters.values()} == {torch.float32}
-
-
 @pytest.mark.parametrize(
     ("sizes", "shapes"),
     [([3, 2], [(2, 3)]), ([3, 2], []), ([3], []), ([3, 2, 2], [(3, 2)]), ([3, 2], [(3, 2), (2, 2)])],

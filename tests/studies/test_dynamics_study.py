@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import dynamics_kept as kept
 import dynamics_measure as measure
 import pytest
 import torch
-from harness import Asked
 from machines import random_machine, seeded, two_patterns, with_weights
 from probing.solutions import tap_solutions
 from tap_likelihood import log_weights
 
-from restore.errors import InputError
 from restore.priors.exact import log_likelihood
 
 # It needs scikit-learn.
@@ -86,112 +81,3 @@ def test_kept_solutions_are_read_back(tmp_path: Path) -> None:
     assert kept.read(path, OF | {"weights": "abd"}) is None
     path.write_bytes(path.read_bytes()[:100])
     assert kept.read(path, OF) is None
-
-
-# --- the whole ---
-
-RECIPE = """
-name = "NAME"
-[data]
-source = "bars-and-stripes"
-[prior]
-hidden = 4
-PRIOR
-[learner]
-method = "tap"
-starts = "data"
-[optimizer]
-rate = 0.2
-[training]
-epochs = 6
-batch = 8
-"""
-RECIPES = {
-    "dynamics-mnist-100": "weight_scale = 0.5",
-    "dynamics-cbcl": 'visible = "truncated-gaussian"',
-    "dynamics-deep-2": 'family = "deep"\ndeeper = [3]\nweight_scale = 0.5',
-}
-PICTURES = ["dynamics.png", "dynamics-solutions.png", "dynamics-fields.png", "dynamics-isomap.png"]
-
-
-@pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    pytest.importorskip("matplotlib")
-    for name, value in {"EPOCHS": 3, "STARTS": 10, "MANY": 16}.items():
-        monkeypatch.setattr(measure, name, value)
-    asked = Asked(tmp_path, runs=tmp_path / "runs")
-    (asked.recipes / study.FOLDER).mkdir(parents=True)
-    for name, prior in RECIPES.items():
-        text = RECIPE.replace("NAME", name).replace("PRIOR", prior)
-        (asked.recipes / study.FOLDER / f"{name}.toml").write_text(text)
-    (asked.root / "log.md").write_text("before\n<!-- dynamics: begin -->\nold\n<!-- dynamics: end -->\nafter\n")
-    return asked
-
-
-@pytest.mark.thorough
-def test_what_is_missing_is_trained_and_measured(
-    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    training, record = replace(asked, train_missing=True), asked.records / "dynamics.json"
-    with pytest.raises(InputError, match="give --train"):
-        study.study(asked)
-
-    # A study that is stopped in the middle has lost no more than what it was at.
-    probed, count = study._probed, iter(range(100))
-
-    def stopped(*words: object) -> object:
-        if next(count) == 4:
-            raise KeyboardInterrupt
-        return probed(*words)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(study, "_probed", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            study.study(training)
-    begun = json.loads(record.read_text())["moments"]
-    assert [(one["run"], one["probe"]["epoch"]) for one in begun] == [
-        *[("dynamics-cbcl", epoch) for epoch in (1, 2, 6)],
-        ("dynamics-deep-2", 1),
-    ]
-    study.study(asked)
-    moments = json.loads(record.read_text())["moments"]
-    assert moments[:4] == begun
-    found = [(one["run"], one["probe"]["epoch"], one["probe"]["starts"]) for one in moments]
-    assert found == [
-        (name, epoch, starts)
-        for name in sorted(RECIPES)
-        for epoch, starts in [(1, 10), (2, 10), (6, 10), *([(6, 16)] if name == measure.COUNTED else [])]
-    ]
-    for one in moments:
-        assert one["train"]["n"] == one["test"]["n"] == 16
-        # The same images in another order.
-        assert one["train"]["mean"] == pytest.approx(one["test"]["mean"], rel=1e-9)
-        assert one["probe"]["converged"] > 0 and one["minutes"] > 0
-    for name in PICTURES:
-        assert (asked.records / name).stat().st_size > 5000
-    readme = (asked.root / "log.md").read_text()
-    assert readme.startswith("before") and "old" not in readme and readme.count("| `dynamics-") == 3
-
-    # What was measured is not measured again, and maps are drawn from what is kept beside the run. Pixels take most of
-    # the time: the rest looks at figures without them.
-    monkeypatch.setattr(study, "_probed", lambda *_: pytest.fail("measured again"))
-    shown: list[dict[str, list[str]]] = []
-
-    def publish(asked: Asked, tables: dict[str, str], figures: dict[str, Any]) -> None:
-        assert tables["dynamics"] in readme
-        shown.append({name: [axes.get_title() for axes in figure.axes] for name, figure in figures.items()})
-
-    monkeypatch.setattr(study, "publish", publish)
-    before = record.read_text()
-    study.study(asked)
-    assert record.read_text() == before and set(shown[0]) == set(PICTURES)
-
-    # Nor is it trained or measured again where the runs are gone, and pictures keep their panels.
-    for gone in (asked.runs / "dynamics-cbcl", asked.runs):
-        shutil.rmtree(gone)
-        capsys.readouterr()
-        study.study(training)
-        assert not gone.exists()
-        assert record.read_text() == before
-        assert shown[-1] == {name: shown[0][name] for name in ("dynamics.png", "dynamics-solutions.png")}
-        assert "dynamics-isomap.png: left as it is, for the runs of" in capsys.readouterr().err

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import grey as study
-import harness
 import numpy as np
 import pytest
 import torch
 from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
-from harness import Asked, section
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS
 from restore.channels import Channel
-from restore.data.dataset import Dataset
 from restore.evaluation.baselines import PixelwiseEstimate
 from restore.units import Spiked
 
 __all__ = ["few"]
-
-PAGE = harness.TRAINING.parent / "benchmarks" / "priors.md"
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -86,28 +79,3 @@ def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> N
         assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
         assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
     assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("few")
-def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-
-    def load(source: str, *, split: str, root: Path | None) -> Dataset:
-        found = images({"train": 10, "test": 5}[split], 4) if source == "mnist" else 0.1 + 0.8 * images(8, 6)
-        return Dataset((255 * found).round().to(torch.uint8).reshape(-1, *SHAPE).numpy(), source, "test")
-
-    monkeypatch.setattr(harness, "load", load)
-    monkeypatch.setattr(study, "load", load)
-    text = PAGE.read_text()
-    (tmp_path / "log.md").write_text(text)
-    asked = Asked(tmp_path, models=("tap-mnist-25",), n=5, device="cpu")
-    study.study(asked)
-    record = json.loads((asked.records / "grey.json").read_text())
-    assert {entry["data"] for entry in record["entries"]} == set(study.SETS)
-    assert {entry["psnr"]["n"] for entry in record["entries"]} == {5}
-    assert (asked.records / "grey.png").stat().st_size > 5000
-    written = (tmp_path / "log.md").read_text()
-    for data in study.SETS:
-        assert section(text, f"grey-{data}", "x") != text
-        assert f"| {data}, PSNR / SSIM |" in written

@@ -8,13 +8,11 @@ import torch
 from ising import (
     CORNER,
     LONGEST,
-    NEIGHBOURS,
     best_coupling,
     ising,
     log_partition,
     neighbours,
     prior_of,
-    with_neighbours,
 )
 from scipy.special import logsumexp
 from torch import Tensor
@@ -99,16 +97,6 @@ def test_the_prior_restores() -> None:
     seen = torch.where(flipped, 1 - images, images).reshape(-1, 8, 8).numpy()
     found, _ = engine.marginals(seen, Damage(0.1, hidden=np.zeros(seen.shape, bool)))
     assert ((found.means[0] > 0.5) != images.numpy()).mean() < 0.8 * float(flipped.float().mean())
-
-
-def test_neighbours_are_as_strong_as_restores_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, columns = torch.meshgrid(torch.arange(30), torch.arange(40), indexing="ij")
-    discs = [((rows - 15) ** 2 + (columns - 10 - 4 * k) ** 2 < 80).float() for k in range(3)]
-    prior = prior_of(squares(20), (8, 8), 0.3)
-    found = with_neighbours(prior, discs).description.tiling.neighbours
-    assert found in NEIGHBOURS[1:]
-    monkeypatch.setattr("ising.NEIGHBOURS", (NEIGHBOURS[0], found))
-    assert with_neighbours(prior, discs).description.tiling.neighbours == found
 
 
 def test_longer_rows_are_refused() -> None:

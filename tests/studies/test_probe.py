@@ -127,16 +127,6 @@ def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
     assert tap_solutions(machine, starts, undamped).converged == 1
 
 
-def test_one_batch_is_many(rough: tuple[RBM, Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
-    machine, starts = rough
-    whole, done = tap_solutions(machine, starts), []
-    monkeypatch.setattr("probing.solutions.BLOCK", 7)
-    monkeypatch.setattr("probing.solutions.COMPARED", 7)
-    parts = tap_solutions(machine, starts, meter=lambda count, note="": done.append(count))
-    np.testing.assert_allclose(summary(whole), summary(parts), atol=1e-4)
-    assert done == [7, 14, 21, 28, 35, 42, 49, 56, 60]
-
-
 @pytest.mark.parametrize("starts", [torch.zeros(0, 12), torch.zeros(3, 11), torch.zeros(12)], ids=str)
 def test_starts_that_do_not_fit(starts: Tensor) -> None:
     with pytest.raises(UsageError, match="do not fit"):

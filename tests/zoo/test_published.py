@@ -25,14 +25,13 @@ from silhouette_data import COPIES, needs_silhouettes, silhouettes
 import restore
 from restore import zoo
 from restore.channels import parse_task
-from restore.data import Split, as_pixels, binarise
+from restore.data import Split, binarise
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.scores import TASKS, WHOLE_TASKS
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
 from restore.marginals import Marginals, Status
-from restore.solvers.messages import bp_kernel
 from restore.zoo.description import Description
 from training.data.drawings import drawings
 from training.data.photographs import photograph
@@ -257,30 +256,6 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
     row = _card_row(folder, "flip:0.05")
     found = _recomputed(folder, row["task"], int(row["n"]))
     assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(bp_kernel.library() is None, reason="needs a C compiler: 2,307 images take minutes without")
-@needs_silhouettes
-def test_the_score_on_the_card_of_a_conditional_prior_is_what_it_achieves() -> None:
-    folder = ROOT / "models" / "crbm-bp-caltech-flip20"
-    row = _card_row(folder, "flip:0.2")
-    found = _recomputed(folder, row["task"], int(row["n"]))
-    assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
-
-
-@pytest.mark.thorough
-@needs_mnist
-def test_scores_on_the_card_of_a_grey_prior_are_what_it_achieves() -> None:
-    folder = ROOT / "models" / "tap-mnist-real"
-    row = next(row for row in GREY_ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == "noise:0.05")
-    truth = torch.from_numpy(as_pixels(mnist("test").images, "grey", 127, 0))[: int(row["n"])]
-    restorer, generator = (
-        restorer_of(Engine.of(zoo.load(folder), torch.device("cpu"))),
-        torch.Generator().manual_seed(0),
-    )
-    found = evaluate(restorer, truth, parse_task(row["task"], grey=True), (28, 28), generator, grey=True)
-    assert found.psnr is not None and found.psnr.mean == pytest.approx(float(row["psnr"]), abs=0.02)
 
 
 @pytest.mark.slow
