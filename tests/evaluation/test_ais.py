@@ -68,14 +68,6 @@ def test_weights_are_unbiased() -> None:
         assert error < 0.02
 
 
-def test_a_base_that_is_the_machine_has_no_error() -> None:
-    machine = RBM.binary(torch.zeros(8, 3).double(), torch.linspace(-2, 2, 8).double(), torch.zeros(3).double())
-    found = log_partition(machine, "linear:5", 10, seeded(), machine.visible.parameters["bias"])
-    assert found.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=1e-12)
-    assert found.standard_error == pytest.approx(0, abs=1e-12)
-    assert found.effective_runs == pytest.approx(10)
-
-
 def test_single_precision_suffices() -> None:
     """On a machine as large as the published ones, and driven as hard, rounding must not add up over temperatures."""
     wide = random_rbm(784, 200, scale=0.1, bias=2.0, seed=5)
@@ -90,20 +82,6 @@ def test_single_precision_suffices() -> None:
     exact = float(sum(layer.log_partition(Fields(torch.zeros(()))).double().sum() for layer in alone.layers))
     found = log_partition(alone, "linear:5000", 2, seeded(), alone.visible.parameters["bias"])
     assert found.log_partition == pytest.approx(exact, abs=1e-3)
-
-
-def test_a_seed_gives_the_same_weights_and_the_order_of_units_does_not_matter() -> None:
-    machine = machine_of(8)
-    weights = log_weights(machine, "linear:50", 20, seeded(1))
-    assert torch.equal(weights, log_weights(machine, "linear:50", 20, seeded(1)))
-    assert not torch.equal(weights, log_weights(machine, "linear:50", 20, seeded(2)))
-    order = torch.randperm(9, generator=seeded())
-    mixed = RBM.binary(
-        machine.weights[:, order], machine.visible.parameters["bias"], machine.hidden.parameters["bias"][order]
-    )
-    first, second = (log_partition(of, "linear:500", RUNS, seeded(1)) for of in (machine, mixed))
-    combined = math.hypot(first.standard_error, second.standard_error)
-    assert first.log_partition == pytest.approx(second.log_partition, abs=4 * combined)
 
 
 def test_few_effective_runs_are_warned_of() -> None:

@@ -11,7 +11,7 @@ import torch
 from skimage.metrics import structural_similarity
 from torch import Tensor
 
-from restore.channels import BitFlip, Channel, parse_task
+from restore.channels import parse_task
 from restore.errors import ModelError, UsageError
 from restore.evaluation.evaluate import Report, Restorer, evaluate
 
@@ -21,20 +21,6 @@ TRUTH = (torch.rand(40, 72, generator=torch.Generator().manual_seed(0)) < 0.3).f
 
 def run(restorer: Restorer, task: str, *, truth: Tensor = TRUTH, grey: bool = False) -> Report:
     return evaluate(restorer, truth, parse_task(task), SHAPE, torch.Generator().manual_seed(1), grey=grey)
-
-
-def test_doing_nothing() -> None:
-    seen: list[tuple[Tensor, Channel]] = []
-
-    def identity(observed: Tensor, channel: Channel) -> Tensor:
-        seen.append((observed, channel))
-        return observed
-
-    report = run(identity, "flip:0.3")
-    ((observed, channel),) = seen
-    assert channel == BitFlip(0.3)
-    assert (report.error_changed.mean, report.error_unchanged.mean) == (1, 0)
-    assert report.error_all.mean == pytest.approx(float((observed != TRUTH).double().mean()))
 
 
 def test_the_share_of_changed_pixels_is_pooled() -> None:

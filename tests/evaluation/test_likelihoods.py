@@ -16,7 +16,7 @@ from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods import exact, pseudo
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
-from restore.evaluation.likelihoods.pseudo import log_odds, pseudo_likelihood
+from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
 from restore.priors import RBM
 
@@ -109,18 +109,6 @@ def test_the_parts_it_is_computed_in_do_not_matter(monkeypatch: pytest.MonkeyPat
         with monkeypatch.context() as patch:
             patch.setattr(pseudo, "HELD", 60)
             assert pseudo_likelihood(MODELS[name], images(), 3, seeded()).mean == pytest.approx(whole, abs=1e-12)
-
-
-def test_flipping_pixels_of_an_rbm_as_of_any_other_prior() -> None:
-    machine = random_rbm(30, 20, seed=3)
-    visible = (torch.rand(5, 30, generator=seeded()) < 0.5).double()
-    chosen = torch.rand(5, 30, generator=seeded(1)).topk(7, dim=1).indices
-
-    @dataclass(frozen=True)
-    class Other:
-        free_energy = machine.free_energy
-
-    torch.testing.assert_close(log_odds(machine, visible, chosen), log_odds(Other(), visible, chosen))
 
 
 @pytest.mark.parametrize("pixels", [0, -1, PIXELS + 1])

@@ -21,9 +21,7 @@ from exports import (
     Exported,
     kinds,
 )
-from onnx import external_data_helper
 from priors import random_prior
-from safetensors.torch import load_file
 
 from restore import zoo
 from restore.inference.damage import Damage
@@ -101,21 +99,6 @@ def test_the_polarity_of_dark_strokes(tmp_path: Path) -> None:
     facts = contract.Facts(dark.description, "flips and mask", True, "0" * 64, 16)
     assert facts.to_metadata()["polarity"] == "dark on light"
     assert contract.Facts.from_metadata(facts.to_metadata(), "here") == facts
-
-
-def test_tensors_beside_the_weights_are_those_in_the_weights(exported: Callable[[str], Exported]) -> None:
-    case = exported("mixed")
-    content, stored = (case.folder / WEIGHTS).read_bytes(), load_file(case.folder / WEIGHTS)
-    outside = [tensor for tensor in case.model.graph.initializer if external_data_helper.uses_external_data(tensor)]
-    assert {"weights.0", "inputs.0"} <= {tensor.name for tensor in outside} <= stored.keys()
-    for tensor in outside:
-        where = {entry.key: entry.value for entry in tensor.external_data}
-        offset, length = int(where["offset"]), int(where["length"])
-        assert where["location"] == WEIGHTS and offset > 0 and offset + length <= len(content)
-        assert content[offset : offset + length] == stored[tensor.name].numpy().tobytes()
-        assert list(tensor.dims) == list(stored[tensor.name].shape) and not tensor.raw_data
-    # What is left inside is small.
-    assert case.path.stat().st_size < 60_000
 
 
 @pytest.mark.parametrize("name", kinds(["tap", "relaxed"]))

@@ -30,7 +30,7 @@ def tap_likelihood(machine: RBM, images: Tensor) -> Tensor:
     return -machine.free_energy(images).mean() - solution.log_partition.mean()
 
 
-@pytest.mark.parametrize("starts", ["data", "persistent"])
+@pytest.mark.parametrize("starts", ["data", pytest.param("persistent", marks=pytest.mark.thorough)])
 def test_gradient_is_that_of_the_tap_likelihood(starts: str) -> None:
     machine, images = random_rbm(5, 4, scale=0.6), some_images(7, 5)
     learner = TAPLikelihood(starts=starts, solutions=3, centring=False, **EXACTLY)

@@ -36,7 +36,10 @@ MACHINES: dict[str, BoltzmannMachine] = {
     "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
 }
 
-every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+# The last one takes as long as all others together.
+every_machine = pytest.mark.parametrize(
+    "machine", [*[*MACHINES.values()][:-1], pytest.param(MACHINES["spiked"], marks=pytest.mark.thorough)], ids=MACHINES
+)
 both_solvers = pytest.mark.parametrize("solver", [name for name, kind in SOLVERS.items() if kind.smooth])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from machines import Truth, brute_force, numerical_gradients, random_machine, seeded, values_of
+from machines import Truth, brute_force, numerical_gradients, random_machine, seeded
 
 from restore.errors import UsageError
 from restore.fields import Fields
@@ -85,14 +85,6 @@ def test_exact_gradient_of_any_units_against_finite_differences(kind: str, other
         assert gradient.keys() == machine.parameters.keys()
         for name, value in numerical.items():
             torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-8)
-
-
-@any_kind
-def test_exact_likelihoods_of_any_units_sum_to_one(kind: str) -> None:
-    machine = random_machine((kind, 2), ("bernoulli", 3))
-    values, measure = map(torch.from_numpy, values_of(machine.visible, nodes=16))
-    likelihood = log_likelihood(machine, torch.cartesian_prod(values, values))
-    assert float((likelihood + torch.cartesian_prod(measure, measure).sum(1)).exp().sum()) == pytest.approx(1, abs=1e-9)
 
 
 def test_outside_of_the_support_nothing_is_likely() -> None:

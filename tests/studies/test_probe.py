@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_fully_visible, random_rbm, repelling, seeded, two_patterns
-from probing.embedding import isomap
 from probing.receptive import receptive_fields, spread
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
@@ -196,25 +195,3 @@ def test_activity_is_the_mean_of_hidden_units_given_images() -> None:
     np.testing.assert_allclose(found.activity, (1 / (1 + np.exp(-odds))).mean(0), rtol=1e-9)
     assert torch.equal(found.weights, machine.weights.T)
     assert receptive_fields(random_fully_visible(9), images) is None
-
-
-# --------------------------------------------------------------------------------------------------------- pictures
-
-
-def test_the_map_keeps_distances_of_a_plane() -> None:
-    pytest.importorskip("sklearn")
-    place = np.random.default_rng(0).random((150, 2))
-    turned, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 2)))
-    images = place @ turned.T
-    found = isomap(images, images[:9])
-    assert found is not None
-    pairs = np.triu_indices(150, 1)
-
-    def distances(points: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(points[:, None] - points, axis=-1)[pairs]
-
-    assert np.corrcoef(distances(found[0]), distances(place))[0, 1] > 0.97
-    np.testing.assert_allclose(found[1], found[0][:9], atol=1e-6)
-    again = isomap(images, images[:9])
-    assert again is not None
-    np.testing.assert_array_equal(found[0], again[0])
