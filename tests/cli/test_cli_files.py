@@ -57,6 +57,13 @@ def test_failures_are_listed_and_the_others_written(
     assert set(stamps(tmp_path / "out")) == {f"000{index}.restored.png" for index in (0, 2, 4)}
 
 
+def test_sizes_that_cannot_be_resized_do_not_stop_others(run: Run, model: str, tmp_path: Path) -> None:
+    source = images(tmp_path / "in", 3)
+    Image.fromarray(np.zeros((90, 90), np.uint8)).save(source / "0001.png")
+    words = ("denoise", source, "--model", model, "--p", 0.3, "--fit", "resize", "-o", f"{tmp_path}/out/")
+    assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png", "0002.restored.png"})
+
+
 def test_a_refused_picture_is_not_written(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = strokes(tmp_path / "in", 3)
     Image.fromarray(NOISE).save(source / "0001.png")

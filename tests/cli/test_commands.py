@@ -103,3 +103,15 @@ def test_models_and_info(
     assert "A random prior" in capsys.readouterr().out
     assert run("info", "random-12x10", "--json") == 0
     assert json.loads(capsys.readouterr().out)["hidden"] == 5
+
+
+def test_evaluate_prints_scores_of_priors_and_baselines(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data.npy"
+    np.save(data, np.random.default_rng(0).integers(0, 256, (20, *bad_images.SHAPE), dtype=np.uint8))
+    for name in (model, "ope", "nn", "median"):
+        assert run("evaluate", name, "--data", data, "--task", "flip:0.1", "--n", 9, "--json", "--quiet") == 0
+        report = json.loads(capsys.readouterr().out)
+        assert report["n"] == 9 and 0 <= report["error_all"]["mean"] <= 1
+    assert run("evaluate", model, "--data", data, "--task", "patch:4", "--mask", "unknown", "--quiet") == 0

@@ -80,3 +80,12 @@ def test_a_scan_becomes_black_and_white(
     found = np.asarray(Image.open(scan.with_name("scan.jpg.restored.png")))
     assert set(np.unique(found)) <= {0, 255} and found.shape == SHAPE
     assert (json.loads(told.out)["p"] == "scan") == bool(words)
+
+
+def test_a_blank_page_is_refused(run: Run, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blank = tmp_path / "blank.png"
+    Image.fromarray(np.full(SHAPE, 200, np.uint8)).save(blank)
+    assert run("denoise", blank, "--model", small, "--p", "scan") == 4
+    said = capsys.readouterr().err
+    assert "blank.png: " in said and said.count("\n") == 1
+    assert not blank.with_name("blank.restored.png").exists()

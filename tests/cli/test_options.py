@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from commands import command
+from commands import Run, command
 from waiting import HANG
 
 import restore
@@ -37,6 +37,13 @@ def test_every_option_is_one_of_the_command_and_of_python(name: str) -> None:
     assert set(NAMES) - set(inspect.signature(getattr(restore.Restorer, name)).parameters) == {
         *("model", "engine", "device", "max_memory")
     }
+
+
+def test_help_shows_options_in_panels(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("denoise", "--help") == 0
+    said = capsys.readouterr().out
+    places = [said.index(title) for title in ("Arguments:", "Options:", "Prior:", "Results:", "Computing:")]
+    assert places == sorted(places) and "[found from the image]" in " ".join(said.split())
 
 
 # Prints the modules that were loaded, and the bytes of the file of each.

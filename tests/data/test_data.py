@@ -49,6 +49,15 @@ def test_fingerprint_tells_any_change() -> None:
     assert Dataset(IMAGES.copy(), "y", "test", ("note",)).fingerprint == Dataset(IMAGES, "x", "train").fingerprint
 
 
+def test_the_first_images_of_a_set() -> None:
+    whole = Dataset(IMAGES, "x", "train", ("note",))
+    assert whole.first(0) is whole
+    few = whole.first(2)
+    assert np.array_equal(few.images, IMAGES[:2]) and few.notes == ("note",) and few.fingerprint != whole.fingerprint
+    with pytest.raises(TrainingError):
+        whole.first(len(IMAGES) + 1)
+
+
 def test_overlap_counts_test_images_seen_in_training() -> None:
     train = Dataset(IMAGES, "x", "train")
     assert overlap(train, Dataset(IMAGES[[1, 1, 3]], "x", "test")) == 3

@@ -10,7 +10,9 @@ from commands import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from priors import saved_prior
 
+import restore
 from restore.errors import ModelError
 from restore.sizes import check_near, near
 from restore.zoo import candidates, describe, find
@@ -41,6 +43,21 @@ def test_row27_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tupl
     assert all(describe(find(name)).grey == grey for name in names)
     with pytest.raises(ModelError):
         candidates(shape, grey, "resize")
+
+
+def test_row73_python_refuses_too(tmp_path: Path) -> None:
+    prior = restore.load(str(saved_prior(tmp_path)))
+    # As light as the prior's images are.
+    far, close = (np.random.default_rng(0).random(shape) < 0.35 for shape in ((40, 12), (20, 7)))
+    with pytest.raises(ModelError):
+        prior.denoise([close, far], 0.1, fit="resize")
+    with pytest.raises(ModelError):
+        prior.transform(far)
+    assert prior.denoise(close, 0.1, fit="resize").shape == close.shape
+    with pytest.warns(restore.RestoreWarning):
+        assert prior.denoise(far, 0.1, fit="resize", force=True).shape == far.shape
+    both = prior.denoise([close, far], 0.1, force=True)
+    assert [one.shape for one in both] == [close.shape, far.shape]
 
 
 @pytest.mark.parametrize("words", [[], ["--model", "tap-mnist", "--invert"]], ids=str)

@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning.rules.mixture import Maximisation, densities
+from restore.learning.rules.mixture import ExpectationMaximisation, Maximisation, densities
 
 
 def two_kinds(count: int, pixels: int, seed: int) -> Tensor:
@@ -72,6 +72,15 @@ def test_densities_are_those_of_normal_distributions_of_what_is_left_without_mea
         covariance = loadings @ loadings.T + state["noise"][component].item() * np.eye(pixels - 1)
         expected = multivariate_normal(np.zeros(pixels - 1), covariance).logpdf(patches.numpy() @ basis.T)
         np.testing.assert_allclose(found.numpy(), expected + state["log_share"][component].item(), rtol=1e-9)
+
+
+def test_the_machine_has_one_direction_more_for_the_mean() -> None:
+    _, state = rounds(two_kinds(50, 6, seed=1), Maximisation(2, 1, 2))
+    machine = ExpectationMaximisation().machine(state)
+    assert machine.loadings.shape == (2, 6, 2)
+    assert (machine.loadings[:, :, 1] == state["level"].float()).all()
+    again = machine.of(machine.parameters)
+    assert all((again.parameters[name] == value).all() for name, value in machine.parameters.items())
 
 
 def test_too_few_patches_are_refused() -> None:
