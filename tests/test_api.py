@@ -107,6 +107,13 @@ def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
         assert "\n" not in repr(each) and len(repr(each)) < 100
 
 
+def test_p_per_pixel(model: restore.Restorer) -> None:
+    certain_left = np.full(SHAPE, 0.3)
+    certain_left[:, :6] = 0.0
+    result = model.denoise(GREY, certain_left)
+    assert ((result > 0)[:, :6] == (GREY > 127)[:, :6]).all()
+
+
 LOOP: list[object] = []
 LOOP.append(LOOP)
 

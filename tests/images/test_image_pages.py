@@ -15,7 +15,7 @@ from PIL import Image
 from short_files import many_pages
 
 from restore.errors import InputError
-from restore.images import bound, encode, page_count, read_picture
+from restore.images import bound, check_holds, encode, page_count, read_picture
 from restore.images.kinds import unpack
 
 BITS = GREY > 99
@@ -95,3 +95,10 @@ def test_probabilities_of_a_page_of_bits_are_written_with_eight() -> None:
     picture = read_picture(io.BytesIO(encoded(Image.fromarray(BITS), "TIFF", compression="group4")), name="x")
     again = Image.open(io.BytesIO(encode(picture, np.full(BITS.shape, 0.5), format="TIFF")))
     assert again.mode == "L" and again.info["compression"] == "tiff_adobe_deflate"
+
+
+def test_a_format_without_pages_is_refused_for_several() -> None:
+    check_holds(3, "PDF", source="x.tif", target="y.pdf")
+    check_holds(1, "PNG", source="x.tif", target="y.png")
+    with pytest.raises(InputError):
+        check_holds(3, "PNG", source="x.tif", target="y.png")
