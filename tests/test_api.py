@@ -7,13 +7,12 @@ import pickle
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE
-from PIL import Image, ImageCms
+from bad_images import GREY, GREY16, HOLE, SHAPE
+from PIL import Image
 from priors import saved_prior
 
 import restore
@@ -87,17 +86,6 @@ def test_pil_images_and_paths_come_back_as_pil_images(model: restore.Restorer, t
         assert (np.asarray(result.convert("L")) == expected).all()
 
 
-def test_what_pil_knows_of_an_image_is_kept(model: restore.Restorer, tmp_path: Path) -> None:
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    image = Image.fromarray(GREY).convert("RGB")
-    image.info |= {"dpi": (300, 300), "icc_profile": profile}
-    image.save(tmp_path / "image.png", dpi=(300, 300), icc_profile=profile)
-    for source in (image, tmp_path / "image.png", Image.open(tmp_path / "image.png")):
-        result = model.denoise(source, 0.1)
-        assert result.info["icc_profile"] == profile
-        assert result.info["dpi"] == pytest.approx((300, 300), rel=1e-3)
-
-
 def test_batches_of_networks_are_batches(model: restore.Restorer) -> None:
     batch = torch.from_numpy(np.stack([GREY, GREY[::-1].copy()])).float() / 255
     one, (many, solution) = model.denoise(batch, 0.1), model.denoise(batch[:, None], 0.1, return_solution=True)
@@ -105,21 +93,6 @@ def test_batches_of_networks_are_batches(model: restore.Restorer) -> None:
     assert torch.equal(model.denoise(batch[:, None], np.full((2, 1, *SHAPE), 0.1)), many)
     hidden = torch.from_numpy(np.stack([HIDDEN] * 2))
     assert torch.equal(model.complete(batch[:, None], hidden[:, None]), model.complete(batch, hidden)[:, None])
-
-
-def test_alpha_is_kept(model: restore.Restorer) -> None:
-    image = Image.fromarray(np.dstack([GREY, HOLE]))
-    assert (np.asarray(model.denoise(image, 0.1))[..., 1] == HOLE).all()
-
-
-def test_equal_channels_are_grey_and_others_are_read_by_luminance(model: restore.Restorer) -> None:
-    for axis in (0, -1):
-        stacked = np.stack([GREY] * 3, axis=axis)
-        result = model.denoise(stacked, 0.1, channel_axis=axis)
-        assert result.shape == stacked.shape
-        assert (result.take(0, axis=axis) == model.denoise(GREY, 0.1)).all()
-    result = model.denoise(COLOUR, 0.1, channel_axis=-1)
-    assert result.shape == COLOUR.shape and (result == result[..., :1]).all()
 
 
 def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
@@ -138,14 +111,6 @@ def test_p_per_pixel(model: restore.Restorer) -> None:
     certain_left[:, :6] = 0.0
     result = model.denoise(GREY, certain_left)
     assert ((result > 0)[:, :6] == (GREY > 127)[:, :6]).all()
-
-
-def test_resizing_fits_any_size(model: restore.Restorer) -> None:
-    for times, force in ((2, False), (5, True)):
-        big = np.kron(GREY, np.ones((times, times), np.uint8))
-        mask = np.kron(HIDDEN, np.ones((times, times), bool))
-        whole = model.complete(big, mask, fit="resize", force=force)
-        assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
 
 
 LOOP: list[object] = []
@@ -184,25 +149,6 @@ def test_faults_are_named(call, error, subject, model: restore.Restorer) -> None
         call(model)
     assert isinstance(fault.value, restore.RestoreError) and "\n" not in str(fault.value)
     assert subject in str(fault.value) and "--" not in str(fault.value)
-
-
-@pytest.mark.thorough
-def test_train_makes_a_prior_that_knows_its_images() -> None:
-    bars = np.zeros((60, 6, 6), np.uint8)
-    for index in range(60):
-        bars[index, :, index % 6] = 255
-    tables = {"training": {"batch": 20}, "optimizer": {"rate": 0.2}, "inference": {"modes": 30}}
-    learned = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
-    torn = bars[0].copy()
-    torn[:3] = 0
-    hole = np.zeros((6, 6), bool)
-    hole[:3] = True
-    assert (learned.complete(torn, hole) == bars[0]).all()
-    again = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
-    first, second = (model.engine.trained.machine.weights for model in (learned, again))
-    assert torch.equal(first, second)
-    with pytest.raises(restore.UsageError):
-        restore.train(bars, epochs=0)
 
 
 def test_p_may_be_a_number_of_any_kind_or_a_text(model: restore.Restorer) -> None:
@@ -258,25 +204,6 @@ def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | 
         np.testing.assert_array_equal(restore.denoise(NOISE[None], "tap-mnist-25")[0], NOISE)
 
 
-def test_a_diverged_picture_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    from restore.inference.tiles.blend import Posterior, Prior
-
-    whole = Prior.solve
-
-    def breaking(prior: Prior, *given: Any) -> Posterior:
-        found = whole(prior, *given)
-        means = found.means.copy()
-        means[-1] = np.nan
-        return replace(found, means=means)
-
-    monkeypatch.setattr(Prior, "solve", breaking)
-    noisy = STROKE.copy()
-    noisy[20, 4] = True
-    with pytest.warns(restore.RestoreWarning):
-        found = restore.denoise(np.stack([noisy, noisy]), "tap-mnist-25", 0.02)
-    assert not found[0][20, 4] and (found[1] == noisy).all()
-
-
 def test_a_restorer_is_pickled_by_name_and_copied() -> None:
     prior = restore.load("tap-mnist-25", engine="onnx")
     again = pickle.loads(pickle.dumps(prior))
@@ -285,11 +212,6 @@ def test_a_restorer_is_pickled_by_name_and_copied() -> None:
     assert copy.deepcopy(prior).description == prior.description
     with pytest.raises(restore.UsageError):
         pickle.dumps(restore.Restorer(prior.engine))
-
-
-def test_unknown_options_are_refused(model: restore.Restorer) -> None:
-    with pytest.raises(TypeError):
-        restore.denoise(GREY, model, 0.1, fitt="tile")  # type: ignore[call-overload]
 
 
 def test_a_solver_that_does_not_converge_is_warned_of(tmp_path: Path) -> None:

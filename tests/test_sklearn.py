@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,18 +11,10 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
-from waiting import HANG
 
-import restore
-from restore import zoo
-from restore.errors import UsageError
-from restore.sklearn import METHODS, SUMMED, BoltzmannMachine
+from restore.sklearn import METHODS, BoltzmannMachine
 
 # Every row is one of these with the same probability: log p = -log 4, far above that of independent columns.
 PATTERNS = np.kron(np.eye(4), np.ones(2))
@@ -115,16 +105,6 @@ def test_a_small_machine_s_likelihood_is_exact(columns: int, hidden: int) -> Non
 
 
 @pytest.mark.thorough
-def test_a_larger_machine_s_likelihood_is_annealed() -> None:
-    """With these weights the standard error of log Z is some .01; a bound of .15 would be missed by chance never."""
-    model = with_weights(20, SUMMED + 1, 0.5)
-    rows = np.random.default_rng(0).integers(0, 2, (5, 20)).astype(float)
-    found = model.score_samples(rows)
-    np.testing.assert_allclose(found, enumerated(model, rows), atol=0.15)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).score_samples(rows), found)
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("method", METHODS)
 def test_it_learns_a_distribution(method: str) -> None:
     """No model is better than the truth, log(1/4) a row; independent columns, where training starts, reach -4.50."""
@@ -135,13 +115,6 @@ def test_it_learns_a_distribution(method: str) -> None:
     assert drawn.shape == (400, 8) and set(np.unique(drawn)) == {0.0, 1.0}
     # Samples of independent columns are one of the four patterns in 4 of 100 cases.
     assert np.mean([(row == PATTERNS).all(1).any() for row in drawn]) > 0.5
-
-
-def test_samples_follow_the_machine() -> None:
-    """The means of 4000 independent chains have a standard error of at most .008; 5 of them are allowed."""
-    model, rows = with_weights(5, 3, 0.7), states(5)
-    expected = np.exp(enumerated(model, rows)) @ rows
-    np.testing.assert_allclose(model.sample(4000, sweeps=50).mean(0), expected, atol=0.04)
 
 
 def test_other_values_are_clipped_with_a_warning() -> None:
@@ -166,38 +139,3 @@ def test_what_is_not_fitted_says_so() -> None:
     for call in (model.sample, lambda: model.score_samples(patterns()), lambda: model.to_prior((2, 4))):
         with pytest.raises(NotFittedError):
             call()
-
-
-@pytest.mark.thorough
-def test_without_scikit_learn_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['sklearn'] = None; import restore.sklearn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
-    assert "pip install 'restore-prior[sklearn]'" in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.thorough
-def test_the_machine_restores_images(tmp_path: Any) -> None:
-    """A flipped pixel of a pattern is one of 8 that no other pattern explains: each is nearest to its own pattern."""
-    model = quick(n_components=8, n_iter=30, learning_rate=0.2).fit(patterns())
-    zoo.save(tmp_path / "mine", model.to_prior((2, 4)), "# Mine\n")
-    images = PATTERNS.reshape(-1, 2, 4).astype(bool)
-    damaged = images.copy()
-    damaged[:, 0, 0] ^= True
-    clean = restore.denoise(damaged, model=str(tmp_path / "mine"), p=0.05, force=True)
-    assert (clean != images).sum() < (damaged != images).sum()
-    with pytest.raises(UsageError):
-        model.to_prior((3, 3))
-
-
-@pytest.mark.thorough
-def test_features_serve_a_classifier_in_a_search() -> None:
-    """Guessing is right in one of ten. Four bits cannot tell ten classes well, nor 64 so well as 64 pixels, 96 %."""
-    images, labels = load_digits(return_X_y=True)
-    images = images / 16
-    train, test, known, wanted = train_test_split(images, labels, test_size=0.4, random_state=0)
-    pipeline = make_pipeline(
-        BoltzmannMachine(learning_rate=0.3, batch_size=20, random_state=0), LogisticRegression(C=10, max_iter=1000)
-    )
-    search = GridSearchCV(pipeline, {"boltzmannmachine__n_components": [4, np.int64(64)]}, cv=2).fit(train, known)
-    assert search.best_params_["boltzmannmachine__n_components"] == 64
-    assert search.score(test, wanted) > 0.8

@@ -132,7 +132,7 @@ JSON = {"Accept": "application/json"}
     [
         ({}, True),
         ({"p": "auto", "model": "tap-mnist-25"}, False),
-        ({"p": "0.1,0.05", "model": "tap-mnist"}, True),
+        ({"p": "0.1", "model": "tap-mnist"}, True),
         ({"p": "10%", "invert": "true", "soft": "true", "model": "tap-mnist-25"}, False),
     ],
     ids=str,

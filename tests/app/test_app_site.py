@@ -21,12 +21,6 @@ ROOT = Path(__file__).parents[2]
 SITE = assembly.PAGE
 
 
-def test_our_server_needs_the_page_alone(site: dict[str, bytes]) -> None:
-    page = {path.name: path.read_bytes() for path in SITE.iterdir() if path.is_file()}
-    assert {"index.html", "page.js", "worker.js", "style.css"} <= set(page)
-    assert {name: content for name, content in site.items() if name != "models.json"} == page
-
-
 def test_the_list_of_models_says_what_the_page_needs(site: dict[str, bytes]) -> None:
     listing = json.loads(site["models.json"])
     assert listing["preferred"] == zoo.preferred() and listing["served"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from blobs import CLEAN, NOISE, NOISY, SHAPE, SIGMA, few, images, middle
@@ -29,13 +27,6 @@ def test_denoisers_denoise(name: str) -> None:
     torch.testing.assert_close(denoiser.restore(NOISY[2:3], NOISE), restored[2:3])
 
 
-@pytest.mark.parametrize("name", DENOISERS)
-def test_a_denoiser_knows_how_strong_the_noise_is(name: str) -> None:
-    denoiser = Denoiser(name, SHAPE, middle(name))
-    faint = denoiser.restore(NOISY, GaussianNoise(1e-4))
-    torch.testing.assert_close(faint, NOISY.clamp(0, 1), rtol=0, atol=0.01)
-
-
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("name", DENOISERS)
 def test_tuned_is_the_best_of_the_grid(name: str) -> None:
@@ -49,22 +40,12 @@ def test_tuned_is_the_best_of_the_grid(name: str) -> None:
     assert tuned(name, validation, SIGMA, SHAPE, 7).parameters == quality[max(quality)]
 
 
-def test_grids_hold_every_choice() -> None:
-    sizes = {name: len(list(method.grid())) for name, method in DENOISERS.items()}
-    assert sizes == {name: math.prod(map(len, method.values.values())) for name, method in DENOISERS.items()}
-
-
 @pytest.mark.parametrize(
     "channel", [BitFlip(0.1), SaltAndPepper(0.1), GaussianNoise(torch.full((168,), 0.1)), Occlusion(CLEAN > 0)], ids=str
 )
 def test_denoisers_undo_noise_of_one_sigma_alone(channel: Channel) -> None:
     with pytest.raises(UsageError, match="total variation only undoes Gaussian noise"):
         Denoiser("total variation", SHAPE).restore(NOISY, channel)
-
-
-def test_names_that_are_none() -> None:
-    with pytest.raises(UsageError, match="non-local means, total variation, wavelets"):
-        tuned("median", CLEAN, SIGMA, SHAPE, 0)
 
 
 def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import tuned, without_options
-from filters import Candidate, Seen, median
+from families import tuned
+from filters import Candidate, median
 from kinds_of_pictures import icon, mask, plan
 from scoring import inverted
 
@@ -29,10 +29,3 @@ def test_settings_are_chosen_on_validation_pictures() -> None:
         {"median": Candidate(median, (1, 3, 5)), "holes only": Candidate(median, flips=False)}, [square], seen
     )
     assert list(chosen) == ["median"] and chosen["median"].settings != (1,)
-
-
-@pytest.mark.thorough
-def test_noise_counts_as_refused_and_comes_back_as_it_was() -> None:
-    noise = np.random.default_rng(0).random((64, 64)) < 0.5
-    found, prior = without_options(Seen(noise, 0.5, np.zeros(noise.shape, bool)))
-    assert prior == "refused" and (found == noise).all()

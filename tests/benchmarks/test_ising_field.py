@@ -6,10 +6,9 @@ import math
 
 import torch
 from machines import seeded
-from mean_field import COUPLINGS, IsingField, tuned_field
+from mean_field import IsingField
 
-from restore.channels import BitFlip, Occlusion, parse_task
-from restore.evaluation.evaluate import evaluate
+from restore.channels import BitFlip, Occlusion
 
 SHAPE = (3, 4)
 
@@ -28,16 +27,3 @@ def test_it_ends_where_the_equation_holds() -> None:
             told = 0.0 if index == 5 else (2 * image[0, index].item() - 1) * math.log((1 - p) / p) / 2
             # Couplings this weak make the mean field a contraction, by 4 * 0.3 at most: the damped steps are settled.
             assert math.isclose(spins[row][column], math.tanh(coupling * around + told), abs_tol=1e-3)
-
-
-def test_the_coupling_is_that_which_restores_best() -> None:
-    rows, columns = torch.meshgrid(torch.arange(12), torch.arange(12), indexing="ij")
-    discs = torch.stack([((rows - 6) ** 2 + (columns - 4 - k) ** 2 < 14).float().flatten() for k in range(5)])
-    task = parse_task("flip:0.15")
-    chosen = tuned_field(discs, task, (12, 12), 3)
-
-    def wrong(coupling: float) -> float:
-        field = IsingField((12, 12), coupling)
-        return evaluate(field.restore, discs, task, (12, 12), seeded(3)).error_all.mean
-
-    assert wrong(chosen.coupling) == min(map(wrong, COUPLINGS)) < wrong(COUPLINGS[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import noise_level
 import numpy as np
-import recognised
 
 import restore
 from restore.inference.damage import Damage
@@ -20,11 +19,3 @@ def test_levels_are_timed_and_those_that_were_not_given_are_found() -> None:
     assert len(found) == 2 and seconds > 0
     assert [one.level for one in given] == [None, None]
     assert all(0.02 < one.level.mean < 0.25 for one in found)
-
-
-def test_noise_is_refused_and_a_stroke_is_not() -> None:
-    stroke = np.zeros((28, 28), bool)
-    stroke[5:23, 13:16] = True
-    noise = np.random.default_rng(0).random((56, 56)) < 0.5
-    assert recognised.refused("", noise)
-    assert not recognised.refused("tap-mnist-25", stroke)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 import unet
 from filters import (
     FILTERS,
@@ -19,15 +18,12 @@ from filters import (
     filled,
     ising,
     median,
-    non_local_means,
-    open_and_close,
     total_variation,
 )
 from letters import distance, misread, printed
 
 from restore.errors import InputError
 from training.data import text
-from training.data.pages import pages
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "pages.py"
 
@@ -55,15 +51,6 @@ def test_filters_remove_flips(bar: np.ndarray, repair: Callable[[Seen, float], n
     assert (repair(seen, setting) != bar).mean() < 0.25 * (flipped != bar).mean()
 
 
-@pytest.mark.parametrize(("repair", "setting"), [(open_and_close, 2), (non_local_means, 0.5)])
-def test_other_filters_remove_most_of_a_few_flips(
-    bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray], setting: float
-) -> None:
-    flipped = bar ^ (np.random.default_rng(0).random(bar.shape) < 0.03)
-    seen = Seen(flipped, 0.03, np.zeros(bar.shape, bool))
-    assert (repair(seen, setting) != bar).mean() < 0.5 * (flipped != bar).mean()
-
-
 @pytest.mark.parametrize("repair", [biharmonic, ising, lambda seen, _: filled(seen, 3)])
 def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
     bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray]
@@ -86,30 +73,6 @@ def test_holes_are_squares_over_a_tenth_of_a_page() -> None:
 @pytest.fixture
 def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unet, "PAGES", 2)
-
-
-@pytest.mark.thorough
-def test_the_network_has_the_size_it_says_and_is_kept(families: list[text.Family], tmp_path: Path) -> None:
-    drawn = list[int]()
-
-    def draw() -> np.ndarray:
-        drawn.append(1)
-        return pages(families, 2, 0) > 127
-
-    network = unet.kept(tmp_path, "pages", draw, 1e-3, seed=0)
-    assert 115_000 < sum(weights.numel() for weights in network.parameters()) < 120_000
-    again = unet.kept(tmp_path, "pages", draw, 1e-3, seed=0)
-    assert len(drawn) == 1
-    seen = Seen(np.eye(64, dtype=bool), 0.1, np.zeros((64, 64), bool))
-    np.testing.assert_array_equal(again.repair(seen, 0), network.repair(seen, 0))
-    # Sides need not be multiples of four.
-    odd = Seen(np.eye(63, 61, dtype=bool), 0.1, np.zeros((63, 61), bool))
-    assert again.repair(odd, 0).shape == (63, 61)
-    inputs = next(unet.lessons(np.ones((1, 64, 64), bool), np.random.default_rng(0)))[0]
-    # The network sees nothing of hidden pixels.
-    assert inputs.shape == (unet.BATCH, 2, unet.CROP, unet.CROP) and inputs[:, 1].any()
-    assert not (inputs[:, 0] * inputs[:, 1]).any()
-    assert torch.isfinite(network(inputs)).all()
 
 
 @pytest.mark.parametrize(
@@ -145,17 +108,3 @@ def test_the_command_prints_a_row_for_each_candidate(
     assert [row[0] for row in rows[2:-1]] == list(FILTERS) and rows[-1][0].startswith("U-Net")
     noisy = [float(cell) for cell in rows[2][1:5]]
     np.testing.assert_allclose(noisy, [5, 10, 20, 30], rtol=0.1)
-
-
-def test_a_prior_is_asked_for_flips_and_for_holes() -> None:
-    class Prior:
-        def denoise(self, image: np.ndarray, p: float) -> str:
-            return f"denoised at {p:g}"
-
-        def complete(self, image: np.ndarray, mask: np.ndarray, p: float | None) -> str:
-            return f"completed, {p}"
-
-    repair = runpy.run_path(str(BENCHMARK))["with_prior"](Prior()).repair
-    ink, hidden = np.zeros((8, 8), bool), np.eye(8, dtype=bool)
-    assert repair(Seen(ink, 0.1, ~hidden & hidden), 0) == "denoised at 0.1"
-    assert repair(Seen(ink, 0.0, hidden), 0) == "completed, None"

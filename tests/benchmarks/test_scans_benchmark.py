@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
-import scans
 from contests import drd, f_measure, psnr
-
-from restore.errors import InputError
-from training.data import text
 
 
 def test_drd_of_a_hand_computation() -> None:
@@ -38,22 +32,3 @@ def test_f_measure_and_psnr() -> None:
     assert f_measure(found, truth) == 0.5
     assert psnr(found, truth) == pytest.approx(13.9794, abs=1e-4)
     assert f_measure(truth, truth) == 1 and psnr(truth, truth) == np.inf
-
-
-@pytest.mark.thorough
-def test_the_command_prints_a_table_for_each_noise(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        text.families_for_tests()
-    except InputError:
-        pytest.skip("the fonts for testing are not installed")
-    monkeypatch.setattr(sys, "argv", ["scans.py", *["--pages", "1", "--shape", "120", "200"]])
-    for name, few in {"WIDTHS": (1.0,), "WINDOWS": (25,), "STRENGTHS": (0.4, 0.5)}.items():
-        monkeypatch.setattr(scans, name, few)
-    scans.main()
-    rows = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    tables = [row for row in rows if row[0].strip().startswith("noise")]
-    assert [row[0].strip() for row in tables] == ["noise 0.1", "noise 0.2", "noise 0.3"]
-    wrong = {row[0].strip(): float(row[1]) for row in rows[2 : len(rows) // 3]}
-    assert wrong["`tap-text`"] < wrong["Otsu"] and wrong["`tap-text`"] < wrong["levels of `restore` alone"]

@@ -101,13 +101,6 @@ def test_extreme_probabilities_in_single_precision() -> None:
     torch.testing.assert_close(field, torch.tensor(wanted), rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("channel", [BitFlip(0.1), BitFlip(PER_PIXEL)], ids=["one", "per-pixel"])
-def test_likelihood_of_flips_is_normalised(channel: BitFlip) -> None:
-    for x in IMAGES:
-        likelihood = channel.log_likelihood(IMAGES, x.expand_as(IMAGES)).sum(-1)
-        assert float(likelihood.exp().sum()) == pytest.approx(1, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -129,30 +122,6 @@ def test_corruption_has_the_distribution_that_is_scored(name: str) -> None:
         residue = y - y.mean(0)
         covariance = residue.T @ residue / count
         assert float((covariance - covariance.diag().diag()).abs().max()) <= 5 * 0.25 / math.sqrt(count)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_boundary_probabilities_corrupt_without_exception(dtype: torch.dtype) -> None:
-    x = torch.bernoulli(torch.full((500, 40), 0.5, dtype=dtype), generator=seeded(1))
-    assert torch.equal(BitFlip(0.0).corrupt(x, seeded(2)), x)
-    assert torch.equal(BitFlip(1.0).corrupt(x, seeded(2)), 1 - x)
-    mixed = torch.tensor([0.0, 1.0], dtype=dtype).repeat(20)
-    assert torch.equal(BitFlip(mixed).corrupt(x, seeded(2)), torch.where(mixed == 0, x, 1 - x))
-
-
-@pytest.mark.parametrize("drawn", [0.0, 1 - 2**-24])
-def test_the_extreme_random_numbers_are_no_exception(drawn: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "rand", lambda shape, **options: torch.full(shape, drawn))
-    x = IMAGES.float()
-    assert torch.equal(BitFlip(0.0).corrupt(x), x)
-    assert torch.equal(BitFlip(1.0).corrupt(x), 1 - x)
-
-
-def test_occlusion_paints_hidden_pixels_and_leaves_the_others() -> None:
-    for fill in (0.0, 0.25, 1.0):
-        y = Occlusion(MASK, fill).corrupt(IMAGES)
-        assert y[:, MASK].unique().tolist() == [fill]
-        assert torch.equal(y[:, ~MASK], IMAGES[:, ~MASK])
 
 
 def likelihood_matrix(channel: Channel) -> Tensor:

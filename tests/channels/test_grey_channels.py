@@ -16,11 +16,9 @@ from scipy.stats import kstest, norm
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
-from restore.channels.bit_flip import CERTAIN as SURE
 from restore.channels.gaussian_noise import CERTAIN
 from restore.errors import UsageError
-from restore.fields import Fields
-from restore.units import Bernoulli, Spiked, TruncatedGaussian
+from restore.units import Spiked, TruncatedGaussian
 
 
 def values(*numbers: float) -> Tensor:
@@ -137,17 +135,6 @@ def test_an_exact_pixel_is_known_to_a_hundredth(channel: Channel, y: float) -> N
     assert float(variance) <= 1 / CERTAIN
 
 
-def test_impulses_that_never_come_leave_a_black_pixel_black_and_certain() -> None:
-    fields = SaltAndPepper(0.0).evidence(values(0))
-    assert fields.presence is not None
-    assert (float(fields.presence), float(fields.quadratic)) == (-SURE, CERTAIN)
-    assert float(UNIT.moments(fields)[0]) == 0
-    # The rarer impulses are, the likelier black is; up to there without a jump.
-    rare = [float(UNIT.expected_statistics(SaltAndPepper(p).evidence(values(0)))["presence"]) for p in (1e-3, 1e-9, 0)]
-    assert rare == sorted(rare, reverse=True)
-    assert rare[1] < 1e-8
-
-
 def test_impulses_alone_say_nothing() -> None:
     for noise in (GaussianNoise(0.0), GaussianNoise(0.2)):
         fields = SaltAndPepper(1.0, noise).evidence(values(0, 1))
@@ -172,13 +159,6 @@ def test_images_of_whole_numbers_give_the_same_evidence(channel: Channel, dtype:
     wanted, found = channel.evidence(y.float()), channel.evidence(y.to(dtype))
     torch.testing.assert_close(found.linear, wanted.linear, rtol=0, atol=0)
     torch.testing.assert_close(found.quadratic, wanted.quadratic, rtol=0, atol=0)
-
-
-def test_noise_of_ink_is_bayes_too() -> None:
-    y = values(-0.3, 0.2, 0.5, 1.4)
-    unit, channel = Bernoulli(values(0.4, 0.4, 0.4, 0.4)), GaussianNoise(0.4)
-    odds = [0.4 + channel.log_likelihood(y, torch.full_like(y, x)) * (2 * x - 1) for x in (0.0, 1.0)]
-    torch.testing.assert_close(unit.moments(channel.evidence(y))[0], torch.sigmoid(odds[0] + odds[1] - 0.4))
 
 
 # --- what they do ---
@@ -281,19 +261,6 @@ def test_sums_associate_and_exact_noise_adds_nothing() -> None:
 def test_sums_that_are_not_modelled_are_refused_not_guessed(first: Channel, second: Channel) -> None:
     with pytest.raises(TypeError):
         first + second  # type: ignore[operator]
-
-
-def test_an_occluded_pixel_says_nothing_about_presence_either() -> None:
-    fields = (IMPULSES + Occlusion(MASK)).evidence(values(0, 0, 0, 0, 0))
-    assert isinstance(fields, Fields) and fields.presence is not None
-    assert (fields.presence == 0).tolist() == MASK.tolist()
-
-
-def test_corruption_uses_the_generator_given() -> None:
-    before = torch.random.get_rng_state()
-    for channel in (NOISE, NOISE + IMPULSES):
-        assert torch.equal(channel.corrupt(GREY, seeded(1)), channel.corrupt(GREY, seeded(1)))
-    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 BAD = (-0.1, math.nan, math.inf, torch.tensor([0.1, math.nan]), torch.tensor(-1))

@@ -20,11 +20,6 @@ def test_log_odds_are_those_of_the_densities() -> None:
     np.testing.assert_allclose(channel.log_odds(GREY), np.log(white / black), rtol=1e-10, atol=1e-12)
 
 
-def test_without_outliers_they_are_linear_in_the_grey_level() -> None:
-    odds = TwoTone(0.2, 0.8, 0.1, outliers=0.0).log_odds(GREY)
-    np.testing.assert_allclose(odds, (0.8 - 0.2) / 0.1**2 * (GREY - 0.5), atol=1e-9)
-
-
 def test_outliers_bound_what_a_pixel_says() -> None:
     odds = TwoTone(0.2, 0.8, 0.01).log_odds(np.linspace(-3, 4, 10_001))
     # A pixel at a level against one that only an outlier explains.
@@ -39,13 +34,6 @@ def test_shifted_and_scaled_it_says_the_same(shift: float, scale: float) -> None
     first = TwoTone(0.2, 0.8, 0.15).log_odds(GREY)
     other = TwoTone(scale * 0.2 + shift, scale * 0.8 + shift, scale * 0.15).log_odds(scale * GREY + shift)
     np.testing.assert_allclose(other, first, atol=1e-8)
-
-
-def test_levels_may_differ_from_pixel_to_pixel() -> None:
-    dark = np.linspace(0.1, 0.4, GREY.size)
-    odds = TwoTone(dark, dark + 0.4, 0.1).log_odds(GREY)
-    each = [TwoTone(low, low + 0.4, 0.1).log_odds(np.array([grey]))[0] for low, grey in zip(dark, GREY, strict=True)]
-    np.testing.assert_allclose(odds, each, rtol=1e-9, atol=1e-12)
 
 
 def test_it_draws_what_it_scores() -> None:

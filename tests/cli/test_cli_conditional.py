@@ -37,15 +37,6 @@ def only_line(capsys: pytest.CaptureFixture[str]) -> str:
     return lines[0]
 
 
-def test_an_image_is_all_it_takes(run: Run, model: Path, image: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("denoise", image, "--model", model, "--json") == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["model"], facts["p"], facts["sigma"], facts["mask"]) == ("seer", None, None, None)
-    assert facts["status"] == "converged" and facts["iterations"] >= 1
-    restored = np.asarray(Image.open(image.with_name("image.restored.png")))
-    assert restored.shape == SHAPE and set(np.unique(restored)) <= {0, 255}
-
-
 @pytest.mark.parametrize(
     "words", [["denoise", "--p", "0.1"], ["complete", "--mask", "MASK"]], ids=["a-flip-rate", "a-mask"]
 )

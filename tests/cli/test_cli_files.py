@@ -85,15 +85,6 @@ def test_one_line_tells_what_was_done(
         assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
 
 
-def test_row51_a_folder_of_outputs_inside_that_of_inputs_is_not_read(
-    run: Run, words: tuple[object, ...], tmp_path: Path
-) -> None:
-    inside = (*words[:-1], f"{tmp_path}/in/")
-    for _ in range(2):
-        assert again(run, inside, tmp_path / "in", "--skip-existing")[0] == 0
-    assert len(list((tmp_path / "in").glob("*.restored.png"))) == 5
-
-
 def test_row53_a_full_disk_leaves_nothing_half_done(
     run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 import bad_images
 import numpy as np
 import pytest
-from commands import Run, fault, image, levels
+from commands import Run, image, levels
 from PIL import Image
 from priors import saved_prior
-
-from restore import zoo
 
 
 def test_json_tells_how_it_went(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,15 +76,6 @@ def test_corrupt_is_fixed_by_its_seed_and_writes_the_mask(run: Run, tmp_path: Pa
     assert (torn[hidden] == 0).all() and (torn[~hidden] == bad_images.GREY[~hidden]).all()
 
 
-def test_masks_of_a_damaged_batch_fit_its_images(run: Run, model: str, tmp_path: Path) -> None:
-    for name in ("a.png", "b.png"):
-        image(tmp_path, name)
-    torn, masks = f"{tmp_path}/torn/", f"{tmp_path}/masks/"
-    assert run("corrupt", tmp_path, "--task", "patch:4", "-o", torn, "--mask-output", masks) == 0
-    assert run("complete", torn, "--mask", masks, "--model", model, "-o", f"{tmp_path}/whole/") == 0
-    assert len(list((tmp_path / "whole").glob("*.png"))) == 2
-
-
 def test_the_damage_of_an_image_does_not_depend_on_the_others(run: Run, tmp_path: Path) -> None:
     for name in ("a.png", "b.png", "c.png"):
         image(tmp_path, name)
@@ -122,30 +111,3 @@ def test_evaluate_prints_scores(run: Run, model: str, tmp_path: Path, capsys: py
     assert run("evaluate", model, "--data", data, "--task", "flip:0.1", "--n", 9, "--json", "--quiet") == 0
     report = json.loads(capsys.readouterr().out)
     assert report["n"] == 9 and 0 <= report["error_all"]["mean"] <= 1
-
-
-@pytest.mark.thorough
-def test_train_from_a_recipe(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    np.save("data.npy", np.random.default_rng(0).integers(0, 256, (30, 4, 5), dtype=np.uint8))
-    Path("mine.toml").write_text(
-        'name = "mine"\n[data]\nsource = "data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
-        "[training]\nepochs = 2\nbatch = 10\n"
-        # The graph that is made soonest.
-        '[inference]\nsolver = "mean_field"\nmodes = 0\nstarts = 0\n'
-    )
-    assert run("train", "mine.toml", "--every", 2) == 0
-    assert zoo.describe(Path("runs/mine/epochs/0002")).name == "mine-epoch-2"
-    assert "mine" in capsys.readouterr().err
-    assert run("train", "mine.toml") == 5
-    assert "--overwrite" in fault(capsys)
-    assert run("train", "mine.toml", "--overwrite") == 7
-    assert "--resume" in fault(capsys)
-    assert run("info", "mine") == 0
-    card = capsys.readouterr().out
-    assert "hidden = 3" in card and "restore train" in card
-    Image.fromarray(np.zeros((4, 5), np.uint8)).save("small.png")
-    assert run("denoise", "small.png", "--model", "mine", "--p", 0.2) == 0

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 import torch
 from commands import Run
-from priors import random_prior, saved_prior
+from priors import saved_prior
 
-from restore.channels import parse_task
 from restore.errors import ModelError
-from restore.evaluation import scores
-from restore.evaluation.metrics import matthews
-from restore.inference.torch_engine import Engine
 from restore.learning.run.card import with_scores
 
 SHAPE = (12, 12)
@@ -24,25 +20,6 @@ SMALL = (4, 5)
 @pytest.fixture(scope="module")
 def truth() -> torch.Tensor:
     return (torch.rand(6, 144, generator=torch.Generator().manual_seed(3)) < 0.4).float()
-
-
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine.of(random_prior(SHAPE), torch.device("cpu"))
-
-
-def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> None:
-    reports = scores.measure(engine, truth[:4], seed=0)
-    assert [(str(report.task), report.n) for report in reports] == [
-        *[(f"flip:{p}", 4) for p in (0.05, 0.1, 0.2, 0.3, 0.4)],
-        ("patch:8:0", 4),
-        ("patch:12:0", 4),
-    ]
-    observed, channel = reports[1].task.damage(truth[:4], SHAPE, torch.Generator().manual_seed(0))
-    expected = float(matthews(truth[:4], engine.restore(observed, channel).means[0]).mean())
-    assert reports[1].mcc.mean == pytest.approx(expected)
-    section = scores.as_section(reports, "the command")
-    assert "`the command`" in section and f"{expected:.4f}" in section
 
 
 def test_a_card_keeps_everything_but_its_scores() -> None:
@@ -67,27 +44,6 @@ def test_the_command_puts_scores_on_the_card(
     assert run("evaluate", folder, "--card", "--data", data, "--n", 4) == 4
     for words in (("--card", "--json"), ("--card", "--task", "flip:0.1"), ("--task", "flip:0.1")):
         assert run("evaluate", folder, *words) == 2
-
-
-@pytest.mark.thorough
-def test_the_card_of_a_patch_prior_has_scores_on_whole_images(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, data = saved_prior(tmp_path / "mine", SHAPE), tmp_path / "data.npy"
-    pages = np.random.default_rng(0).random((3, 30, 26)) < 0.2
-    np.save(data, pages)
-    assert run("evaluate", folder, "--card", "--data", data, "--n", 2, "--seed", 3) == 0
-    told, text = capsys.readouterr(), (folder / "card.md").read_text()
-    assert f"--card --data {data} --n 2 --seed 3` on whole images" in text
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    assert rows[0] == ["task", "images", "restored", "as it is", "best median"]
-    assert [row[0] for row in rows[2:]] == [*(f"flip:{p}" for p in (0.05, 0.1, 0.2, 0.3)), "holes:8:0.1"]
-    observed, _ = parse_task("flip:0.05").damage(
-        torch.from_numpy(pages[:1]).float().flatten(1), (30, 26), torch.Generator().manual_seed(3)
-    )
-    first = 100 * float((observed.numpy() != pages[:1].reshape(1, -1)).mean())
-    assert abs(float(rows[2][3].split()[0]) - first) < 1
-    assert "restored 100%" in told.err and rows[2][2] in told.out
 
 
 # --- refused ---
@@ -123,12 +79,3 @@ def test_usage(
     assert run("evaluate", model, *options) == 2
     told = capsys.readouterr()
     assert told.err.count("\n") == 1 and told.out == ""
-
-
-@pytest.mark.parametrize("images", [np.zeros((0, *SMALL)), np.zeros((3, 0, 5))], ids=["none", "empty"])
-def test_no_images(
-    images: np.ndarray, run: Run, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "data.npy", images)
-    assert run("evaluate", model, "--data", tmp_path / "data.npy", "--task", "flip:0.1") in (3, 7)
-    assert capsys.readouterr().err.count("\n") == 1

@@ -49,14 +49,6 @@ def test_a_large_file_shows_how_far_it_has_come(
     assert "restored 100%" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("level", "shape"), [(0, (40, 60)), (255, (40, 60)), (0, (1, 1)), (255, (1, 1))])
-def test_row14_what_is_blank_stays_blank(level: int, shape: tuple[int, int], run: Run, tmp_path: Path) -> None:
-    blank = np.full(shape, level, np.uint8)
-    Image.fromarray(blank).save(tmp_path / "it.png")
-    assert run("denoise", tmp_path / "it.png", "--model", "tap-text", "--p", "0.1") == 0
-    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "it.restored.png")), blank)
-
-
 # --- scans ---
 
 SHAPE = (64, 80)

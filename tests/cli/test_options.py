@@ -18,7 +18,6 @@ from waiting import HANG
 import restore
 from restore import zoo
 from restore.cli.command import app
-from restore.errors import in_command, option
 from restore.inference.options import Options
 
 NAMES = [each.name for each in fields(Options)]
@@ -91,14 +90,3 @@ def test_the_shell_completes_commands_and_options(typed: str, offered: str) -> N
     asked = {"_RESTORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
     done = subprocess.run(command(), env=os.environ | asked, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.stdout.split() == [offered]
-
-
-def test_messages_spell_options_as_they_are_given(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (option("max_pixels"), option("fit", "tile")) == ("max_pixels", "fit='tile'")
-    with in_command():
-        assert (option("max_pixels"), option("fit", "tile")) == ("--max-pixels", "--fit tile")
-    assert run("denoise", "x.png", "--p", 2) == 2
-    assert "--p" in capsys.readouterr().err
-    with pytest.raises(restore.UsageError) as fault:
-        restore.denoise("x.png", p=2)
-    assert "--" not in str(fault.value)

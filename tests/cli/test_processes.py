@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from pathlib import Path
 
-import numpy as np
-import pytest
 from commands import QUICK, command, levels
-from priors import saved_prior
-from waiting import HANG, wait_for
 
 # An image for `QUICK`.
 DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
@@ -22,43 +16,3 @@ def test_stdin_to_stdout(tmp_path: Path) -> None:
     done = subprocess.run(words, input=DIGIT.read_bytes(), capture_output=True, check=True)
     (tmp_path / "out.png").write_bytes(done.stdout)
     assert levels(tmp_path / "out.png").shape == (28, 28)
-
-
-def test_a_disk_full_behind_stdout_is_an_output_fault() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("needs /dev/full")
-    with Path("/dev/full").open("wb") as full:
-        words = command("denoise", DIGIT, "--model", QUICK, "--p", 0.1, "-o", "-")
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 5 and done.stderr.count(b"\n") == 1
-
-
-def test_row54_a_closed_stdout_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    reader, writer = os.pipe()
-    os.close(reader)
-    saved_prior(tmp_path / "restore" / "models")
-    done = subprocess.run(command("models"), stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["row58-int", "row58-term"]
-)
-def test_row58_training_stopped_by_a_signal_goes_on(number: int, code: int, tmp_path: Path) -> None:
-    np.save(tmp_path / "data.npy", np.random.default_rng(0).integers(0, 256, (200, 6, 6), dtype=np.uint8))
-    recipe = tmp_path / "mine.toml"
-    recipe.write_text(
-        f'name = "mine"\n[data]\nsource = "{tmp_path}/data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
-        "[training]\nepochs = 4000\nbatch = 10\ncheckpoint_every = 10000\n[inference]\nmodes = 0\nstarts = 1\n"
-    )
-    words = ("train", recipe, "-o", tmp_path / "model", "--run", tmp_path / "run", "--threads", 1)
-    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    log = tmp_path / "run" / "log.jsonl"
-    wait_for(lambda: log.exists() and log.stat().st_size > 0, process)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=HANG)
-    assert process.returncode == code, said
-    assert b"--resume" in said and len(list((tmp_path / "run").glob("checkpoint-*.json"))) == 1

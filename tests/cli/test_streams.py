@@ -17,7 +17,7 @@ from commands import Run
 from PIL import Image
 from priors import random_prior, saved_prior
 
-from restore.console import escaped, say
+from restore.console import say
 from restore.zoo import save
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -189,11 +189,6 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\x9b1m\u202e"
 
 def harmless(text: str) -> bool:
     return all(c.isprintable() or c == "\n" for c in text)
-
-
-def test_row70_lines_stay_and_escapes_do_not() -> None:
-    assert escaped("one\n\ttwo é") == "one\n\ttwo é"
-    assert escaped(EVIL) == r"\x1b]0;owned\x07\x1b[2J\x9b1m\u202e"
 
 
 def test_row70_nothing_steers_the_terminal(run: Run, places: Path, capsys: pytest.CaptureFixture[str]) -> None:

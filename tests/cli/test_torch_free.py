@@ -13,8 +13,6 @@ import pytest
 from PIL import Image
 from waiting import HANG
 
-from restore import zoo
-
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "assets"
 
@@ -61,17 +59,6 @@ def test_denoise(name: str, words: list[str], tmp_path: Path) -> None:
     assert record["engine"] == "onnx" and record["iterations"] >= 1
     damaged = (ink(ASSETS / name) != ink(ASSETS / "digit.png")).sum()
     assert (ink(tmp_path / "out.png") != ink(ASSETS / "digit.png")).sum() < damaged
-
-
-@pytest.mark.thorough
-def test_what_needs_no_solver(tmp_path: Path) -> None:
-    listed = done(restore("models", "--json", where=tmp_path)).splitlines()
-    assert "tap-mnist" in {json.loads(line)["name"] for line in listed}
-    assert done(restore("info", "tap-mnist", where=tmp_path)).startswith("# tap-mnist")
-    graph = zoo.published_folder() / "tap-mnist" / zoo.GRAPH
-    assert json.loads(done(restore("info", graph, where=tmp_path)))["name"] == "tap-mnist"
-    done(restore("corrupt", ASSETS / "digit.png", "--task", "flip:0.1", "-o", "out.png", where=tmp_path))
-    assert ink(tmp_path / "out.png").any()
 
 
 @pytest.mark.thorough

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -87,12 +86,6 @@ def test_the_page_can_be_followed_up_to_longer_runs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_can_be_followed_word_for_word(tmp_path: Path) -> None:
     followed(PAGE, tmp_path)
-
-
-def test_a_block_that_fails_ends_the_run(tmp_path: Path) -> None:
-    blocks: Sequence[object] = tutorial.blocks("```sh\nfalse | true\necho on\n```\n")
-    with pytest.raises(tutorial.subprocess.CalledProcessError):
-        list(tutorial.run(blocks, tmp_path))
 
 
 def test_the_page_shows_the_pictures_that_are_kept() -> None:

@@ -191,19 +191,6 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
     assert found.notes == ()
 
 
-def test_transparency_deep_grey_and_colour(tmp_path: Path) -> None:
-    pair = np.stack([IMAGES[0], np.full_like(IMAGES[0], 200)], axis=2)
-    Image.fromarray(pair).save(tmp_path / "alpha.png")
-    Image.fromarray(IMAGES[1].astype(np.uint16) * 257).save(tmp_path / "deep.png")
-    Image.fromarray(IMAGES[2:5].transpose(1, 2, 0).copy()).save(tmp_path / "rgb.png")
-    found = load(str(tmp_path))
-    np.testing.assert_array_equal(found.images[:2], IMAGES[:2])
-    # ITU-R 601, as Pillow weighs colours.
-    luminance = np.tensordot([0.299, 0.587, 0.114], IMAGES[2:5].astype(float), 1)
-    assert np.abs(found.images[2] - luminance).max() <= 1
-    assert len(found.notes) == 2
-
-
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_row_45_empty(tmp_path: Path, split: str) -> None:
     np.save(tmp_path / "none.npy", IMAGES[:0])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, save
 
 from restore.data import Wanted, gather
-from restore.data.fitting import commonest, drawn, patches, resized, spread
+from restore.data.fitting import drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
 from restore.errors import Foreign, TrainingError
 from restore.images import shrink
@@ -30,11 +30,6 @@ def test_resizing_is_what_restoring_does() -> None:
     np.testing.assert_array_equal(resized(np.kron(image, np.ones((3, 7), np.uint8)), (12, 10)), image)
 
 
-def test_the_commonest_size() -> None:
-    assert commonest(np.array([[9, 9], [3, 4], [9, 9]])) == (9, 9)
-    assert commonest(np.array([[9, 9], [3, 4], [4, 3], [4, 3], [3, 4]])) == (3, 4)
-
-
 def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> None:
     images = mixed(tmp_path)
     found = gather(save(tmp_path, images))
@@ -44,14 +39,6 @@ def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path
     assert any(note.startswith("10 of 40 images are not of 12x10 pixels") for note in found.notes)
     with pytest.raises(TrainingError):
         gather(tmp_path, Wanted(shape=(13, 10), patches=10))
-
-
-def test_arrays_of_several_sizes() -> None:
-    arrays = [np.full((size, size), size / 20) for size in range(5, 15)]
-    found = gather(arrays, Wanted(shape=(6, 6), levels="grey"))
-    assert set(np.unique(found.training.images)) | set(np.unique(found.held_out.images)) == {
-        round(size / 20 * 255) for size in range(5, 15)
-    }
 
 
 def test_images_too_large_to_learn(tmp_path: Path) -> None:

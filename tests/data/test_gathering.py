@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cbcl_data import cbcl, needs_cbcl
 from pictures import GREY, as_set, numbered, save
-from silhouette_data import needs_silhouettes, silhouettes
 
 from restore.data import Wanted, gather, load
 from restore.data.gathering import held_out_of
@@ -151,27 +149,3 @@ def test_arrays_that_are_no_images(images: object) -> None:
     with pytest.raises(RestoreError) as caught:
         gather(images)  # type: ignore[arg-type]
     assert caught.value.exit_code == 3 and "\n" not in str(caught.value)
-
-
-# --- real images ---
-
-
-@needs_silhouettes
-def test_silhouettes_in_a_folder_are_binary(tmp_path: Path) -> None:
-    images = silhouettes("train").images[:300]
-    found = gather(save(tmp_path, numbered(images)))
-    assert (found.levels, found.threshold) == ("binary", 127)
-    assert 15 <= len(found.held_out.images) <= 45
-    assert not as_set(found.training.images) & as_set(found.held_out.images)
-    # At half the size they are still black and white.
-    assert gather(tmp_path, Wanted(shape=(14, 14))).levels == "binary"
-
-
-@needs_cbcl
-def test_faces_in_a_folder_are_grey(tmp_path: Path) -> None:
-    images = cbcl("train").images[:300]
-    found = gather(save(tmp_path, numbered(images)))
-    assert found.levels == "grey"
-    assert found.training.images.shape[1:] == (19, 19)
-    assert any("taken for grey" in note for note in found.notes)
-    assert not as_set(found.training.images) & as_set(found.held_out.images)

@@ -14,7 +14,6 @@ from overlaps import overlap
 
 from restore.data import Split, load, sample_binary
 from restore.data.sets.patterns import bars_and_stripes
-from restore.data.sets.shapes import KINDS, shapes
 
 BEST = {"bars-and-stripes": -2.5993, "shifting-bar": -2.1972}
 
@@ -54,21 +53,6 @@ def test_shapes_are_split_without_a_picture_in_both() -> None:
     assert white.min() == pytest.approx(4**2 * 3 * np.sqrt(3) / 4, abs=6)
     assert white.max() == pytest.approx(7**2 * np.pi, abs=6)
     assert test.images.mean() == pytest.approx(train.images.mean(), rel=0.05)
-
-
-def test_shapes_have_the_areas_of_what_they_are_called() -> None:
-    images = shapes(10_000, 3)
-    np.testing.assert_array_equal(shapes(10_000, 3), images)
-    areas = {kind: (images[number :: len(KINDS)] > 0).sum((1, 2)).mean() for number, kind in enumerate(KINDS)}
-    # The mean square of a radius drawn evenly from 4 to 7 is 31; the arms of the cross are 0.6 wide and 1.9 long.
-    exact = {
-        "disc": np.pi,
-        "ring": np.pi * (1 - 0.55**2),
-        "square": 2,
-        "triangle": 3 * np.sqrt(3) / 4,
-        "cross": 2 * 0.6 * 1.9 - 0.6**2,
-    }
-    assert areas == {kind: pytest.approx(31 * area, rel=0.02) for kind, area in exact.items()}
 
 
 def test_pixels_are_one_as_often_as_they_are_bright() -> None:

@@ -12,7 +12,7 @@ from machines import bars_and_stripes
 from recipes import GOOD, assert_refused, write
 
 import restore
-from restore.data import sample_binary, varied
+from restore.data import varied
 from restore.data.gathering import gather
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.recipe.spec import Variations
@@ -69,14 +69,6 @@ def test_draws_are_those_of_the_seed_and_no_others() -> None:
 
 
 PINNED = [[[84, 95, 95, 95], [127, 138, 138, 138], [170, 181, 181, 181]]]
-
-
-def test_they_do_not_go_with_how_pixels_are_binarised() -> None:
-    grey = np.full((4000, 1, 2), 128, np.uint8)
-    grey[:, 0, 1] = 127
-    mirrored = varied(grey, **STILL | {"copies": 1, "mirror": True})[:, 0, 0] == 127
-    drawn = sample_binary(grey, 3)[:, 0] == 1
-    assert abs(np.corrcoef(mirrored, drawn)[0, 1]) < 5 / np.sqrt(4000)
 
 
 # --- recipes ---

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 import torch
 from baselines import NearestNeighbour, PointwiseEstimate
-from mnist_data import mnist, needs_mnist
 
-from restore.channels import BitFlip, Channel, Occlusion, parse_task
-from restore.data import binarise
+from restore.channels import BitFlip, Channel, Occlusion
 from restore.evaluation.baselines import Median
-from restore.evaluation.evaluate import evaluate
 
 SHAPE = (5, 7)
 SIZE = SHAPE[0] * SHAPE[1]
@@ -65,16 +62,6 @@ def test_ope_is_bayes_for_independent_pixels(p: float) -> None:
     seen = NOISY.double().numpy()
     ink, paper = mean * np.where(seen == 1, 1 - p, p), (1 - mean) * np.where(seen == 0, 1 - p, p)
     np.testing.assert_allclose(PointwiseEstimate.fit(TRAIN).restore(NOISY, BitFlip(p)), ink / (ink + paper), rtol=1e-5)
-
-
-def test_ope_of_a_hole_is_the_training_mean_and_never_certain() -> None:
-    images = TRAIN.clone()
-    images[:, 0], images[:, 1] = 0, 1
-    everything = Occlusion(torch.ones(1, SIZE, dtype=torch.bool))
-    restored = PointwiseEstimate.fit(images).restore(torch.zeros(1, SIZE), everything)
-    assert restored[0, 0] == pytest.approx(1 / 202, rel=1e-5)
-    assert restored[0, 1] == pytest.approx(201 / 202, rel=1e-5)
-    np.testing.assert_allclose(restored[0, 2:], images[:, 2:].mean(dim=0), atol=0.005)
 
 
 # --- nearest neighbours ---
@@ -135,25 +122,3 @@ def test_median_fills_a_hole_from_its_rim() -> None:
             for place, share in ring.items():
                 expected[place], ink[place], voting[place] = share > 0.5, share > 0.5, True
         np.testing.assert_allclose(image, expected)
-
-
-def test_median_of_nothing_is_a_half() -> None:
-    restored = Median(SHAPE).restore(NOISY, Occlusion(torch.ones(1, SIZE, dtype=torch.bool)))
-    assert bool((restored == 0.5).all())
-
-
-# --- MNIST ---
-
-
-@pytest.mark.thorough
-@needs_mnist
-@pytest.mark.parametrize(
-    ("name", "p", "expected"), [("ope", 0.1, 0.784), ("ope", 0.4, 0.316), ("nn", 0.1, 0.770), ("nn", 0.3, 0.660)]
-)
-def test_measured_elsewhere(name: str, p: float, expected: float) -> None:
-    """Mean Matthews correlation on test images, within what another noise draw and fewer images can change."""
-    train = torch.from_numpy(binarise(mnist("train").images))
-    truth = torch.from_numpy(binarise(mnist("test").images[:1000]))
-    model = PointwiseEstimate.fit(train) if name == "ope" else NearestNeighbour(train)
-    report = evaluate(model.restore, truth, parse_task(f"flip:{p}"), (28, 28), torch.Generator().manual_seed(0))
-    assert report.mcc.mean == pytest.approx(expected, abs=4 * report.mcc.standard_error)

@@ -52,10 +52,6 @@ def test_errors_against_brute_force() -> None:
             assert others[image] == pytest.approx(neither / (30 - sum(changed)))
 
 
-def test_a_half_is_paper() -> None:
-    assert error_all(torch.tensor([[0.0, 0.0, 1.0, 0.0]]), torch.full((1, 4), 0.5)).tolist() == [0.25]
-
-
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.9])
 def test_matthews_against_scikit_learn(p: float) -> None:
     truth, restored = binary(60, 25, p, 0), uniform(60, 25, 1) + (p - 0.5)
@@ -100,15 +96,6 @@ def test_summary_is_mean_and_standard_error() -> None:
     assert score.n == 50
     assert score.mean == pytest.approx(float(values.mean()))
     assert score.standard_error == pytest.approx(float(np.std(values.numpy(), ddof=1)) / math.sqrt(50))
-
-
-def test_summary_of_little() -> None:
-    one = summary(torch.tensor([0.25]))
-    assert (one.mean, one.n) == (0.25, 1)
-    assert math.isnan(one.standard_error)
-    for empty in (summary(torch.tensor([])), summary(torch.tensor([math.nan])), summary(torch.ones(3), torch.zeros(3))):
-        assert math.isnan(empty.mean)
-        assert math.isnan(empty.standard_error)
 
 
 def test_weighted_summary_pools_and_its_error_agrees_with_the_jackknife() -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from commands import Run
-from grey_priors import grey_prior, saved_grey
 from machines import seeded
 from PIL import Image
 from priors import random_prior, saved_prior
@@ -17,7 +15,7 @@ from torch import Tensor
 
 import restore
 from restore.api import Restorer
-from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, parse_task
+from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.errors import ModelError
 from restore.evaluation.baselines import Median
 from restore.evaluation.whole import Watch, by_prior, evaluate_whole
@@ -95,37 +93,12 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
             assert wrong == hidden
 
 
-def test_the_damage_is_told_as_a_caller_would_tell_it() -> None:
-    shape = (2, 3)
-    hidden = torch.tensor([[True, False, False, True, False, False]])
-    assert Damage.after(BitFlip(0.1), shape).p == 0.1
-    each = Damage.after(BitFlip(torch.full((6,), 0.2)), shape).p
-    assert isinstance(each, np.ndarray) and each.shape == shape
-    covered = Damage.after(Occlusion(hidden), shape)
-    assert (
-        not covered.touched
-        and covered.hidden is not None
-        and np.array_equal(covered.hidden, hidden.reshape(2, 3).numpy())
-    )
-    noisy = parse_task("noise:0.1+salt:0.2+patch:1", grey=True).damage(torch.rand(1, 6), shape, seeded()).channel
-    told = Damage.after(noisy, shape)
-    assert (told.p, told.sigma, np.sum(told.hidden)) == (0.2, pytest.approx(0.1), 1)
-    exact = Damage.after(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
-    assert isinstance(exact, Damage) and not exact.touched
-
-
 def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
     def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         return observed * torch.nan
 
     with pytest.raises(ModelError):
         evaluate_whole(lost, images(), parse_task("flip:0.1"), seeded())
-
-
-def test_how_far_it_has_come_is_told(engine: Engine) -> None:
-    shares: list[float] = []
-    evaluate_whole(by_prior(engine), images(), parse_task("flip:0.1"), seeded(), watch=shares.append)
-    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) >= len(SHAPES)
 
 
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
@@ -178,24 +151,3 @@ def test_a_folder_of_images_of_several_sizes(
     assert run("evaluate", model, *words[:-1], "--n", 2, "--quiet") == 0
     said = capsys.readouterr()
     assert said.out.startswith("flip:0.1: 2 images") and "wrong pixels, as it is" in said.out and not said.err
-
-
-def test_images_of_one_other_size_are_restored_in_windows(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "data.npy", np.random.default_rng(0).random((3, 21, 30)) < 0.4)
-    words = ("--data", tmp_path / "data.npy", "--task", "holes:4:0.2", "--json", "--quiet")
-    assert run("evaluate", saved_prior(tmp_path / "model"), *words) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["n"] == 3 and 0 <= report["error_hidden"]["mean"] <= 1 and report["error_unchanged"]["mean"] < 0.3
-
-
-def test_grey_priors_and_grey_folders(
-    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = saved_grey(tmp_path, grey_prior(shape=(4, 5)))
-    assert run("evaluate", model, "--data", folder, "--task", "noise:0.2", "--json", "--quiet") == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (
-        report["n"] == 4 and {"psnr", "ssim"} <= set(report) and {"psnr", "ssim"} <= set(report["beside"]["as it is"])
-    )

@@ -17,7 +17,6 @@ from exports import (
     RATES,
     SHAPE,
     TOLD,
-    TOLERANCE,
     Arrays,
     Exported,
     agree,
@@ -66,17 +65,6 @@ def test_a_weak_evidence_tempers_the_weights_as_in_the_library(exported: Callabl
     agree(case.run(fields), case.solved(fields))
 
 
-@pytest.mark.thorough
-def test_half_precision_moves_marginals_little(exported: Callable[[str], Exported]) -> None:
-    case, batch = exported("relaxed"), images(7)
-    whole = Exported(case.folder, case.path)
-    vars(whole)["trained"] = zoo.load(case.folder)
-    found, (expected, *_) = case.run(batch), whole.solved(batch).means
-    # More than `agree` allows.
-    assert 2 * TOLERANCE < abs(found["means"].reshape(7, -1) - expected.numpy()).max() < 2e-3
-    assert (found["restored"].reshape(7, -1) == (expected > 0.5).numpy()).all()
-
-
 def untraced(prior: zoo.TrainedPrior, image: np.ndarray, mask: np.ndarray) -> list[np.ndarray]:
     """What the module that becomes a graph finds before it is traced, which takes no time."""
     stored = prior.machine.parameters | {"pixel_means": prior.pixel_means, "modes": prior.modes}
@@ -99,17 +87,6 @@ def test_hidden_pixels_do_not_say_whether_an_image_looks_inverted(hidden: np.nda
     *_, other = untraced(prior, np.where(hidden, 1 - batch, batch), hidden)
     np.testing.assert_array_equal(found, other)
     assert hidden.all() == bool((found == 0).all())
-
-
-@pytest.mark.thorough
-def test_a_graph_says_whether_an_image_looks_inverted(exported: Callable[[str], Exported]) -> None:
-    batch = images(4)
-    for hidden in MASKS:
-        whole = torch.from_numpy(np.broadcast_to(hidden, batch.shape).copy()).flatten(1)
-        gain = polarity_gain(torch.from_numpy(batch).flatten(1), whole, exported("tap").trained.pixel_means)
-        np.testing.assert_allclose(exported("tap").run(batch, mask=hidden)["inversion"], gain, rtol=1e-5)
-    gain = polarity_gain(torch.from_numpy(batch).flatten(1), None, torch.tensor(0.3))
-    np.testing.assert_allclose(exported("sum").run(batch)["inversion"], gain, rtol=1e-5)
 
 
 # ---------------------------------------------------------------------------------------------- what it is told
@@ -257,24 +234,6 @@ def test_settings_out_of_range_get_no_answer(
     nowhere_nan(found)
     for row in range(2):
         no_answer(found, row)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("value", [1e3, -1e3, 1e30, -1e30, 3e38])
-def test_huge_fields(value: float, exported: Callable[[str], Exported]) -> None:
-    """Far beyond what any evidence says a graph answers by certainty, or not at all."""
-    case = exported("field")
-    fields = images(3, (3, 4)) - 0.5
-    fields[1, 0, 2] = value
-    found = case.run(fields)
-    nowhere_nan(found)
-    others_as_before(case, fields, found, 1)
-    if abs(value) < 1e4:
-        agree(found, case.solved(fields))
-    if found["converged"][1]:
-        assert found["restored"][1, 0, 2] == (value > 0)
-    else:
-        assert found["residual"][1] == np.inf
 
 
 # Reached without another export: the weights of a graph are tensors in its file.

@@ -171,16 +171,6 @@ def test_graphs_that_are_not_what_they_say(
 
 
 @pytest.mark.thorough
-def test_what_a_newer_kind_of_graph_says_besides_does_not_matter(
-    exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "odd.onnx"
-    newer = (prop("graph_version", "2"), prop("channel", "blur"), prop("kernel", "9"), prop("hidden", "[1, 2]"))
-    path.write_bytes(changed(exported("mean_field"), *newer))
-    refused(path, capfd)
-
-
-@pytest.mark.thorough
 def test_a_graph_that_fails_while_it_runs(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,11 +237,3 @@ def test_tensors_that_lie_elsewhere_or_were_changed(
         OnnxEngine.load(beside / GRAPH)
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.thorough
-def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: Callable[[str], Exported]) -> None:
-    engine = OnnxEngine.load(exported("field").path)
-    assert engine.facts.channel == "field"
-    with pytest.raises(ModelError):
-        engine.marginals(images(1, (3, 4)), Damage(0.1))

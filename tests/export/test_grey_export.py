@@ -97,15 +97,6 @@ def test_35_what_is_no_damage_gets_no_answer(
     assert all(np.isfinite(found[kind]).all() for kind in ("restored", "means", "variances"))
 
 
-def test_grey_values_are_what_is_restored(exported: Callable[[str], tuple[Engine, OnnxEngine]]) -> None:
-    graph = exported("spiked")[1]
-    assert graph.facts.channel == "noise and mask"
-    assert list(graph.facts.interface(graph.description)[0])[:4] == ["image", "sigma", "p", "mask"]
-    told = {"image": np.float32(pictures()), "mask": np.zeros((1, 1, 1), bool)}
-    found = graph.run(told | {name: np.full((1, 1, 1), 0.1, np.float32) for name in ("sigma", "p")})
-    assert (found["restored"] == found["means"]).all() and len(np.unique(found["restored"])) > 20
-
-
 def test_evidence_of_grey_images_is_no_single_field(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         standalone(saved_grey(tmp_path, grey_prior()), field=True)

@@ -167,11 +167,3 @@ def test_a_family_of_any_size_knows_no_places(name: str) -> None:
 
 def test_priors_that_have_learnt_their_iterations_are_not_solved_again() -> None:
     assert {name for name, kind in FAMILIES.items() if not kind.tries_again} == {"crbm", "convolutional"}
-
-
-@every_family
-def test_pixels_of_images_of_any_size_share_one_mean(name: str) -> None:
-    """A machine that no pixel's place matters to has no place for a mean of each."""
-    means, kind = torch.tensor([0.1, 0.3, 0.8]), FAMILIES[name]
-    wanted = torch.full((3,), 0.4) if kind.any_size else means
-    torch.testing.assert_close(kind.pixel_means(means), wanted)

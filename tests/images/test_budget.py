@@ -11,10 +11,6 @@ import pytest
 from bad_images import GREY, encoded
 from measured import attacked, linux
 
-# What a fault that holds up before anything is decoded may take; what it holds up here takes two thousand.
-MEGABYTES = 1 << 20
-
-
 # --- sets of images ---
 
 

@@ -35,13 +35,6 @@ def test_colours_are_kept_for_who_wants_them() -> None:
     assert read(encoded(np.dstack([GREY] * 3)), colour=True).levels.ndim == 2
 
 
-def test_equal_bands_come_back_as_they_were_and_without_a_note() -> None:
-    picture = read(encoded(np.dstack([GREY] * 3)))
-    assert picture.notes == ()
-    np.testing.assert_array_equal(picture.levels, GREY)
-    np.testing.assert_array_equal(np.asarray(as_pil(picture, picture.pixels)), np.dstack([GREY] * 3))
-
-
 @given(st.tuples(*[st.integers(0, 255)] * 3), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 99))
 @quick
 def test_two_colours_are_black_and_white_and_come_back(one: Colour, other: Colour, seed: int) -> None:
@@ -66,10 +59,3 @@ def test_a_shape_in_alpha_alone_is_what_is_restored(mode: str) -> None:
     assert again.mode == mode
     np.testing.assert_array_equal(np.asarray(again)[..., -1], 255 - GREY)
     np.testing.assert_array_equal(np.asarray(again)[..., 0], np.asarray(icon)[..., 0])
-
-
-def test_what_is_drawn_under_an_alpha_is_restored_and_the_alpha_kept() -> None:
-    drawn = np.dstack([GREY, GREY[::-1]])
-    picture = read(encoded(drawn))
-    np.testing.assert_array_equal(picture.levels, GREY)
-    np.testing.assert_array_equal(np.asarray(as_pil(picture, picture.pixels)), drawn)

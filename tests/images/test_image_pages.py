@@ -14,7 +14,6 @@ from bad_images import GREY, encoded, pages
 from PIL import Image
 from short_files import many_pages
 
-import restore
 from restore.errors import InputError
 from restore.images import bound, check_holds, encode, page_count, read_picture
 from restore.images.kinds import unpack
@@ -103,18 +102,3 @@ def test_a_format_without_pages_is_refused_for_several() -> None:
     check_holds(1, "PNG", source="x.tif", target="y.png")
     with pytest.raises(InputError):
         check_holds(3, "PNG", source="x.tif", target="y.png")
-
-
-def test_the_pages_of_a_path_come_back_as_a_list(tmp_path: Path) -> None:
-    strokes, holes = [], []
-    for column in (8, 13, 18):
-        stroke, hole = np.zeros((28, 28), bool), np.zeros((28, 28), bool)
-        stroke[5:23, column : column + 2] = True
-        hole[8 + column // 5 : 11 + column // 5, 6:22] = True
-        strokes.append(stroke)
-        holes.append(hole)
-    book, masks = saved(tmp_path / "x.tif", *strokes), saved(tmp_path / "m.tif", *holes)
-    found = restore.denoise(book, "tap-mnist-25", p=0.02)
-    assert [page.mode for page in found] == ["1", "1", "1"]
-    for page, stroke, hole in zip(restore.complete(book, masks, "tap-mnist-25"), strokes, holes, strict=True):
-        np.testing.assert_array_equal(np.asarray(page)[~hole], stroke[~hole])

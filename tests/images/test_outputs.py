@@ -10,7 +10,7 @@ from bad_outputs import images
 from hypothesis import given
 from hypothesis import strategies as st
 
-from restore.errors import InputError, OutputError, UsageError, shown
+from restore.errors import InputError, UsageError, shown
 from restore.images import IMAGE_SUFFIXES
 from restore.images.outputs import expand, named, plan
 
@@ -55,17 +55,6 @@ def test_the_name_of_an_output_does_not_depend_on_other_images(tmp_path):
     assert expand([tmp_path]) == sorted(inputs)
 
 
-@pytest.mark.parametrize("existing", [False, True])
-def test_folder(existing, tmp_path):
-    inputs = images(tmp_path, "x.png", "y.png")
-    out = tmp_path / "out"
-    if existing:
-        out.mkdir()
-    pairs = plan(inputs, f"{out}/", suffix="corrupted", overwrite=False, skip_existing=False)
-    assert pairs == [(inputs[0], out / "x.corrupted.png"), (inputs[1], out / "y.corrupted.png")]
-    assert out.is_dir()
-
-
 def test_skip_existing_drops_what_is_done(tmp_path):
     inputs = images(tmp_path, "x.png", "y.png")
     images(tmp_path, "x.restored.png")
@@ -85,14 +74,3 @@ def test_outputs_are_not_read_again(tmp_path):
     assert expand(given) == [given[0], tmp_path / "out/a.png", tmp_path / "out/b.png"]
     with pytest.raises(InputError):
         expand([tmp_path / "no"])
-
-
-@pytest.mark.parametrize("row", [row for row in bad_outputs.ODD_NAMES if "255" not in row])
-def test_names(row, tmp_path):
-    inputs = images(tmp_path, bad_outputs.ODD_NAMES[row])
-    ((_, target),) = plan(expand(inputs), None, overwrite=False, skip_existing=False)
-    target.write_bytes(b"")
-    assert target.name.endswith(".restored.png")
-    with pytest.raises(OutputError) as caught:
-        plan(inputs, None, overwrite=False, skip_existing=False)
-    assert str(caught.value).isprintable()

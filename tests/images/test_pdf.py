@@ -50,7 +50,7 @@ SHAPES = st.tuples(st.integers(13, 60), st.integers(13, 60))
 
 @given(SHAPES.flatmap(lambda shape: arrays(np.uint8, shape)), st.sampled_from([None, 72, 96, 150, 204, 299.9, 300]))
 @example(np.arange(50_000, dtype=np.uint8).reshape(200, 250), 1200)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -> None:
     picture = Picture(levels, info={} if dpi is None else {"dpi": (dpi, dpi)})
     again = read(written(picture))
@@ -110,14 +110,6 @@ def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("restore.images.pdf.BYTES", 0)
     with pytest.raises(InputError):
         read(drawn(720, 720), max_pixels=9_000_000)
-
-
-def test_pages_are_chosen_by_frame() -> None:
-    content = written(Picture(GREY), Picture(GREY[::-1].copy()))
-    np.testing.assert_array_equal(read(content, frame=1).levels, GREY[::-1])
-    for frame in (None, 2):
-        with pytest.raises(InputError):
-            read(content, frame=frame)
 
 
 def test_damaged_and_protected() -> None:

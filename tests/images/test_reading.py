@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 
 import bad_images
-import bad_outputs
 import numpy as np
 import pytest
 import short_files
@@ -14,7 +13,7 @@ from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, encoded
 from image_cases import cases, check_message, read
 from PIL import Image, ImageFile
 
-from restore.errors import InputError, option, shown
+from restore.errors import InputError, option
 from restore.images import Mask, read_mask, read_picture
 from restore.images.formats import READ
 
@@ -203,17 +202,6 @@ def test_a_page_that_is_turned_turns_its_resolution() -> None:
     exif[0x0112] = 6
     picture = read(encoded(GREY, "TIFF", exif=exif, dpi=(200, 100)))
     assert picture.levels.shape == (12, 10) and picture.info["dpi"] == (100, 200)
-
-
-def test_odd_names(tmp_path: Path) -> None:
-    for name in bad_outputs.ODD_NAMES.values():
-        path = tmp_path / name
-        path.write_bytes(encoded(GREY))
-        np.testing.assert_array_equal(read_picture(path, name=name).levels, GREY)
-        path.write_bytes(b"")
-        with pytest.raises(InputError) as caught:
-            read_picture(path, name=name)
-        check_message(caught.value, shown(name))
 
 
 # --- masks ---

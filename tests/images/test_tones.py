@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cbcl_data import cbcl, needs_cbcl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mnist_data import mnist, needs_mnist
-from omniglot_data import needs_omniglot, omniglot
 
 from restore.images.tones import Tones, counted
 
@@ -43,28 +40,8 @@ def test_the_threshold_is_the_one_that_parts_the_levels_best(present: dict[int, 
     assert within(Tones.of(counts).threshold) == pytest.approx(best, rel=1e-6, abs=1e-3)
 
 
-def test_a_ramp_is_grey_whatever_its_range_and_a_few_stray_pixels() -> None:
-    ramp = np.linspace(76, 153, 10_000).reshape(100, 100)
-    ramp[0, :3] = 0, 255, 0
-    assert tones(ramp).middle == pytest.approx(0.5, abs=0.04)
-    assert not tones(ramp).binary
-
-
 def test_soft_edges_are_no_grey() -> None:
     ink = np.where(np.arange(12) < 6, 60, 200)[None].repeat(10, 0)
     ink[:, 6] = 130
     assert 0 < tones(ink).middle < 0.1 and tones(ink).binary
     assert tones(np.full((3, 3), 7)).binary
-
-
-@needs_mnist
-@needs_omniglot
-def test_digits_and_characters_are_black_and_white() -> None:
-    for images in (mnist("test").images[:300], omniglot("test").images[:300]):
-        assert all(tones(image).binary for image in images) and tones(images).middle < 0.1
-
-
-@needs_cbcl
-def test_faces_are_grey() -> None:
-    images = cbcl("test").images
-    assert not any(tones(image).binary for image in images) and tones(images).middle > 0.5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from grey_priors import SPIKED, TRUNCATED, grey_prior
-from machines import seeded, two_patterns
+from machines import seeded
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
@@ -20,12 +20,10 @@ from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine, grey_polarity_gain, polarity_gain, starts
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
-from restore.priors.bits import pack, unpack
+from restore.priors.bits import unpack
 from restore.priors.exact import exact_moments
-from restore.solvers import TAP, BeliefPropagation, MeanField, Solution
+from restore.solvers import TAP, Solution
 from restore.zoo import TrainedPrior
-from restore.zoo.description import Description
-from restore.zoo.inference import Inference
 
 CHANNELS: dict[str, Channel] = {
     "flips": BitFlip(0.15),
@@ -140,20 +138,6 @@ def test_images_that_do_not_fit(shape: tuple[int, ...]) -> None:
 # --- solver and starts ---
 
 
-@pytest.mark.parametrize(("name", "kind"), [("tap", TAP), ("mean_field", MeanField)])
-def test_the_solver_is_the_one_described(name: str, kind: type) -> None:
-    engine = engine_of(solver=name, max_iter=17, tol=1e-3, damping=0.25)
-    assert engine.solver == kind(max_iter=17, tol=1e-3, damping=0.25)
-
-
-@pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
-def test_belief_propagation_is_the_one_described_and_starts_by_itself(kind: str) -> None:
-    engine = unstarted(solver=f"{kind}_product", max_iter=17, tol=1e-3, damping=0.25)
-    assert engine.solver == BeliefPropagation(kind, max_iter=17, tol=1e-3, damping=0.25)  # type: ignore[arg-type]
-    limited = replace(engine, max_memory=12345)
-    assert limited.solver == replace(engine.solver, max_memory=12345)
-
-
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
     engine = engine_of()
     images, channel = some_images(5), BitFlip(0.2)
@@ -166,40 +150,6 @@ def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
     for row in range(5):
         picked = (found[row, 1:] != images[row]).sum(-1)
         assert picked.tolist() == distance[row].sort().values[:3].tolist()
-
-
-@pytest.mark.parametrize("settings", [{"starts": 1}, {"starts": 4, "modes": 0}, {"starts": 50}], ids=str)
-def test_any_number_of_starts(settings: dict[str, int]) -> None:
-    prior = trained(**settings)
-    if settings.get("modes") == 0:
-        prior = replace(prior, modes=prior.modes[:0])
-    engine = Engine.of(prior, torch.device("cpu"))
-    wanted = engine_of().restore(some_images(3), BitFlip(0.1))
-    # A machine with one fixed point does not care.
-    torch.testing.assert_close(
-        engine.restore(some_images(3), BitFlip(0.1)).means[0], wanted.means[0], rtol=0, atol=1e-4
-    )
-
-
-def test_modes_carried_along_rescue_an_image_that_the_pointwise_estimate_loses() -> None:
-    machine, patterns = two_patterns()
-    # On a machine of two patterns log Z is accurate enough to be trusted in full.
-    inference = Inference(modes=2, starts=3, max_iter=2000, tol=1e-7, trust=1e-3)
-    prior = TrainedPrior(
-        Description("two", (3, 4), 127, "made up", "tap", inference=inference, hidden=12),
-        machine.to(torch.float32),
-        torch.full((12,), 0.5),
-        pack(patterns),
-    )
-    y = patterns[0].clone()
-    y[:5] = 1 - y[:5]
-    exact = exact_moments(machine.tilt(BitFlip(0.3).evidence(y[None])))
-    cpu = torch.device("cpu")
-    several = Engine.of(prior, cpu).restore(y[None], BitFlip(0.3))
-    alone_prior = replace(prior, description=replace(prior.description, inference=replace(inference, starts=1)))
-    alone = Engine.of(alone_prior, cpu).restore(y[None], BitFlip(0.3))
-    torch.testing.assert_close(several.means[0].double(), exact.visible, rtol=0, atol=0.01)
-    assert float((alone.means[0].double() - exact.visible).abs().max()) > 0.5
 
 
 # --- conditional priors ---

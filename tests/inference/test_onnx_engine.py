@@ -10,12 +10,7 @@ import pytest
 
 from restore import zoo
 from restore.errors import UsageError
-from restore.inference.damage import Damage, Observed
-from restore.inference.open import Engines
-from restore.inference.options import Options
-from restore.inference.restore import restore
-from restore.inference.torch_engine import Engine
-from restore.marginals import Status
+from restore.inference.damage import Damage
 
 pytest.importorskip("onnxruntime")
 
@@ -57,26 +52,6 @@ def test_large_images_are_restored_one_at_a_time(monkeypatch: pytest.MonkeyPatch
     assert [loaded.of_size((side, side))._at_once(9) for side in (32, 64, 256)] == [9, 3, 1]
 
 
-@pytest.mark.parametrize("name", ["tap-mnist-25", pytest.param("conv-shapes", marks=pytest.mark.thorough)])
-def test_both_engines_agree(name: str) -> None:
-    place = zoo.find(name)
-    ours, theirs = Engine.load(str(place), "cpu"), OnnxEngine.load(place)
-    draw = np.random.default_rng(0)
-    grey = (draw.random((2, *theirs.description.image_shape)) < 0.3).astype(float)
-    damage = Damage(draw.uniform(0.05, 0.3, grey.shape), hidden=draw.random(grey.shape) < 0.1)
-    (one, gain), (other, same) = (engine.marginals(grey, damage) for engine in (ours, theirs))
-    # Both stop at the same tolerance, along the same steps, in single precision.
-    np.testing.assert_allclose(one.means[0], other.means[0], atol=1e-3)
-    np.testing.assert_allclose(gain, same, atol=1e-5)
-    assert np.array_equal(theirs.pixel_means(), ours.pixel_means()) and theirs.light_ground == ours.light_ground
-
-
-@pytest.mark.thorough
-def test_a_graph_by_itself_tells_the_means_of_pixels() -> None:
-    beside = OnnxEngine.load(zoo.find("tap-mnist-25"))
-    np.testing.assert_allclose(replace(beside, weights=None).pixel_means(), beside.pixel_means(), rtol=1e-4)
-
-
 def test_a_graph_holds_one_solver() -> None:
     loaded = OnnxEngine.load(zoo.find("tap-mnist-25"))
     assert loaded.with_solver("tap") is loaded
@@ -104,21 +79,3 @@ def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monke
         np.testing.assert_array_equal(value[0], first[name][0], err_msg=name)
     # More damping ends elsewhere.
     assert (second["log_partition"] != first["log_partition"][1:]).all()
-
-
-def test_a_graph_that_diverges_leaves_the_picture_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = OnnxEngine.run
-
-    def breaking(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = run(engine, observed)
-        found["converged"][1], found["residual"][1] = False, np.inf
-        return found
-
-    monkeypatch.setattr(OnnxEngine, "run", breaking)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    pictures = [Observed(pixels, Damage(0.1)) for pixels in np.random.default_rng(0).integers(0, 2, (3, 28, 28)) * 1.0]
-    options = Options(force=True)
-    found = restore(pictures, options, Engines(options, only=OnnxEngine.load(zoo.find("tap-mnist-25"))))
-    assert [each.status is Status.DIVERGED for each in found] == [False, True, False]
-    assert np.array_equal(found[1].estimate, pictures[1].pixels)
-    assert all(np.isfinite(part).all() for each in found for part in (each.estimate, each.means, each.deviations))

@@ -151,13 +151,6 @@ def test_many_pixels_are_worth_the_start_of_torch(exported: str, monkeypatch: py
     assert open_engine(exported, pixels=room.MANY * pixels - 1).name == "onnx"
 
 
-def test_another_solver_takes_torch(exported: str, plain: str) -> None:
-    assert open_engine(exported, solver="mean_field").name == "torch"
-    assert open_engine(plain, solver="mean_field").description.inference.solver == "mean_field"
-    with pytest.raises(UsageError):
-        open_engine(plain, solver="magic")
-
-
 # --- the priors of a run ---
 
 

@@ -97,12 +97,6 @@ def test_with_prior_and_level_named_the_posterior_is_thresholded() -> None:
         assert found.changed == (seen != found.estimate).mean()
 
 
-def test_nothing_is_compared_where_nothing_is_unknown() -> None:
-    known = engine()
-    answer(flipped(), Damage(0.1), known)
-    assert len(known.calls) == 1 and known.calls[0][0].shape == (1, *SHAPE)
-
-
 def test_what_is_doubtful_is_done_and_said_if_it_was_named() -> None:
     """Lines that the field takes for flips."""
     lines = np.broadcast_to(np.arange(90) % 9 == 4, (90, 90)).astype(float)
@@ -156,14 +150,6 @@ def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
         told = answer(pixels, Damage(0.05), engine(dark), invert=True)
         one = Table.of(dark, SHAPE).posterior(1 - pixels[:3, :4], NONE, 0.05, 0.05)
         np.testing.assert_allclose(told.means[:3, :4], 1 - one, atol=1e-5)
-
-
-def test_of_a_picture_of_the_priors_own_size_the_polarity_is_told() -> None:
-    dark = RBM.binary(torch.zeros(12, 1).double(), torch.full((12,), -3.0).double(), torch.zeros(1).double())
-    found = answer(np.ones(SHAPE), Damage(0.05), engine(dark))
-    np.testing.assert_allclose(
-        found.means, Table.of(dark, SHAPE).posterior(np.ones(SHAPE), NONE, 0.05, 0.05), atol=1e-6
-    )
 
 
 def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed() -> None:
@@ -303,12 +289,6 @@ def test_probabilities_of_another_shape_are_refused(p: np.ndarray) -> None:
         answer(flipped(), Damage(p))
 
 
-def test_a_picture_of_one_pixel_has_an_answer() -> None:
-    for pixels in (np.zeros((1, 1)), np.ones((1, 7))):
-        for p in (0.1, "auto"):
-            assert answer(pixels, Damage(p)).estimate.shape == pixels.shape
-
-
 # --- several priors ---
 
 
@@ -333,14 +313,6 @@ def test_a_conditional_prior_restores_from_the_picture_alone() -> None:
     for damage in (Damage(0.1), Damage(hidden=seen[0] > 0), Damage("auto")):
         with pytest.raises(UsageError):
             answer(seen[0], damage, prior)
-
-
-def test_a_conditional_prior_stops_where_it_was_trained_to_stop() -> None:
-    prior = Engine.of(random_conditional(max_iter=1), CPU)
-    seen = np.random.default_rng(0).integers(0, 2, (10, 12)).astype(float)
-    found = answer(seen, Damage(), prior)
-    assert found.status is Status.MAX_ITER and not found.refused and not found.doubt
-    assert any("trained with" in note for note in found.notes)
 
 
 # --- divergence ---

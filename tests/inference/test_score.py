@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
@@ -230,16 +229,6 @@ def test_the_best_of_several_priors_wins() -> None:
     # By Gibbs' inequality the machine that the pictures were drawn from predicts them best, on average.
     mean = [np.mean([choice.bits for choice in each]) for each in alone]
     assert int(np.argmax(mean)) == 2
-
-
-def test_an_inverted_picture_is_predicted_by_the_inverted_prior() -> None:
-    dark = RBM.binary(*(torch.zeros(12, 1).double(), torch.full((12,), -2.0).double(), torch.zeros(1).double()))
-    priors = [Prior(engine(dark), invert) for invert in (False, True)]
-    seen = np.zeros(SHAPE)
-    seen[1, 2] = 1
-    for pixels, wanted in ((seen, False), (1 - seen, True)):
-        (choice,) = choose([Observed(pixels, Damage(0.05))], priors, grey=False)
-        assert choice.candidate.invert is wanted
 
 
 def test_a_candidate_that_was_given_up_never_wins() -> None:

@@ -89,11 +89,6 @@ def test_changes_under_a_mask_are_not_counted() -> None:
         assert (found[4].top, found[4].left) == (0, 0)
 
 
-def test_a_picture_smaller_than_squares_has_none_of_them() -> None:
-    assert [each.side for each in squares_in(Observed(np.zeros((4, 30)), Damage("auto")))] == [2, 3]
-    assert squares_in(Observed(np.zeros((1, 1)), Damage("auto"))) == []
-
-
 @pytest.mark.parametrize("side", range(3, 9))
 def test_codes_come_back_without_a_wrong_pixel(side: int) -> None:
     """Through the whole path, against two priors that know no codes, with nothing told but a flip of one in ten."""

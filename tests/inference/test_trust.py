@@ -202,9 +202,3 @@ def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
         for sure in (1.0, 1 - 1e-7, 0.99):
             assert judged(p=0.0, found=0.0, before=before, sure=sure) is Status.NO_GAIN
         assert judged(p=1e-12, found=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
-
-
-def test_a_picture_and_its_inverse_get_the_same_verdict() -> None:
-    lines = np.arange(80) % 7 == np.zeros((60, 1))
-    for before in (DISC ^ FLIPS, DISC ^ lines):
-        assert judged(p=0.1, before=before) is judged(p=0.1, before=~before, after=~DISC)

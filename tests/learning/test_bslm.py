@@ -54,18 +54,6 @@ def test_sweep_is_that_of_the_paper(units: int, l2: float) -> None:
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
 
 
-@pytest.mark.thorough
-@settings(max_examples=40)
-@given(st.integers(1, 9), st.sampled_from([0.0, 0.05]), st.integers(0, 10_000))
-def test_no_sweep_lowers_the_objective(units: int, l2: float, seed: int) -> None:
-    images = (torch.rand(15, units, generator=seeded(seed)) < 0.4).double()
-    objective, at = Objective(Sample.of(images), l2), random_spins(units, 4.0, seed)
-    for _ in range(10):
-        moved = sweep(objective, at)
-        assert objective.value(moved) >= objective.value(at) - 1e-13
-        at = moved
-
-
 @settings(max_examples=25)
 @given(st.integers(1, 8), st.integers(0, 10_000))
 def test_no_spacer_lowers_the_objective(units: int, seed: int) -> None:
@@ -73,21 +61,6 @@ def test_no_spacer_lowers_the_objective(units: int, seed: int) -> None:
     objective, at = Objective(Sample.of(images), 0.01), random_spins(units, 4.0, seed)
     for steps in (1, 2, 8):
         assert objective.value(climb(objective, at, steps)) >= objective.value(at) - 1e-13
-
-
-def test_simultaneous_steps_with_mu_of_one_are_not_monotone() -> None:
-    """The bound that the paper gives for gradient ascent holds for sweeps alone."""
-    images = same(30)
-    objective = Objective(Sample.of(images))
-    at = Spins(torch.zeros(30, 30).double(), torch.zeros(30).double())
-    gains = []
-    for _ in range(4):
-        moved = at.plus(objective.evaluate(at).gradient)
-        gains.append(objective.value(moved) - objective.value(at))
-        at = moved
-    assert min(gains) < -1
-    learner = GradientAscent(tol=0.0, rounds=40, l2=1e-3)
-    assert all(found.monitors["gained"] > 0 for found in fitted(learner, images))
 
 
 # --- convergence ---

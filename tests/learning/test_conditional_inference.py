@@ -27,7 +27,6 @@ from restore.learning.course import DamagedImages, course_of
 from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
-    LogisticRegression,
     MeanFieldLikelihood,
 )
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
@@ -54,11 +53,6 @@ def test_iterations_grow_with_the_epochs(learner: Any, solver: str) -> None:
         assert header == Inference(solver=solver, max_iter=7 + epoch, tol=1e-3, damping=0.0, modes=0, starts=0)  # type: ignore[arg-type]
     assert learner(iterations=3, growth=2).inference(4).max_iter == 11
     assert learner(growth=0).inference(1000).max_iter == 7
-
-
-def test_logistic_regression_needs_one_iteration() -> None:
-    header = LogisticRegression().inference(30)
-    assert (header.solver, header.max_iter) == ("mean_field", 1)
 
 
 @pytest.mark.parametrize("epoch", [0, 3])

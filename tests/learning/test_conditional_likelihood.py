@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from conditionals import (
-    NAMES,
     SIZES,
     all_states,
     assert_close,
@@ -32,7 +31,6 @@ from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
     LogisticRegression,
-    MeanFieldLikelihood,
 )
 from restore.learning.rules.contract import Pairs
 from restore.priors import ConditionalRBM
@@ -44,16 +42,6 @@ EXACTLY: dict[str, Any] = {"tol": 1e-15, "iterations": 20000}
 def likelihood(prior: ConditionalRBM, pairs: Pairs) -> float:
     """Mean log p(v | x)."""
     return float((log_weight(prior, pairs) - log_z(prior, pairs.observed)).mean())
-
-
-def orders_of(learner: BeliefPropagationLikelihood | MeanFieldLikelihood, scale: float) -> dict[str, float]:
-    """With which power of the couplings' scale the error of each gradient falls, from this one to its half."""
-    pairs, errors = some_pairs(), []
-    for scaled in (scale, scale / 2):
-        prior = random_prior(scale=scaled)
-        step = step_of(learner, prior, pairs)
-        errors.append(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)))
-    return {name: math.log2(errors[0][name] / errors[1][name]) for name in NAMES}
 
 
 # --- logistic regression ---
@@ -90,21 +78,6 @@ def test_belief_propagation_has_the_exact_gradient_on_forests(sizes: tuple[int, 
     single = Pairs(pairs.observed.float(), pairs.clean.float())
     fused = step_of(to_the_end(BeliefPropagationLikelihood, 0.0, iterations=50), prior.to(torch.float32), single)
     assert_close(fused.gradient, step.gradient, 1e-5)
-
-
-def test_on_loops_the_error_is_of_the_order_of_the_smallest_loop() -> None:
-    # log Z is wrong by a product of four couplings, its slope in one of them by one of three.
-    orders = orders_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), 0.2)
-    assert orders["weights.0"] == pytest.approx(3, abs=0.4), orders
-    for name in NAMES[1:]:
-        assert orders[name] == pytest.approx(4, abs=0.4), orders
-
-
-def test_mean_field_has_an_error_of_lower_order() -> None:
-    orders = orders_of(to_the_end(MeanFieldLikelihood, **EXACTLY), 0.1)
-    assert orders["weights.0"] == pytest.approx(1, abs=0.2), orders
-    for name in NAMES[1:]:
-        assert orders[name] == pytest.approx(2, abs=0.3), orders
 
 
 # --- contrastive divergence ---

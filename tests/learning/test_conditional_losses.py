@@ -158,19 +158,3 @@ def test_margin_loss_and_gradient_on_loops(kind: str) -> None:
             if exact <= 5:
                 assert_margin(kind, prior, pairs)
     assert exact >= 15, exact
-
-
-@margins
-def test_a_truth_that_leads_by_more_than_its_margin_teaches_nothing(kind: str) -> None:
-    learner, objective = MARGINS[kind]
-    pairs = some_pairs((5, 3, 5), binary=True)
-    pairs = Pairs(pairs.clean, pairs.clean)
-    eye = torch.eye(5, dtype=torch.float64)
-    prior = random_prior((5, 3, 5), scale=0.1)
-    certain = {"units.0.bias": torch.full((5,), -2.5).double(), "inputs.0": 5 * eye}
-    step = step_of(learner(), prior.with_parameters(prior.parameters | certain), pairs)
-    assert float(step.monitors["margin_loss"]) == pytest.approx(0, abs=1e-12)
-    assert max(float(value.abs().max()) for value in step.gradient.values()) < 1e-12
-    unsure = prior.with_parameters(prior.parameters | {name: value / 10 for name, value in certain.items()})
-    assert float(step_of(learner(), unsure, pairs).monitors["margin_loss"]) > 1
-    assert objective(unsure, pairs)[0].mean() > 1

@@ -6,21 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from conditionals import ALL, mean_field, random_prior, recipe_of
 from machines import bars_and_stripes, seeded
 from refusals import refused
 
-import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning.course import DamagedImages, course_of
 from restore.learning.recipe.recipe import Recipe
-from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import LogisticRegression
 from restore.learning.rules.contract import Pairs
@@ -31,9 +28,6 @@ from restore.priors import ConditionalRBM
 from restore.solvers import solver_of
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
-
-
-# --- every learner ---
 
 
 # --- from a recipe to restored images ---
@@ -83,58 +77,7 @@ def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, t
     )
 
 
-@pytest.mark.thorough
-def test_each_learner_learns_to_restore(tmp_path: Path) -> None:
-    clean = bars_and_stripes(4).repeat(20, 1)
-    observed = parse_task("flip:0.1").damage(clean, (4, 4), seeded(99)).observed
-    nothing = float((observed != clean).float().mean())
-    assert nothing == pytest.approx(0.1, abs=0.01)
-    errors = {}
-    for method in ALL:
-        recipe = recipe_of(
-            method,
-            data=Data("bars-and-stripes", task="flip:0.1"),
-            prior=PriorShape(hidden=12, family="crbm", weight_scale=0.0 if method == "logistic" else 0.1),
-            training=Training(epochs=15, batch=20, checkpoint_every=15),
-            optimizer=Optimizer(rate=0.5),
-        )
-        engine = Engine.of(trained_on(recipe, 4, tmp_path / method, times=10).prior, torch.device("cpu"))
-        errors[method] = float(((engine.restore(observed).means[0] > 0.5) != (clean > 0.5)).float().mean())
-    assert max(errors.values()) < 0.8 * nothing, errors
-    assert max(errors["belief_propagation"], errors["marginal_max_margin"]) <= errors["logistic"], errors
-
-
 # --- the Python interface ---
-
-PICTURE = (bars_and_stripes(4)[3].reshape(4, 4).numpy() * 255).astype(np.uint8)
-
-
-@pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a conditional prior among those of the user."""
-    monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path / "models")
-    trained = trained_on(recipe_of(), 4, tmp_path / "run")
-    zoo.save(tmp_path / "models" / "crbm-tiny", replace_name(trained.prior, "crbm-tiny"), "# card\n")
-    return "crbm-tiny"
-
-
-def replace_name(prior: zoo.TrainedPrior, name: str) -> zoo.TrainedPrior:
-    return replace(prior, description=replace(prior.description, name=name))
-
-
-def test_a_conditional_prior_denoises_without_p(model: str) -> None:
-    loaded = restore.load(model, device="cpu")
-    wanted = loaded.engine.restore(torch.from_numpy(PICTURE / 255).flatten()[None].float()).means[0] > 0.5
-    for found in (
-        restore.denoise(PICTURE, model, device="cpu"),
-        restore.denoise(PICTURE, model=loaded),
-        loaded.denoise(PICTURE),
-        loaded.denoise(PICTURE, None),
-    ):
-        assert (found.dtype, found.shape) == (PICTURE.dtype, PICTURE.shape)
-        assert torch.equal(torch.from_numpy(found > 127).flatten(), wanted[0])
-    batch, solution = loaded.denoise(np.stack([PICTURE, 255 - PICTURE]), return_solution=True, soft=True)
-    assert batch.shape == (2, 4, 4) and len(solution.status) == 2
 
 
 @pytest.mark.parametrize("kind", [ConditionalDivergence, PerceptronLoss])

@@ -112,26 +112,6 @@ def test_centred_inner_steps_are_those_in_the_papers_parameters(d: int, k: int) 
     torch.testing.assert_close(state["offset.1"], lam)
 
 
-def test_the_data_half_stays_in_the_gauge_of_the_first_inner_step() -> None:
-    """Where the model's half is the data's own, later steps have left what the moves of the offsets have made of it."""
-    # Units this sure never leave the state they are in.
-    bias = torch.full((5,), -100.0).double()
-    machine = RBM.binary(200 * torch.eye(5).double(), bias, bias)
-    images = binary_states(5, machine.weights)
-    learner = ContrastiveDivergence(inner_steps=3)
-    state = learner.init(machine, images, seeded()) | {"offset.0": torch.linspace(0, 0.4, 5).double()}
-    step = learner.step(machine, images[:9], state, seeded(2))
-    mean = images[:9].mean(0)
-    apart = torch.outer(mean - state["offset.0"], mean - state["offset.1"])
-    kept = 1 - FORGETTING
-    for moves in (1, 2, 3):
-        # Each move takes both offsets nearer to the means by the same factor.
-        torch.testing.assert_close(
-            step.gradient["weights.0"], apart * (kept**2 - kept ** (2 * moves)), rtol=1e-9, atol=1e-12
-        )
-        step = step.again(machine) if step.again is not None else step
-
-
 def test_persistent_chains_go_on_through_inner_steps_and_batches() -> None:
     # Units this sure never leave the state they are in.
     machine = RBM.binary(200 * torch.eye(5), torch.full((5,), -100.0), torch.full((5,), -100.0))

@@ -64,7 +64,7 @@ def test_gradient_of_weak_couplings_is_the_exact_one(sizes: tuple[int, ...]) -> 
 
 
 @pytest.mark.parametrize("rate", [0.01, 1.0])
-@pytest.mark.parametrize("sizes", [(4, 3, 2), (3, 3, 2, 2)], ids=["two-hidden-layers", "three"])
+@pytest.mark.parametrize("sizes", [(4, 3), (4, 3, 2), (3, 3, 2, 2)], ids=["rbm", "two-hidden-layers", "three"])
 def test_centred_direction_is_a_step_in_the_centred_parameters(sizes: tuple[int, ...], rate: float) -> None:
     machine, images = random_deep(*sizes, seed=1), some_images(6, sizes[0])
     offsets = [torch.rand(size, generator=seeded(size), dtype=torch.float64) for size in sizes]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -14,8 +12,7 @@ from refusals import refused
 from scipy.stats import multivariate_normal
 from torch import Tensor
 
-from restore.errors import TrainingError, UsageError
-from restore.learning.recipe.recipe import parse
+from restore.errors import TrainingError
 from restore.learning.rules.mixture import ExpectationMaximisation, Maximisation, densities
 
 
@@ -84,24 +81,6 @@ def test_the_machine_has_one_direction_more_for_the_mean() -> None:
     assert (machine.loadings[:, :, 1] == state["level"].float()).all()
     again = machine.of(machine.parameters)
     assert all((again.parameters[name] == value).all() for name, value in machine.parameters.items())
-
-
-def recipe(**prior: Any) -> dict[str, Any]:
-    kinds = {"family": "mixture", "visible": "gaussian", "hidden_type": "gaussian", "components": 2, "hidden": 3}
-    return {
-        "name": "tiny",
-        "data": {"source": "photographs"},
-        "prior": {key: value for key, value in (kinds | prior).items() if value is not None},
-        "learner": {"method": "expectation_maximisation"},
-    }
-
-
-def test_a_recipe_says_how_its_prior_restores() -> None:
-    found = parse(recipe())
-    assert found.prior.grey and not found.prior.plain
-    assert (found.inference.solver, found.inference.starts) == ("exact", 0)
-    with refused(UsageError, "[inference]", "tap"):
-        parse(recipe() | {"inference": {"solver": "tap"}})
 
 
 def test_too_few_patches_are_refused() -> None:

@@ -16,7 +16,6 @@ from fits import (
     BATCHES,
     EPOCHS,
     IMAGES,
-    OPTIMIZERS,
     Still,
     after_step,
     bits,
@@ -197,19 +196,6 @@ def test_fields_that_are_no_longer_finite_are_divergence(tmp_path: Path) -> None
     recipe = recipe_of(Huge(slope=1.0), Optimizer(rate=2e38, momentum=0.0, weight_decay=0.0, schedule="constant"))
     with refused(TrainingError, tmp_path, "rate"):
         run(recipe, tmp_path)
-
-
-# --- moving average ---
-
-
-def test_the_average_does_not_touch_the_training(tmp_path: Path) -> None:
-    for name, average in (("without", 0.0), ("with", 0.9)):
-        run(recipe_of(optimizer=replace(OPTIMIZERS["sgd"], average=average)), tmp_path / name)
-    ours, theirs = (newest(tmp_path / name).tensors for name in ("without", "with"))
-    assert all(torch.equal(theirs[name], value) for name, value in ours.items())
-    added = theirs.keys() - ours.keys()
-    assert added == {f"average.{name}" for name in ("weights.0", "units.0.bias", "units.1.bias")}
-    assert not any(torch.equal(theirs[name], theirs[name.replace("average", "prior")]) for name in added)
 
 
 # --- from recipe to prior ---

@@ -105,21 +105,6 @@ def independent(images: Tensor) -> RBM:
     return RBM.binary(torch.zeros(9, 1, dtype=torch.float64), bias, torch.zeros(1, dtype=torch.float64))
 
 
-def test_a_unit_found_lowers_the_objective_and_gains_what_is_estimated() -> None:
-    machine, images = independent(IMAGES), IMAGES.double()
-    samples, fresh = exact_samples(machine, 5000), exact_samples(machine, 5000, 1)
-    found = find_unit(images, samples, fresh, 0.003, 0.3, seeded())
-    assert found is not None
-    fitting = found.fitting
-    reached, _ = objective(found.unit, images, fresh, 0.003)
-    assert fitting.objective == pytest.approx(reached, abs=1e-9)
-    assert fitting.objective < 0 < fitting.gain
-    assert fitting.overlap >= 0.3
-    rise = log_likelihood(with_unit(machine, found.unit, fitting.share), images) - log_likelihood(machine, images)
-    error = math.sqrt((1 / fitting.overlap - 1) / 5000)
-    assert float(rise.mean()) == pytest.approx(fitting.gain, abs=4 * error)
-
-
 def test_the_scale_gains_most_after_penalty_among_those_with_overlap() -> None:
     machine, images = independent(IMAGES), IMAGES.double()
     samples = exact_samples(machine, 5000)
@@ -144,12 +129,6 @@ def test_the_scale_gains_most_after_penalty_among_those_with_overlap() -> None:
         assert fitting.overlap == pytest.approx(every[best[1]][1])
     assert fitting_scale(unit, images, samples, 0.003, 0.999999) is None
     assert fitting_scale(unit, images, samples, 10.0, 0.3) is None
-
-
-def test_there_is_no_unit_where_the_model_is_the_data() -> None:
-    # Samples of their own: images that are the samples would cancel in every term but the penalty.
-    images, samples, fresh = (exact_samples(random_rbm(9, 2), 4000, seed) for seed in (0, 1, 2))
-    assert find_unit(images, samples, fresh, 0.03, 0.3, seeded()) is None
 
 
 @pytest.mark.parametrize("penalty", [1.0, 100.0, 1e6])

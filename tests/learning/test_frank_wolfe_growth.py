@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from growing import IMAGES, SMALL, growth_of
 from machines import bars_and_stripes, random_rbm, seeded
 from torch import Tensor
 
-from restore.learning.gradients.hidden_unit import Unit, find_unit
+from restore.learning.gradients.hidden_unit import Unit
 from restore.learning.rules import frank_wolfe
 from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
@@ -48,6 +49,12 @@ def grown(settings_: FrankWolfe = SMALL, seed: int = 0, rounds: int | None = Non
     return states, outcomes
 
 
+@cache
+def usual():
+    """A whole growth, for the tests that only look at it."""
+    return grown()
+
+
 def begun(machine: RBM, count: int) -> dict[str, Tensor]:
     """What a state has of a machine that is there before the first round, judged by the images themselves."""
     means = unit_means(machine, IMAGES)
@@ -57,9 +64,8 @@ def begun(machine: RBM, count: int) -> dict[str, Tensor]:
     return known | {"means": means, "validation_means": means, "gaps": torch.zeros(1, dtype=torch.float64)}
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_no_unit_lowers_the_exact_penalised_likelihood(seed: int) -> None:
-    states, outcomes = grown(seed=seed)
+def test_no_unit_lowers_the_exact_penalised_likelihood() -> None:
+    states, outcomes = usual()
     heights = [penalised(machine_of(state), SMALL.penalty) for state in states]
     # Sampling error: the gain's own, and that of the bias steps.
     assert all(after > before - 0.02 for before, after in pairwise(heights))
@@ -68,7 +74,7 @@ def test_no_unit_lowers_the_exact_penalised_likelihood(seed: int) -> None:
 
 
 def test_what_a_state_knows_of_each_unit_is_what_the_images_say() -> None:
-    state = grown(rounds=5)[0][-1]
+    state = usual()[0][5]
     torch.testing.assert_close(state["means"], unit_means(machine_of(state), IMAGES), rtol=0, atol=1e-5)
     other = bars_and_stripes(3)[:5]
     states, outcomes = grown(rounds=5, validation=other)
@@ -85,7 +91,7 @@ def test_what_a_state_knows_of_each_unit_is_what_the_images_say() -> None:
 
 
 def test_a_harmful_unit_is_taken_away_and_the_likelihood_rises() -> None:
-    state = grown(rounds=5)[0][-1]
+    state = usual()[0][5]
     harmful = Unit(torch.tensor([2.0, -2.0, 2.0, -2.0, 2.0, -2.0, 2.0, -2.0, 2.0]), torch.tensor(-3.0))
     worse = state | {
         "weights": torch.cat([state["weights"][:, :2], harmful.weights[:, None], state["weights"][:, 2:]], 1),
@@ -125,23 +131,8 @@ def test_growth_counts_and_survives_a_removal() -> None:
     assert 0.3 * rise < float(states[-1]["gain"]) < 1.1 * rise
 
 
-def test_a_unit_is_judged_by_later_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def watched(images: Tensor, samples: Tensor, fresh: Tensor, *rest: object) -> object:
-        seen.append((samples, fresh))
-        return find_unit(images, samples, fresh, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(frank_wolfe, "find_unit", watched)
-    grown(growth_of(samples=200, draws=3), rounds=2)
-    for samples, fresh in seen:
-        assert (len(samples), len(fresh)) == (600, 200)
-        sets = samples.split(200)
-        assert not any(torch.equal(one, fresh) for one in sets) and not torch.equal(sets[0], sets[1])
-
-
 def test_an_away_step_that_would_not_pay_is_refused() -> None:
-    states, outcomes = grown()
+    states, outcomes = usual()
     assert without_worst(states[-1], IMAGES, SMALL, seeded()) is None
     machine = machine_of(states[-1])
     moments = exact_moments(machine)  # it is a sound machine
@@ -168,31 +159,11 @@ def test_growth_stops_once_validation_images_gain_too_little() -> None:
     assert stopping_verdict(gaps * math.nan, gains, 1, 0.9) == ""
 
 
-def test_overfitting_stops_growth() -> None:
-    # Six training images of noise: there is nothing to learn for others.
-    noise = torch.bernoulli(torch.full((80, 9), 0.5), generator=seeded(2))
-    growth = Growth(growth_of(60, 1e-4, samples=2000, bias_steps=5, bias_rate=0.1, away_every=20, window=3), noise[6:])
-    draw = seeded()
-    state, verdict, rounds = growth.begin(noise[:6], draw), "", 0
-    while not verdict and rounds < 60:
-        outcome = growth.advance(noise[:6], state, draw)
-        state, verdict, rounds = outcome.state, outcome.verdict, rounds + 1
-    assert rounds < 20
-    assert "of validation images by" in verdict
-
-
 # --- what a unit does to the rest ---
 
 
-def test_a_new_unit_takes_what_it_adds_to_the_means_from_the_visible_bias() -> None:
-    states, _ = grown(growth_of(bias_steps=0), rounds=1)
-    machine = machine_of(states[-1])
-    share = torch.sigmoid(machine.hidden_fields(IMAGES).linear + machine.hidden.parameters["bias"]).mean()
-    torch.testing.assert_close(states[-1]["visible_bias"], states[0]["visible_bias"] - share * machine.weights[:, 0])
-
-
 def test_a_unit_that_does_nothing_is_taken_away_for_its_penalty_alone() -> None:
-    state = grown(rounds=2)[0][-1]
+    state = usual()[0][2]
     idle = state | {
         "weights": torch.cat([state["weights"], torch.zeros(9, 1)], 1),
         "hidden_bias": torch.cat([state["hidden_bias"], torch.tensor([-40.0])]),
@@ -205,7 +176,7 @@ def test_a_unit_that_does_nothing_is_taken_away_for_its_penalty_alone() -> None:
 
 
 def test_the_gain_of_taking_a_unit_away_is_judged_by_later_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = grown(rounds=4)[0][-1]
+    state = usual()[0][4]
     assert without_worst(state, IMAGES, SMALL, seeded(1)) is None
     # Samples that are all the one image in which the first unit is furthest from what it is in the images.
     every = binary_states(9, torch.zeros(1))

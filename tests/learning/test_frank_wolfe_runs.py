@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from growing import IMAGES, SMALL, growth_of
+from growing import IMAGES, growth_of
 from refusals import refused
 from torch import Tensor
 
@@ -19,15 +19,15 @@ from restore.learning.course import CleanImages, course_of
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.frank_wolfe import (
-    FrankWolfe,
-)
+from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
 from restore.priors import RBM
-from restore.zoo import describe
+from restore.zoo.inference import Inference
 
 # --- recipes and runs ---
+
+SMALL = growth_of(samples=500)
 
 
 def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: object) -> Recipe:
@@ -39,6 +39,8 @@ def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: ob
         method="frank_wolfe" if in_rounds else "contrastive",
         learner=learner,
         training=Training(checkpoint_every=2) if in_rounds else Training(epochs=3, batch=5),
+        # To draw modes would take longest.
+        inference=Inference(modes=0, starts=1),
         **options,
     )
 
@@ -122,7 +124,7 @@ def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(
 
 def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> None:
     # All that later units bring is less than all units together.
-    recipe = filling(growth_of(window=2, least=0.99))
+    recipe = filling(growth_of(samples=500, window=2, least=0.99))
     for resume in (False, True):
         found = train(recipe, IMAGES, (3, 3), Session(tmp_path, "data", resume=resume))
         assert found.prior.description.hidden < 8 and "random" not in found.verdict
@@ -141,25 +143,3 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     assert few.description.hidden == 1  # of five images one is held out
     alone = restore.train(images, hidden=3, learner={"method": "frank_wolfe", **small})
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("without_graph", "quick_growth")
-def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))
-    recipe = tmp_path / "mine.toml"
-    recipe.write_text(
-        f'name = "mine"\n[data]\nsource = "{tmp_path}/images.npy"\n[prior]\nhidden = 3\n'
-        '[learner]\nmethod = "contrastive"\n'
-        "[training]\nepochs = 1\n[growth]\nunits = 4\n[inference]\nmodes = 5\nstarts = 2\n"
-    )
-    command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
-    assert run(*command, "--hidden", "auto") == 0
-    assert "mine: 4 hidden units; the limit of 4 units" in capsys.readouterr().err
-    header = describe(tmp_path / "out")
-    assert header.hidden == 4
-    card = (tmp_path / "out" / "card.md").read_text()
-    assert "--hidden auto" in card and "38 images" in card
-    for hidden, says in (("many", "--hidden"), ("0", "hidden")):
-        assert run(*command, "--hidden", hidden) == 2
-        assert says in capsys.readouterr().err

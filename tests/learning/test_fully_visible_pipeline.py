@@ -6,17 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from machines import bars_and_stripes, seeded
 from refusals import refused
 
-from restore import zoo
 from restore.channels import BitFlip
 from restore.data import Dataset
 from restore.errors import TrainingError
-from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.learning.gradients.pseudo_likelihood import log_pseudo_likelihood
 from restore.learning.lesson import Lesson
@@ -51,13 +48,6 @@ def images() -> torch.Tensor:
 @pytest.fixture(scope="module")
 def trained(images: torch.Tensor, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return train(recipe(), images, SHAPE, Session(tmp_path_factory.mktemp("run"), "x"))
-
-
-@pytest.fixture(scope="module")
-def folder(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("models") / "mine"
-    zoo.save(target, trained.prior, "# mine\n")
-    return target
 
 
 # --- recipes ---
@@ -134,41 +124,3 @@ def test_it_restores(trained: Trained, images: torch.Tensor, solver: Any) -> Non
     restored = engine.restore(noisy, channel).means[0] > 0.5
     before, after = ((one != truth.bool()).float().mean() for one in (noisy.bool(), restored))
     assert float(after) < 0.7 * float(before)
-
-
-def with_settings(prior: zoo.TrainedPrior, **changed: Any) -> zoo.TrainedPrior:
-    header = prior.description
-    return replace(prior, description=replace(header, inference=replace(header.inference, **changed)))
-
-
-@pytest.mark.thorough
-def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    from restore.export.packing import beside_weights
-    from restore.inference.onnx.engine import OnnxEngine
-
-    # Several starts take a third of the time that a graph takes, and know nothing of the machine.
-    prior, folder = with_settings(trained.prior, starts=0), tmp_path / "mine"
-    zoo.save(folder, prior, "# mine\n")
-    (folder / zoo.GRAPH).write_bytes(beside_weights(folder))
-    noisy = BitFlip(0.1).corrupt(images, seeded(2)).unflatten(1, SHAPE).numpy()
-    graph, torch_engine = OnnxEngine.load(folder), Engine.load(str(folder), "cpu")
-    # Where a residual comes close to the tolerance, rounding may let one engine take an iteration more.
-    stricter, laxer = (
-        Engine.of(with_settings(prior, tol=factor * prior.description.inference.tol), torch.device("cpu"))
-        for factor in (0.99, 1.01)
-    )
-    assert "means.1" not in graph.facts.interface(graph.description)[1]
-    hidden = np.zeros(noisy.shape, bool)
-    hidden[:, :2, :2] = True
-    for p, mask in ((0.1, None), (0.05, hidden), (None, hidden)):
-        (found, gain), (wanted, other) = (one.marginals(noisy, Damage(p, hidden=mask)) for one in (graph, torch_engine))
-        early, late = (one.marginals(noisy, Damage(p, hidden=mask))[0].iterations for one in (laxer, stricter))
-        clear = early == late
-        assert clear.mean() > 0.5
-        np.testing.assert_allclose(found.means[0][clear], wanted.means[0][clear], atol=1e-5)
-        np.testing.assert_allclose(found.log_partition, wanted.log_partition, atol=1e-3)
-        assert (found.iterations == wanted.iterations)[clear].all()
-        assert (found.status == wanted.status).all()
-        np.testing.assert_allclose(gain, other, atol=1e-5)

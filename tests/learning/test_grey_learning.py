@@ -10,12 +10,9 @@ import torch
 from machines import seeded
 from torch import Tensor
 
-from restore.fields import Fields
-from restore.learning.course import course_of
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.run.session import Session
 from restore.learning.train import train
-from restore.priors import RBM
 from restore.registry import UNITS
 from restore.units.layers import blank
 
@@ -44,33 +41,6 @@ def recipe(epochs: int = 3, **tables: Any) -> Recipe:
     }
     return parse({key: made.get(key, {}) | tables[key] if isinstance(tables.get(key), dict) else tables.get(key, value)
                   for key, value in (made | tables).items()})  # fmt: skip
-
-
-def exact_log_likelihood(machine: RBM, images: Tensor) -> float:
-    """The hidden states gone through one by one; all units but those are independent given them."""
-    machine = machine.to(torch.float64)
-    states = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * machine.hidden.size)
-    own = machine.hidden.log_weight(states).sum(-1)
-    each = own + machine.visible.log_partition(Fields(states @ machine.weights.T)).sum(-1)
-    return float((-machine.free_energy(images.double()) - torch.logsumexp(each, 0)).mean())
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("visible", ["truncated-gauss-bernoulli", "truncated-gaussian"])
-def test_training_raises_the_exact_likelihood(visible: str, tmp_path: Path) -> None:
-    images, fresh = stripes(200), stripes(200, seed=9)
-    settings = recipe(30, prior={"visible": visible})
-    first = course_of(settings, images, SHAPE).initial(3, 0.01, seeded(0))
-    trained = train(settings, images, SHAPE, Session(tmp_path, "x"))
-    machine = trained.prior.machine
-    assert isinstance(machine, RBM) and isinstance(first, RBM)
-    before, after = exact_log_likelihood(first, fresh), exact_log_likelihood(machine, fresh)
-    assert after > before + 0.5
-    # What the prior carries is where learning started: pixels without neighbours.
-    pixels = trained.prior.grey_pixels
-    assert pixels is not None and pixels.parameters.keys() == machine.visible.parameters.keys()
-    for name, value in pixels.parameters.items():
-        assert torch.equal(value, first.visible.parameters[name])
 
 
 @pytest.mark.parametrize("hidden", sorted(UNITS))

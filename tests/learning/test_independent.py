@@ -63,19 +63,6 @@ def test_the_statistics_expected_are_those_of_the_images(truth: Units, broad: Un
         torch.testing.assert_close(value, torch.zeros_like(value), rtol=0, atol=2e-5)
 
 
-@every_kind
-def test_known_units_are_found_again(truth: Units, broad: Units) -> None:
-    images, count = drawn(truth, 20_000), 20_000
-    found = independent_units(broad, images)
-    statistics = torch.stack(list(truth.statistics(images).values()))
-    for pixel in range(PIXELS):
-        spread = torch.cov(statistics[:, :, pixel]).reshape(len(statistics), -1)
-        # Cramér and Rao's bound, which the likeliest parameters reach.
-        errors = (torch.linalg.inv(spread).diagonal() / count).sqrt()
-        for (name, value), error in zip(found.parameters.items(), errors, strict=True):
-            assert abs(float(value[pixel] - truth.parameters[name][pixel])) < 4 * float(error), (name, pixel)
-
-
 @pytest.mark.parametrize("broad", [grey(), Spiked(zeros(), grey())], ids=["truncated", "spiked"])
 def test_pixels_that_never_change_keep_finite_parameters(broad: Units) -> None:
     images = values(0, 1, 0.4, 1e-3).expand(60_000, -1)

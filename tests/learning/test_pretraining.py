@@ -126,15 +126,3 @@ def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkey
     assert stops == 3 * (2 * 3) + 3 * 3
     assert bits(resumed) == bits(whole)
     assert stage_logs(tmp_path / "stopped") == stage_logs(tmp_path / "whole")
-
-
-def test_grey_pixels_can_be_pretrained(tmp_path: Path) -> None:
-    recipe = recipe_of(
-        prior={"visible": "truncated-gauss-bernoulli", "deeper": [3]},
-        learner={"grey_unit": 0.3},
-        optimizer={"rate": 0.01},
-    )
-    images = IMAGES * torch.rand(IMAGES.shape, generator=seeded())
-    machine = run(recipe, tmp_path, images)
-    assert machine.layers[0].parameters.keys() == {"presence", "bias", "quadratic"}
-    assert all(bool(torch.isfinite(value).all()) for value in machine.parameters.values())

@@ -25,7 +25,7 @@ from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Report, evaluate
 from restore.learning.lesson import planned_lesson
 from restore.learning.recipe.plan import Wishes
-from restore.learning.run.report import strongest, verdict, write_report
+from restore.learning.run.report import verdict, write_report
 from restore.learning.run.session import Clock, Session
 
 IMAGES = (torch.rand(20, 16, generator=seeded(0)) < 0.5).float()
@@ -161,22 +161,3 @@ def test_a_report_that_cannot_be_made_loses_no_prior(
     said = capsys.readouterr().err
     assert "out of memory" in said
     assert zoo.describe(zoo.find("parts")).name == "parts" and not list(Path("runs/parts").glob("report.*"))
-
-
-def test_python_leaves_the_same_in_the_folder_of_a_run(home: Path) -> None:
-    asked: dict[str, Any] = {"name": "parts", "hidden": 3, "epochs": 2}
-    restore.train(list(bars()), **asked, run="mine")
-    assert json.loads(Path("mine/report.json").read_text())["scores"]
-    restore.train(list(bars()), **asked)
-    assert [path.name for path in home.iterdir() if path.name not in ("images", "data")] == ["mine"]
-
-
-def test_the_strongest_features_come_first_on_their_own_scale() -> None:
-    from priors import random_prior
-
-    prior = random_prior((3, 4), hidden=5)
-    found = strongest(prior, 3)
-    weights = prior.machine.parameters["weights.0"]
-    first = weights[:, int(weights.norm(dim=0).argmax())]
-    assert found.shape == (3, 3, 4) and np.abs(found - 0.5).max(axis=(1, 2)) == pytest.approx([0.5] * 3)
-    np.testing.assert_allclose(found[0].ravel(), 0.5 + (first / first.abs().max()).numpy() / 2, rtol=1e-6)

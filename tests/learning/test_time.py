@@ -17,6 +17,7 @@ from lessons import learn
 from timed_runs import Hands, Timed, bars, in_time, log_of, timed
 
 from restore.learning import modes
+from restore.learning.course import Trial
 from restore.learning.lesson import planned_lesson
 from restore.learning.modes import own_modes
 from restore.learning.optimizers import scheduled_rate
@@ -138,24 +139,28 @@ def test_a_prior_is_judged_and_kept_by_the_time_whatever_the_epochs(watch: str, 
 
 
 @pytest.mark.usefixtures("same_learner")
-def test_judging_that_takes_long_is_done_seldom_and_ends_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("last", "judged"), [(1.0, True), (50.0, False)], ids=["in time", "late"])
+def test_judging_that_takes_long_is_done_seldom_and_only_while_there_is_time(
+    last: float, judged: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from restore.learning.course import Trial
-
     settings, learner = timed(minutes=10)
-    judged = Trial.judged
+    judge = Trial.judged
 
     def slow(self: Trial, *arguments: Any) -> Any:
         learner.hands.now += 10.0
-        return judged(self, *arguments)
+        return judge(self, *arguments)
+
+    def slower(passed: Any) -> None:
+        learner.pace[0] = last if learner.hands.now > 515 else 1.0
 
     monkeypatch.setattr(Trial, "judged", slow)
-    in_time(settings, learner, tmp_path)
+    in_time(settings, learner, tmp_path, watch=slower)
     log = log_of(tmp_path)
     count = sum("validation_error" in record for record in log)
     # A tenth of the time is a judgement in a hundred seconds.
-    assert 5 <= count <= 7 and "validation_error" in log[-1] and 530 <= learner.hands.now <= 540
+    assert 5 <= count <= 7 and ("validation_error" in log[-1]) == judged
+    # Of 60 s after learning a step that was slower than all before has taken more than a tenth.
+    assert (learner.hands.now <= 540) == judged and 530 <= learner.hands.now <= 580
 
 
 @pytest.mark.usefixtures("same_learner")

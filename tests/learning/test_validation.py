@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from fits import BATCHES, EPOCHS, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, recipe_of, run
+from fits import BATCHES, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, recipe_of, run
 from torch import Tensor
 
-from restore.learning.course import CleanImages, Judged, initial_prior
+from restore.learning.course import Judged, initial_prior
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
@@ -100,15 +100,6 @@ def test_a_finished_run_stays_finished(every: int, tmp_path: Path) -> None:
     again = judge(recipe, Graded([]), tmp_path, resume=True)
     assert (again.done, again.score, bits(again.machine)) == (fitted.done, fitted.score, bits(fitted.machine))
     assert len(log_of(tmp_path)) == 8
-
-
-def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
-    fitted = fit(recipe_of(), CleanImages(IMAGES), Session(tmp_path, "data"))
-    assert (fitted.done, fitted.score) == (EPOCHS, None)
-    assert not any("validation_error" in record or "best" in record for record in log_of(tmp_path))
-    final = newest(tmp_path).tensors
-    assert torch.equal(final["prior.weights.0"], fitted.machine.weights)
-    assert not any(name.startswith(("best", "average")) for name in final)
 
 
 # --- a solver that stops converging ---

@@ -29,13 +29,6 @@ def test_packing_is_numpys_and_unpacking_undoes_it(shape: tuple[int, int, int]) 
         np.testing.assert_array_equal(spread, images)
 
 
-def test_any_number_of_dimensions() -> None:
-    images = torch.from_numpy(drawn(12, 13, 0)).view(3, 4, 13)
-    assert pack(images).shape == (3, 4, 2)
-    assert torch.equal(unpack(pack(images), 13), images)
-    assert torch.equal(unpack(pack(images[0, 0]), 13), images[0, 0])
-
-
 @settings(max_examples=60)
 @given(SHAPES, st.integers(1, 4), st.sampled_from([torch.float32, torch.float64]))
 def test_inner_products_are_those_of_spread_images(shape: tuple[int, int, int], batch: int, dtype: torch.dtype) -> None:

@@ -50,14 +50,6 @@ def test_given_is_the_conditional_distribution(sizes: tuple[int, int, int], seed
     )
 
 
-def test_an_empty_observation_leaves_the_machine() -> None:
-    prior = random_prior()
-    machine = prior.given(torch.zeros(2, 4, dtype=torch.float64))
-    assert torch.equal(machine.weights, prior.machine.weights)
-    for layer, own in zip(machine.layers, prior.machine.layers, strict=True):
-        assert torch.equal(layer.parameters["bias"], own.parameters["bias"].expand(2, -1))
-
-
 def test_parameters_by_name() -> None:
     prior = random_prior((6, 3, 7))
     assert sorted(prior.parameters) == sorted(NAMES)

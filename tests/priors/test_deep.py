@@ -4,48 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from directions import some_images
-from fits import bits
 from machines import brute_force, random_deep, seeded, with_weights
 from priors import random_deep_prior
 
-from restore import zoo
 from restore.channels import BitFlip
-from restore.fields import Fields
 from restore.inference.torch_engine import Engine
 from restore.learning.modes import own_modes
 from restore.priors import LayeredPrior
 from restore.priors.bits import unpack
-from restore.solvers import TAP
 from restore.units import Bernoulli
 from restore.zoo.inference import Inference
 
 depths = pytest.mark.parametrize("sizes", [(5, 4, 3), (4, 3, 3, 2)], ids=["two-hidden-layers", "three"])
-
-
-def test_saved_loaded_and_restoring_the_same(tmp_path: Path) -> None:
-    prior = random_deep_prior((5, 6))
-    zoo.save(tmp_path / "layers", prior, "# layers\n")
-    loaded = zoo.load(tmp_path / "layers")
-    assert loaded.description == prior.description
-    assert bits(loaded.machine) == bits(prior.machine)  # type: ignore[arg-type]
-    noisy = some_images(4, 30).float()
-    channel = BitFlip(0.1)
-    solution = Engine.of(loaded, torch.device("cpu")).restore(noisy, channel)
-    assert [means.shape[1] for means in solution.means] == [30, 6, 4, 3]
-    # The only start is the pointwise estimate.
-    evidence = channel.evidence(noisy)
-    settings = prior.description.inference
-    start, _ = Bernoulli(torch.logit(prior.pixel_means)).moments(Fields(evidence.linear.float()))
-    solver = TAP(settings.max_iter, settings.tol, settings.damping)
-    wanted = solver.solve(prior.machine.tilt(Fields(evidence.linear.float())), start)  # type: ignore[union-attr]
-    torch.testing.assert_close(solution.means, wanted.means)
-    torch.testing.assert_close(solution.log_partition, wanted.log_partition)
 
 
 def test_sweeps_leave_the_distribution_as_it_is() -> None:

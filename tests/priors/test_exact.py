@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from machines import Truth, brute_force, numerical_gradients, random_machine, seeded, values_of
+from machines import Truth, brute_force, numerical_gradients, random_machine, seeded
 
 from restore.errors import UsageError
 from restore.fields import Fields
@@ -13,12 +13,11 @@ from restore.priors import RBM, FullyVisible
 from restore.priors.exact import (
     ExactMoments,
     exact_moments,
-    joint_normal,
     log_likelihood,
     log_likelihood_gradient,
     transposed,
 )
-from restore.units import Gaussian, Spin, TruncatedGaussian
+from restore.units import Gaussian, TruncatedGaussian
 
 ANY = ["bernoulli", "spin", "gaussian", "truncated", "symmetric", "spiked-truncated", "spiked-symmetric"]
 ANY += ["spiked-gaussian"]
@@ -74,19 +73,6 @@ def test_machines_of_two_gaussian_layers_are_one_normal_distribution(tilted: tup
         assert_same(exact, brute_force(machine, row, nodes=20), row if tilted else None)
 
 
-def test_covariances_of_a_normal_distribution_are_second_derivatives() -> None:
-    machine = random_machine(("gaussian", 4), ("gaussian", 3), scale=0.3)
-    _, mean, covariance = joint_normal(machine)
-    bias = torch.cat([layer.parameters["bias"] for layer in machine.layers])
-
-    def log_z(moved: torch.Tensor) -> torch.Tensor:
-        named = machine.parameters | {"units.0.bias": moved[:4], "units.1.bias": moved[4:]}
-        return joint_normal(machine.with_parameters(named))[0]
-
-    torch.testing.assert_close(torch.autograd.functional.jacobian(log_z, bias), mean)
-    torch.testing.assert_close(torch.autograd.functional.hessian(log_z, bias), covariance)
-
-
 @any_kind
 @TWO_VALUES
 def test_exact_gradient_of_any_units_against_finite_differences(kind: str, other: str) -> None:
@@ -101,27 +87,10 @@ def test_exact_gradient_of_any_units_against_finite_differences(kind: str, other
             torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-8)
 
 
-@any_kind
-def test_exact_likelihoods_of_any_units_sum_to_one(kind: str) -> None:
-    machine = random_machine((kind, 2), ("bernoulli", 3))
-    values, measure = map(torch.from_numpy, values_of(machine.visible, nodes=16))
-    likelihood = log_likelihood(machine, torch.cartesian_prod(values, values))
-    assert float((likelihood + torch.cartesian_prod(measure, measure).sum(1)).exp().sum()) == pytest.approx(1, abs=1e-9)
-
-
 def test_outside_of_the_support_nothing_is_likely() -> None:
     machine = random_machine(("truncated", 2), ("bernoulli", 3))
     images = torch.tensor([[0.5, 1.01], [-0.01, 0.5], [0.5, 0.5]], dtype=torch.float64)
     assert torch.isinf(log_likelihood(machine, images)).tolist() == [True, True, False]
-
-
-def test_spins_joined_with_each_other() -> None:
-    upper = 0.4 * torch.randn(5, 5, generator=seeded(1), dtype=torch.float64).triu(1)
-    machine = FullyVisible((Spin(torch.linspace(-1, 1, 5).double()),), (upper + upper.T,))
-    exact, truth = exact_moments(machine), brute_force(machine)
-    assert float(exact.log_partition) == pytest.approx(truth.log_partition, abs=1e-12)
-    np.testing.assert_allclose(exact.visible, truth.means[0], atol=1e-12)
-    np.testing.assert_allclose(exact.pairs, truth.pairs[0], atol=1e-12)
 
 
 def test_machines_without_a_layer_to_enumerate_are_refused() -> None:

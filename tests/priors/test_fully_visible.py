@@ -11,8 +11,6 @@ from machines import brute_force, random_fully_visible, seeded
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import FullyVisible
 from restore.priors.exact import (
     MAX_ENUMERATED,
@@ -21,11 +19,8 @@ from restore.priors.exact import (
     exact_samples,
     state_probabilities,
 )
-from restore.solvers import TAP, LayeredMap, MeanField
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.units import Bernoulli
-
-both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])
 
 
 def spin_scores(couplings: Tensor, bias: Tensor) -> Tensor:
@@ -60,14 +55,6 @@ def test_spins_and_bits_are_one_distribution(size: int, scale: float, seed: int)
         torch.testing.assert_close(back, told, rtol=0, atol=1e-13 * scale)
 
 
-def test_conditionals_are_half_the_log_odds_of_spins() -> None:
-    machine = random_fully_visible(6)
-    couplings, bias = as_spins(machine)
-    states = binary_states(6, bias)
-    log_odds = machine.inputs(0, (states,)) + machine.visible.parameters["bias"]
-    torch.testing.assert_close(log_odds, 2 * ((2 * states - 1) @ couplings + bias))
-
-
 @pytest.mark.parametrize(
     "couplings",
     [
@@ -90,14 +77,6 @@ def test_more_layers_are_refused() -> None:
         FullyVisible(layers, (torch.zeros(2, 2),))
 
 
-def test_parameters_are_named_as_those_of_layered_machines() -> None:
-    machine = random_fully_visible(3)
-    assert list(machine.parameters) == ["weights.0", "units.0.bias"]
-    single = machine.to(torch.float32)
-    assert isinstance(single, FullyVisible)
-    assert {value.dtype for value in single.parameters.values()} == {torch.float32}
-
-
 # --- enumeration ---
 
 
@@ -109,17 +88,6 @@ def test_exact_moments_are_those_of_all_states(size: int) -> None:
     np.testing.assert_allclose(exact.visible, truth.means[0], atol=1e-13)
     np.testing.assert_allclose(exact.pairs, truth.pairs[0], atol=1e-13)
     assert exact.hidden.shape == (0,)
-
-
-def test_exact_moments_of_a_batch_of_tilted_machines() -> None:
-    fields = Fields(torch.randn(3, 5, generator=seeded(1), dtype=torch.float64))
-    tilted = random_fully_visible(5).tilt(fields)
-    exact = exact_moments(tilted)
-    for row in range(3):
-        truth = brute_force(tilted, row)
-        assert float(exact.log_partition[row]) == pytest.approx(truth.log_partition, abs=1e-12)
-        np.testing.assert_allclose(exact.visible[row], truth.means[0], atol=1e-13)
-        np.testing.assert_allclose(exact.pairs[row], truth.pairs[0], atol=1e-13)
 
 
 def test_too_many_units_to_enumerate() -> None:
@@ -155,53 +123,3 @@ def test_gibbs_sampling_reaches_the_distribution() -> None:
     _, probabilities = state_probabilities(machine)
     samples = gibbs_steps(machine, torch.zeros(40_000, 4, dtype=torch.float64), 60, seeded(6))
     assert chi_square(samples, probabilities) < 2.5
-
-
-# --- solvers ---
-
-
-@both
-def test_order_of_units_does_not_matter(kind: type[LayeredMap]) -> None:
-    machine, order = random_fully_visible(8, scale=0.3), torch.randperm(8, generator=seeded(3))
-    couplings, bias = machine.weights, machine.visible.parameters["bias"]
-    permuted = FullyVisible.binary(couplings[order][:, order], bias[order])
-    start = torch.full((1, 8), 0.5, dtype=torch.float64)
-    found, other = (kind(tol=1e-12).solve(one, start) for one in (machine, permuted))
-    torch.testing.assert_close(other.means[0], found.means[0][:, order], rtol=0, atol=1e-11)
-    torch.testing.assert_close(other.log_partition, found.log_partition, rtol=0, atol=1e-10)
-
-
-@both
-def test_log_partition_is_the_plefka_expansion(kind: type[LayeredMap]) -> None:
-    machine = random_fully_visible(8, scale=0.3)
-    solution = kind(tol=1e-13, max_iter=5000).solve(machine, torch.full((1, 8), 0.5, dtype=torch.float64))
-    mean = solution.means[0][0]
-    entropy = -(mean * mean.log() + (1 - mean) * (1 - mean).log()).sum()
-    wanted = entropy + mean @ machine.visible.parameters["bias"] + mean @ machine.weights @ mean / 2
-    if kind is TAP:
-        variance = mean - mean**2
-        wanted = wanted + variance @ machine.weights**2 @ variance / 4
-    torch.testing.assert_close(solution.log_partition[0], wanted, rtol=0, atol=1e-11)
-
-
-@pytest.mark.thorough
-@settings(max_examples=30)
-@given(st.integers(1, 8), st.sampled_from([0.1, 1.0, 3.0]), st.integers(0, 10_000))
-def test_mean_field_bounds_log_partition_from_below(size: int, scale: float, seed: int) -> None:
-    machine = random_fully_visible(size, scale=scale, seed=seed)
-    start = torch.rand(4, size, generator=seeded(seed), dtype=torch.float64)
-    solution = MeanField(max_iter=3000, tol=1e-12, damping=0.7).solve(machine, start)
-    bound = solution.log_partition[solution.status == Status.CONVERGED]
-    assert bool((bound <= exact_moments(machine).log_partition + 1e-9).all())
-
-
-@pytest.mark.thorough
-def test_damping_settles_what_oscillates() -> None:
-    """Two units that repel each other strongly: updated together they jump between both on and both off."""
-    machine = FullyVisible.binary(torch.tensor([[0.0, -20.0], [-20.0, 0.0]]).double(), torch.full((2,), 10.0).double())
-    start = torch.tensor([[0.6, 0.5]], dtype=torch.float64)
-    plain = MeanField(max_iter=2000, damping=0.0).solve(machine, start)
-    slow = MeanField(max_iter=2000, damping=0.8).solve(machine, start)
-    assert int(plain.status) == Status.MAX_ITER
-    assert int(slow.status) == Status.CONVERGED
-    torch.testing.assert_close(slow.means[0].round(), torch.tensor([[1.0, 0.0]]).double())

@@ -63,23 +63,6 @@ def test_the_posterior_is_that_of_the_visible_pixels_by_the_rules_of_normal_dist
     np.testing.assert_allclose(log_partition.numpy() + black[:, visible].sum(1), total, atol=1e-6)
 
 
-def test_its_mean_is_the_integral_over_a_grid() -> None:
-    """Without any rule of normal distributions: two pixels, summed over."""
-    mixture = some_mixture(3, 2, 1, seed=4)
-    grid = np.linspace(-4, 5, 1201)
-    places = np.stack(np.meshgrid(grid, grid, indexing="ij"), -1)
-    prior = sum(
-        np.exp(share) * multivariate_normal([CENTRE, CENTRE], covariance).pdf(places)
-        for share, covariance in zip(mixture.log_share.numpy(), covariances(mixture), strict=True)
-    )
-    seen, sigma = np.array([0.9, 0.1]), 0.3
-    weight = prior * np.exp(-((places - seen) ** 2).sum(-1) / (2 * sigma**2))
-    expected = (places * weight[..., None]).sum((0, 1)) / weight.sum()
-    precision = torch.full((1, 2), sigma**-2, dtype=torch.float64)
-    mean, _, _ = mixture.tilt(Fields(torch.from_numpy(seen)[None] * precision, precision)).posterior()
-    np.testing.assert_allclose(mean[0].numpy(), expected, atol=1e-6)
-
-
 def test_patches_with_different_noise_are_restored_as_if_alone() -> None:
     mixture, draw = some_mixture(3, 4, 2, seed=1), seeded(5)
     precision = torch.tensor([[100.0, 100, 100, 100], [4, 0, 4, 4], [100, 100, 100, 100]]).double()
@@ -89,16 +72,6 @@ def test_patches_with_different_noise_are_restored_as_if_alone() -> None:
         alone = mixture.tilt(Fields(fields.linear[row : row + 1], precision[row : row + 1])).posterior()
         for whole, part in zip(together, alone, strict=True):
             torch.testing.assert_close(whole[row], part[0])
-
-
-def test_an_inverted_patch_is_as_probable_and_restored_inverted() -> None:
-    mixture, seen = some_mixture(3, 4, 2, seed=2), torch.rand(5, 4, generator=seeded(0)).double()
-    precision = torch.full((1, 4), 50.0).double()
-    (mean, variance, _), (other, spread, _) = (
-        mixture.tilt(Fields(each * precision, precision)).posterior() for each in (seen, 1 - seen)
-    )
-    torch.testing.assert_close(1 - mean, other)
-    torch.testing.assert_close(variance, spread)
 
 
 @settings(max_examples=30, deadline=None)

@@ -15,7 +15,6 @@ from restore.priors.exact import (
     binary_states,
     exact_moments,
     log_likelihood,
-    transposed,
 )
 from restore.units import Bernoulli
 
@@ -71,31 +70,6 @@ def test_tilting_adds_evidence_to_the_energy() -> None:
         prior.tilt(None, None, None, Fields(top))
 
 
-def test_evidence_in_parts_is_evidence_as_a_whole() -> None:
-    machine = random_rbm(4, 3)
-    first, second = (Fields(torch.randn(5, 4, generator=seeded(s), dtype=torch.float64)) for s in (1, 2))
-    whole = exact_moments(machine.tilt(first + second))
-    parts = exact_moments(machine.tilt(first).tilt(second))
-    torch.testing.assert_close(whole.visible, parts.visible)
-
-
-def test_parameters_round_trip_and_change_of_precision() -> None:
-    prior = random_deep(3, 4, 2)
-    assert list(prior.parameters) == ["weights.0", "weights.1", "units.0.bias", "units.1.bias", "units.2.bias"]
-    again = prior.with_parameters(prior.parameters)
-    assert all(torch.equal(value, prior.parameters[name]) for name, value in again.parameters.items())
-    single = random_rbm(3, 2).to(torch.float32)
-    assert isinstance(single, RBM)
-    assert {value.dtype for value in single.parameters.values()} == {torch.float32}
-
-
-def test_squared_couplings_follow_the_couplings() -> None:
-    prior = random_rbm(3, 2)
-    assert torch.equal(prior.squared_couplings[0].weights, prior.weights**2)
-    other = prior.with_parameters(prior.parameters | {"weights.0": 2 * prior.weights})
-    assert torch.equal(other.squared_couplings[0].weights, 4 * prior.weights**2)
-
-
 @pytest.mark.parametrize(
     ("sizes", "shapes"),
     [([3, 2], [(2, 3)]), ([3, 2], []), ([3], []), ([3, 2, 2], [(3, 2)]), ([3, 2], [(3, 2), (2, 2)])],
@@ -143,15 +117,6 @@ def test_conditional_samples_have_the_conditional_distribution(side: str) -> Non
 # --- the oracle ---
 
 
-def test_oracle_with_certain_evidence() -> None:
-    machine = random_rbm(4, 3)
-    images = binary_states(4, machine.weights)
-    exact = exact_moments(machine.tilt(Fields(1000 * (2 * images - 1))))
-    torch.testing.assert_close(exact.visible, images)
-    conditional, _ = machine.hidden.moments(machine.hidden_fields(images))
-    torch.testing.assert_close(exact.hidden, conditional)
-
-
 @pytest.mark.parametrize(("visible", "hidden"), [(21, 21), (30, 21), (21, 30)])
 def test_enumeration_of_more_than_twenty_units_is_refused(visible: int, hidden: int) -> None:
     machine = random_rbm(visible, hidden)
@@ -159,9 +124,3 @@ def test_enumeration_of_more_than_twenty_units_is_refused(visible: int, hidden: 
         exact_moments(machine)
     with pytest.raises(UsageError):
         log_likelihood(machine, torch.zeros(1, visible).double())
-
-
-def test_only_the_smaller_layer_counts() -> None:
-    machine = random_rbm(60, 3)
-    assert exact_moments(machine).visible.shape == (60,)
-    assert exact_moments(transposed(machine)).pairs.shape == (3, 60)

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import (
-    FLAT,
-    brute_force,
-    errors,
-    numerical_gradients,
     of_shapes,
-    orders,
-    random_deep,
-    random_fully_visible,
     random_rbm,
     seeded,
     two_patterns,
@@ -31,9 +21,8 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.marginals import Status
-from restore.priors import RBM, BoltzmannMachine, FullyVisible
-from restore.priors.exact import exact_moments
-from restore.solvers import TAP, AdaptiveTAP
+from restore.priors import RBM, BoltzmannMachine
+from restore.solvers import AdaptiveTAP
 from restore.solvers.adaptive_tap import (
     bipartite_response,
     cholesky,
@@ -41,7 +30,6 @@ from restore.solvers.adaptive_tap import (
     joint_couplings,
     joint_response,
 )
-from restore.units import Spin
 
 PRECISE: dict[str, Any] = {"max_iter": 3000, "tol": 1e-13, "damping": 0.3}
 
@@ -53,16 +41,6 @@ def flat(layers: tuple[Tensor, ...]) -> Tensor:
 
 
 # --- where it must be exact ---
-
-
-@any_machine
-@pytest.mark.parametrize("damping", [0.0, 0.5])
-def test_decoupled_machines_are_solved_exactly(machine: BoltzmannMachine, damping: float) -> None:
-    alone = with_weights(machine, 0.0)
-    truth = brute_force(alone)
-    solution = AdaptiveTAP(**PRECISE | {"damping": damping}).solve(alone)
-    np.testing.assert_allclose(flat(solution.means), np.concatenate(truth.means), atol=1e-12)
-    assert float(solution.log_partition) == pytest.approx(truth.log_partition, abs=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 5), (3, 4, 2)], ids=str)
@@ -131,113 +109,6 @@ def test_the_smaller_layer_alone_is_what_the_whole_inverse_gives(
     torch.testing.assert_close(short.log_determinant, whole[2], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [random_rbm(5, 4, scale=0.5), random_deep(3, 3, 2, scale=0.4), random_fully_visible(6, scale=0.3)],
-    ids=["rbm", "three-layers", "fully-visible"],
-)
-def test_the_slope_of_log_partition_in_a_bias_is_the_mean(machine: BoltzmannMachine) -> None:
-    solver = AdaptiveTAP(**PRECISE)
-    solution = solver.solve(machine)
-    # The couplings of a fully visible machine cannot be moved one at a time.
-    held = {name: value for name, value in machine.parameters.items() if name.startswith("weights")}
-
-    class Held:
-        @property
-        def parameters(self) -> dict[str, Tensor]:
-            return {name: value for name, value in machine.parameters.items() if name not in held}
-
-        def with_parameters(self, moved: dict[str, Tensor]) -> BoltzmannMachine:
-            return machine.with_parameters(moved | held)
-
-    flat = replace(solver, tol=FLAT)
-    slopes = numerical_gradients(lambda moved: flat.solve(moved).log_partition, Held())  # type: ignore[arg-type]
-    for layer, mean in enumerate(solution.means):
-        torch.testing.assert_close(slopes[f"units.{layer}.bias"], mean[0], rtol=0, atol=1e-8)
-
-
-# --- against exact answers elsewhere ---
-
-
-@any_machine
-def test_errors_are_of_third_order_in_the_weights_and_none_larger_than_that_of_tap(machine: BoltzmannMachine) -> None:
-    found: dict[type, list[tuple[float, float]]] = {AdaptiveTAP: [], TAP: []}
-    for power in (7, 8):
-        weak = with_weights(machine, 2.0**-power)
-        truth = brute_force(weak)
-        for kind, series in found.items():
-            series.append(errors(kind(**PRECISE).solve(weak), truth.log_partition, truth.means))
-    assert orders(found[AdaptiveTAP]) == pytest.approx([3, 3], abs=0.15)
-    # On bipartite machines both lack the same third cumulants; on others TAP lacks closed triples of units as well.
-    for ours, theirs in zip(found[AdaptiveTAP][1], found[TAP][1], strict=True):
-        assert ours < 1.05 * theirs
-
-
-def balanced(machine: FullyVisible | RBM) -> BoltzmannMachine:
-    """With biases under which units are about as often 1 as 0, where couplings act most."""
-    if isinstance(machine, FullyVisible):
-        return FullyVisible.binary(machine.weights, machine.visible.parameters["bias"] - machine.weights.sum(1) / 2)
-    return RBM.binary(
-        machine.weights,
-        machine.visible.parameters["bias"] - machine.weights.sum(1) / 2,
-        machine.hidden.parameters["bias"] - machine.weights.sum(0) / 2,
-    )
-
-
-def rotated(seed: int) -> BoltzmannMachine:
-    """Couplings with random eigenvectors, half of whose eigenvalues are 1.2 and half -1.2."""
-    basis, _ = torch.linalg.qr(torch.randn(12, 12, generator=seeded(seed), dtype=torch.float64))
-    signs = torch.where(torch.arange(12) < 6, -1.0, 1.0).double()
-    couplings = 1.2 * (basis * signs) @ basis.T
-    couplings = (couplings + couplings.T) / 2
-    couplings.fill_diagonal_(0)
-    return balanced(FullyVisible.binary(couplings, 0.5 * torch.randn(12, generator=seeded(seed + 50)).double()))
-
-
-def orthogonal(seed: int) -> BoltzmannMachine:
-    """An RBM whose weights have orthogonal columns of length 2."""
-    weights, _ = torch.linalg.qr(torch.randn(40, 10, generator=seeded(seed), dtype=torch.float64))
-    plain = random_rbm(40, 10, bias=0.5, seed=seed)
-    return balanced(plain.with_parameters(plain.parameters | {"weights.0": 2 * weights}))
-
-
-def independent(seed: int) -> BoltzmannMachine:
-    """Couplings of independent signs and sizes (SK), N(0, 1.44 / n)."""
-    return balanced(random_fully_visible(12, scale=1.2 / 12**0.5, bias=0.5, seed=seed))
-
-
-@pytest.mark.parametrize(
-    ("make", "gain"), [(rotated, 2), (orthogonal, 4), (independent, 2)], ids=["rotated", "orthogonal", "independent"]
-)
-def test_log_partition_is_nearer_than_that_of_tap(make: Callable[[int], BoltzmannMachine], gain: float) -> None:
-    series: dict[type, list[tuple[float, float]]] = {AdaptiveTAP: [], TAP: []}
-    for seed in range(8):
-        machine = make(seed)
-        truth = exact_moments(machine)  # type: ignore[arg-type]
-        for kind, found in series.items():
-            solution = kind(max_iter=3000, tol=1e-10, damping=0.5).solve(machine)
-            assert solution.status.tolist() == [Status.CONVERGED]
-            difference = (solution.means[0][0] - truth.visible).abs().max()
-            found.append((abs(float(solution.log_partition - truth.log_partition)), float(difference)))
-    ours, theirs = (np.median(found, axis=0) for found in series.values())
-    assert theirs[0] > gain * ours[0]
-    assert theirs[1] > ours[1]
-
-
-# --- what holds for every machine ---
-
-
-def test_spins_are_binary_units_in_other_words() -> None:
-    draw = seeded(5)
-    upper = 0.25 * torch.randn(8, 8, generator=draw, dtype=torch.float64).triu(1)
-    couplings, bias = upper + upper.T, torch.randn(8, generator=draw, dtype=torch.float64)
-    spins = AdaptiveTAP(**PRECISE).solve(FullyVisible((Spin(bias),), (couplings,)))
-    binary = AdaptiveTAP(**PRECISE).solve(FullyVisible.from_spins(couplings, bias))
-    torch.testing.assert_close(2 * binary.means[0] - 1, spins.means[0], rtol=0, atol=1e-11)
-    shift = couplings.sum() / 2 - bias.sum()
-    torch.testing.assert_close(binary.log_partition + shift, spins.log_partition, rtol=0, atol=1e-10)
-
-
 # --- starts and verdicts ---
 
 
@@ -296,10 +167,3 @@ def test_inverses_that_rounding_decides_on_are_none(dtype: torch.dtype, joint: b
 def test_what_is_not_finite_has_no_factor() -> None:
     assert bool(cholesky(torch.full((1, 3, 3), math.nan)).isnan().all())
     assert bool(cholesky(torch.full((1, 3, 3), math.inf)).isnan().all())
-
-
-def test_joint_couplings_are_the_interaction() -> None:
-    machine = random_deep(3, 4, 2, scale=0.5)
-    state = [torch.randn(1, layer.size, generator=seeded(layer.size)).double() for layer in machine.layers]
-    together = torch.cat(state, 1)[0]
-    assert float(together @ joint_couplings(machine) @ together / 2) == pytest.approx(float(machine.interaction(state)))

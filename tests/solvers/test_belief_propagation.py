@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from machines import random_rbm, seeded
+from machines import random_rbm
 from textbook import (
     CLOSE,
     CLOSE_LOG_Z,
@@ -30,10 +30,8 @@ from textbook import (
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation
-from restore.solvers.messages.belief_propagation import sweep
 
 # --- equal to the textbook ---
 
@@ -85,28 +83,6 @@ def test_of_two_equal_values_the_kernel_sends_zero() -> None:
     found = BeliefPropagation("mixed", max_iter=1).solve(off)
     assert float(found.means[0]) == 0.5
     assert float(found.means[1]) == pytest.approx(math.exp(-40), rel=1e-5)
-
-
-@forms
-@kinds
-@pytest.mark.parametrize("seed", range(3))
-def test_fixed_points_are_those_of_the_textbook(form: str, kind: str, seed: int) -> None:
-    machine = rounded(under_evidence(random_rbm(6, 4, scale=0.6, seed=seed), 3, seed=seed))
-    *_, before, wanted = textbook(machine, kind, 60)
-    assert np.abs(wanted.visible - before.visible).max() < 1e-13, "the textbook itself has not settled"
-    tol = 1e-14 if form == "plain" else 1e-6
-    found = solve(machine, form, kind=kind, tol=tol, max_iter=200, pairs=kind == "sum")
-    assert found.status.tolist() == [Status.CONVERGED] * 3
-    agree(found.means[0], wanted.visible, CLOSE[form])
-    agree(found.means[1], wanted.hidden, CLOSE[form])
-    if kind == "sum":
-        agree(found.pairs, wanted.pairs.mean(0), CLOSE[form])
-        agree(wanted.log_partition, wanted.bethe, 1e-11)
-        agree(found.log_partition, wanted.bethe, CLOSE_LOG_Z[form])
-        # Pairwise beliefs that agree with those of single units, and variances that follow from the means.
-        assert (wanted.pairs.max(1) <= wanted.hidden + 1e-12).all()
-    for mean, variance in zip(found.means, found.variances, strict=True):
-        agree(variance, mean * (1 - mean), 1e-7)
 
 
 @forms
@@ -176,18 +152,3 @@ def test_damping_keeps_a_share_of_the_old_messages(kind: str) -> None:
         found = solve(machine, "plain", kind=kind, damping=0.3, max_iter=count, tol=0.0)
         agree(found.means[0], wanted.visible, 1e-11)
         agree(found.means[1], wanted.hidden, 1e-11)
-
-
-@pytest.mark.slow
-@needs_kernel
-@kinds
-@pytest.mark.parametrize("damping", [0.0, 0.4])
-def test_the_sweep_can_be_compiled(kind: Any, damping: float) -> None:
-    draw = seeded(4)
-    weights, own, hidden, old = (
-        torch.randn(*shape, generator=draw) for shape in ((30, 20), (3, 30), (3, 20), (3, 30, 20))
-    )
-    arguments = (weights, own, hidden, hidden + old.sum(1), old, kind, damping)
-    compiled = torch.compile(sweep, dynamic=True)(*arguments)
-    for one, other in zip(compiled, sweep(*arguments), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)

@@ -9,14 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import platformdirs
 import pytest
 import torch
-from machines import random_rbm, seeded
-from textbook import agree, kinds, needs_kernel, numpy_of, under_evidence, with_values
+from machines import random_rbm
+from textbook import kinds, needs_kernel, under_evidence, with_values
 
-from restore.fields import Fields
 from restore.marginals import Status
 from restore.solvers import BeliefPropagation
 from restore.solvers.messages import bp_kernel
@@ -75,27 +73,6 @@ def test_threads_share_a_batch_of_any_size(kind: str, shape: tuple[int, int], im
 
 
 # --- without it ---
-
-
-@needs_kernel
-@kinds
-def test_without_a_compiler_answers_are_the_same(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of the size of MNIST's, with evidence of 10 % flips. Max-product need not settle on it."""
-    machine = random_rbm(784, 64, scale=0.1, bias=1.0, dtype=torch.float32)
-    evidence = 2.2 * torch.randn(4, 784, generator=seeded(1)).sign()
-    machine = machine.tilt(Fields(evidence))
-    limits = {"tol": 0.0, "max_iter": 6} if kind == "max" else {"tol": 1e-5, "max_iter": 100}
-    keys: dict[str, Any] = {"kind": kind, **limits}
-    fused = BeliefPropagation(**keys).solve(machine, pairs=kind == "sum")
-    monkeypatch.setattr(bp_kernel, "library", lambda: None)
-    plain = BeliefPropagation(**keys).solve(machine, pairs=kind == "sum")
-    assert torch.equal(fused.status, plain.status)
-    assert fused.status.tolist() == [Status.MAX_ITER if kind == "max" else Status.CONVERGED] * 4
-    for one, other in zip(fused.means, plain.means, strict=True):
-        agree(one, other, 1e-4)
-    np.testing.assert_allclose(fused.log_partition, plain.log_partition, rtol=1e-6, atol=1e-3)
-    if kind == "sum":
-        agree(fused.pairs, numpy_of(plain.pairs), 1e-4)
 
 
 @pytest.fixture

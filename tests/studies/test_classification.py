@@ -6,10 +6,9 @@ import gzip
 import os
 from pathlib import Path
 
-import classification
 import numpy as np
 import pytest
-from classification import PENALTIES, Examples, best_penalty, examples_of, wrong_share
+from classification import Examples, examples_of, wrong_share
 from labels import load_labels
 from mnist_data import mnist
 from opened import features
@@ -39,12 +38,6 @@ def test_wrong_labels_are_errors() -> None:
     assert wrong_share(examples(120, 0), examples(50, 1), np.random.default_rng(0)) == 0
 
 
-def test_the_penalty_is_the_weakest_of_the_best() -> None:
-    assert best_penalty(examples(300, 0, noise=0.2), np.random.default_rng(3)) in PENALTIES
-    alike = Examples(np.zeros((60, 2), np.float32), np.arange(60) % 2)
-    assert best_penalty(alike, np.random.default_rng(0)) == max(PENALTIES)
-
-
 @pytest.mark.parametrize(
     "few",
     [examples(1, 0), examples(2, 0), Examples(np.eye(9, dtype=np.float32), np.zeros(9, np.int64))],
@@ -53,14 +46,6 @@ def test_the_penalty_is_the_weakest_of_the_best() -> None:
 def test_too_few_images_or_classes(few: Examples) -> None:
     with pytest.raises(InputError):
         wrong_share(few, examples(5, 0), np.random.default_rng(0))
-
-
-def test_a_fit_that_does_not_settle_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(classification, "MAX_ITER", 2)
-    wrong_share(examples(60, 0, noise=0.2), examples(20, 1), np.random.default_rng(0))
-    assert "did not settle" in capsys.readouterr().err
 
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 3, 4), dtype=np.uint8)
@@ -100,12 +85,6 @@ def test_labels_that_are_missing_damaged_or_too_few(content: bytes | None, tmp_p
     engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
     with pytest.raises(InputError):
         examples_of(engine, str(images), "train", None)
-
-
-def test_data_without_labels(tmp_path: Path) -> None:
-    for source in (str(tmp_path), "bars-and-stripes", "mnist"):
-        with pytest.raises(InputError):
-            load_labels(source, root=tmp_path)
 
 
 def has_labels() -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,19 +15,17 @@ import numpy as np
 import pytest
 import torch
 from dcp_learners import ALGORITHMS, learner_of
-from dcp_small import BEST, HIDDEN, RATES, REACHABLE
+from dcp_small import BEST
 from harness import Asked, parsed
 from machines import seeded
-from scipy.optimize import minimize
 from torch import Tensor
 
 from restore.data import binarise, load
 from restore.errors import InputError
-from restore.learning.course import initial_prior, pixel_means
+from restore.learning.course import initial_prior
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
-from restore.priors import RBM
-from restore.priors.exact import log_likelihood, log_likelihood_gradient
+from restore.priors.exact import log_likelihood
 
 
 def images_of(name: str) -> Tensor:
@@ -38,49 +35,12 @@ def images_of(name: str) -> Tensor:
 # --- small sets ---
 
 
-def test_all_learners_cost_the_same() -> None:
-    learners = [learner_of(name, 12, 3, 9) for name in ALGORITHMS]
-    assert {learner.sweeps for learner in learners} == {12}
-    assert len(set(learners)) == len(ALGORITHMS)
-    assert learners[ALGORITHMS.index("CS-DCP")].steps == 4
-
-
 def test_the_best_is_that_of_the_set_itself() -> None:
     for name, best in BEST.items():
         patterns, counts = images_of(name).unique(dim=0, return_counts=True)
         shares = counts / counts.sum()
         assert float((shares * shares.log()).sum()) == pytest.approx(best, abs=1e-6)
         assert len(patterns) == {"shifting-bar": 9, "bars-and-stripes": 14}[name]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("hidden", "seed", "wanted"), [(HIDDEN, 53, REACHABLE), (5, 4, BEST)])
-def test_five_hidden_units_reach_the_best_on_bars_and_stripes_and_four_do_not(
-    hidden: int, seed: int, wanted: dict[str, float]
-) -> None:
-    images = images_of("bars-and-stripes").double()
-    parts = (9 * hidden, 9, hidden)
-    draw = seeded(seed)
-    first = 2 * torch.randn(sum(parts), generator=draw, dtype=torch.float64)
-
-    def descend(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        weights, visible, hidden_bias = torch.from_numpy(flat).split(parts)
-        machine = RBM.binary(weights.view(9, hidden), visible, hidden_bias)
-        gradient = log_likelihood_gradient(machine, images)
-        flat_gradient = torch.cat([gradient[name].flatten() for name in ("weights.0", "units.0.bias", "units.1.bias")])
-        return -float(log_likelihood(machine, images).mean()), -flat_gradient.numpy()
-
-    # The start is one of those that end highest; what it reaches is a limit, at which weights are infinite. On the way
-    # there rounding may lead elsewhere, as it may from starts beside it, but hardly from all of them.
-    best, reached = wanted["bars-and-stripes"], -math.inf
-    for nearby in 0.005 * torch.arange(5.0, dtype=torch.float64):
-        start = first + nearby * torch.randn(sum(parts), generator=draw, dtype=torch.float64)
-        found = minimize(descend, start.numpy(), jac=True, method="L-BFGS-B", options={"maxiter": 600})
-        assert -found.fun < best + 1e-3
-        reached = max(reached, -found.fun)
-        if reached > best - 1e-3:
-            break
-    assert reached > best - 1e-3
 
 
 @pytest.fixture
@@ -120,46 +80,6 @@ def test_a_lane_is_what_the_learner_does_alone(
     assert found.ends == (found.mean[-1],)
 
 
-def test_trials_differ_and_start_alike_for_every_algorithm_and_rate(brief: None) -> None:
-    images = images_of("bars-and-stripes")
-    every = {
-        name: small.learn("bars-and-stripes", name, images, copies=1, trials=3, seed=1)
-        for name in ("CD", "CS-DCP", "SSD")
-    }
-    controls = [3 * rate for rate in RATES]
-    for name, found in every.items():
-        assert [one.rate for one in found] == pytest.approx([*RATES, *(controls if name == "CD" else [])])
-        assert len({one.mean[0] for one in found}) == 1 and found[0].mean[0] == every["CD"][0].mean[0]
-        assert all(len(set(one.ends)) == 3 for one in found)
-    assert every["CD"][0].mean[1:] != every["SSD"][0].mean[1:]
-    assert small.learn("bars-and-stripes", "CD", images, copies=1, trials=3, seed=1) == every["CD"]
-
-
-def trials(monkeypatch: pytest.MonkeyPatch, *curves: list[float]) -> small.Trials:
-    monkeypatch.setattr(small, "EVERY", 10)
-    return small.trials_of("shifting-bar", "CD", 1, 0.3, torch.tensor(curves, dtype=torch.float64))
-
-
-def test_the_table_tells_who_came_near_and_who_stayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    best = BEST["shifting-bar"]
-    found = trials(monkeypatch, [-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, math.nan, math.nan])
-    assert found.epochs == (0, 10, 20) and found.learnt == (10, 20, None)
-    found = trials(monkeypatch, [-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, -3.0, -3.0])
-    assert parsed(small.Trials, json.loads(json.dumps(asdict(found)))) == found
-    text = small.set_table([found])
-    end, top = best - 0.2 + best - 0.01 - 3, best - 0.01
-    assert text.splitlines()[-1] == (
-        f"| CD | 0.3 | - | {end / 3:.3f} (20) | {end / 3:.3f} | -3.000 | {top:.3f} | 2 of 3 | 1 of 3 | 20 |"
-    )
-    quick = trials(monkeypatch, [-3.0, best - 0.3, best - 0.2], [-3.0, best - 0.1, best - 0.4])
-    # The mean is at best / 0.9 = best - 0.244 from the second epoch on, and nobody is near.
-    assert (
-        small.set_table([quick])
-        .splitlines()[-1]
-        .startswith(f"| CD | 0.3 | 10 | {best - 0.2:.3f} (10) | {best - 0.3:.3f} |")
-    )
-
-
 # --- large sets ---
 
 SHAPE = (4, 4)
@@ -177,22 +97,6 @@ def digits(count: int = 60, seed: int = 0) -> Tensor:
 
 
 PLAN = large.Plan("mnist", "CS-DCP", 0.05, 4, every=2, batch=20)
-
-
-def test_plans_have_names_of_their_own_and_the_papers_settings() -> None:
-    plans = large.plans()
-    every = {plan for some in plans.values() for plan in some}
-    assert len({plan.name for plan in every}) == len(every) < sum(map(len, plans.values()))
-    for plan in every:
-        recipe = plan.recipe(3)
-        assert (recipe.optimizer.momentum, recipe.optimizer.weight_decay, recipe.optimizer.schedule) == (
-            0,
-            0,
-            "constant",
-        )
-        assert recipe.learner.sweeps == 24
-        assert (recipe.prior.hidden, recipe.data.binarisation, recipe.seed) == (500, "sampled", 3)
-        assert recipe.optimizer.rate == plan.rate
 
 
 def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_path: Path) -> None:
@@ -229,16 +133,6 @@ def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, m
     assert replace(large.train(PLAN, training, test, tmp_path / "whole", 3), seconds=0) == replace(whole, seconds=0)
 
 
-def test_first_values_are_as_planned() -> None:
-    images = digits()
-    for zero in (False, True):
-        course = (large.ZeroBias if zero else large.CleanImages)(images)
-        prior = course.initial(3, 0.001, seeded())
-        wanted = torch.zeros(16) if zero else torch.logit(pixel_means(images))
-        torch.testing.assert_close(prior.parameters["units.0.bias"], wanted)
-        assert float(prior.weights.abs().max()) < 0.005
-
-
 def curve_of(*values: float, **changed: object) -> large.Curve:
     plan = replace(large.Plan("mnist", "CD", 0.05, 8), **changed)  # type: ignore[arg-type]
     return large.Curve(plan, tuple(range(2, 2 * len(values) + 1, 2)), values, (0.25,) * len(values), 1.0)
@@ -250,14 +144,6 @@ def test_arrival_is_interpolated() -> None:
     assert large.arrival(curve_of(-150.0, -110.0), -90) is None
     # From the first time on, whatever follows.
     assert large.arrival(curve_of(-110.0, -90.0, -120.0, -80.0), -90) == pytest.approx(3)
-
-
-def test_the_table_of_a_figure() -> None:
-    curves = [curve_of(-150.0, -110.0, -100.0), curve_of(-120.0, -100.0, -90.0, algorithm="CS-DCP")]
-    lines = large.tables({"3": curves}).splitlines()
-    assert lines[0] == "| Fig. 3, MNIST | rate | epoch 2 | epoch 4 | epoch 6 | epochs to -100.0 |"
-    assert lines[2] == "| CD | 0.05 | -150.0 ± 0.2 | -110.0 ± 0.2 | -100.0 ± 0.2 | 6.0 |"
-    assert lines[3] == "| CS-DCP | 0.05 | -120.0 ± 0.2 | -100.0 ± 0.2 | -90.0 ± 0.2 | 4.0 |"
 
 
 # --- the whole ---

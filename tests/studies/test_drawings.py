@@ -27,18 +27,6 @@ def test_every_kind_occurs_in_both_polarities(kind: int) -> None:
     assert all(0 < (picture > 0).mean() < 1 for picture in rounds)
 
 
-def test_white_and_black_are_equally_frequent() -> None:
-    """As polarities take turns, whatever the share of ink."""
-    shares = drawings(160, seed=5).mean((1, 2)) / 255
-    # The standard error of the mean of 160 shares that lie in [0, 1] is at most .04.
-    assert abs(shares.mean() - 0.5) < 0.12
-
-
-def test_windows_are_blank_as_often_as_on_a_mask_and_not_more() -> None:
-    windows = drawings(80, seed=6).reshape(80, SIDE // 16, 16, SIDE // 16, 16).swapaxes(2, 3).reshape(-1, 256)
-    assert 0.3 < (windows == windows[:, :1]).all(1).mean() < 0.6
-
-
 def test_training_and_test_pictures_differ() -> None:
     test = Dataset(images("test"), "drawings", "test")
     assert len(test.images) == TESTED and test.images.shape[1:] == (SIDE, SIDE)

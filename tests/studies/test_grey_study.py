@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import grey as study
-import harness
 import numpy as np
 import pytest
 import torch
 from baselines import PixelwiseEstimate
 from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
-from cbcl_data import cbcl, needs_cbcl
-from harness import Asked, section
-from machines import seeded
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS
 from restore.channels import Channel
-from restore.data.dataset import Dataset
-from restore.evaluation import metrics
-from restore.units import Spiked, TruncatedGaussian
+from restore.units import Spiked
 
 __all__ = ["few"]
-
-PAGE = harness.TRAINING.parent / "benchmarks" / "priors.md"
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -49,11 +39,6 @@ def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
         "pixelwise": (restored - CLEAN).square().mean(),
     }
     assert min(squares, key=squares.__getitem__) == "pixelwise"
-
-
-def test_units_have_an_atom_at_black_where_images_do() -> None:
-    assert isinstance(study.pixelwise_estimate(CLEAN).units, Spiked)
-    assert isinstance(study.pixelwise_estimate(0.1 + 0.8 * CLEAN).units, TruncatedGaussian)
 
 
 def test_the_hole_is_scored_by_its_own_pixels() -> None:
@@ -94,48 +79,3 @@ def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> N
         assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
         assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
     assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
-
-
-def test_the_table_has_all_figures_and_marks_the_best(entries: list[study.Entry]) -> None:
-    lines = study.as_table(entries, "blobs").splitlines()
-    cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[2:]}
-    assert all(cell.startswith("**") for cell in cells["oracle"])
-    assert sum("**" in cell for row in cells.values() for cell in row) == 4
-    assert cells["wavelets"][3] == "-" and cells["biharmonic"][:3] == ["-"] * 3
-    entry = next(entry for entry in entries if (entry.method, entry.task) == ("pixelwise", "noise:0.2"))
-    assert cells["pixelwise"][1] == f"{entry.psnr.mean:.2f} / {entry.ssim.mean:.3f}"
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("few")
-def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-
-    def load(source: str, *, split: str, root: Path | None) -> Dataset:
-        found = images({"train": 10, "test": 5}[split], 4) if source == "mnist" else 0.1 + 0.8 * images(8, 6)
-        return Dataset((255 * found).round().to(torch.uint8).reshape(-1, *SHAPE).numpy(), source, "test")
-
-    monkeypatch.setattr(harness, "load", load)
-    monkeypatch.setattr(study, "load", load)
-    text = PAGE.read_text()
-    (tmp_path / "log.md").write_text(text)
-    asked = Asked(tmp_path, models=("tap-mnist-25",), n=5, device="cpu")
-    study.study(asked)
-    record = json.loads((asked.records / "grey.json").read_text())
-    assert {entry["data"] for entry in record["entries"]} == set(study.SETS)
-    assert {entry["psnr"]["n"] for entry in record["entries"]} == {5}
-    assert (asked.records / "grey.png").stat().st_size > 5000
-    written = (tmp_path / "log.md").read_text()
-    for data in study.SETS:
-        assert section(text, f"grey-{data}", "x") != text
-        assert f"| {data}, PSNR / SSIM |" in written
-
-
-@needs_cbcl
-def test_the_pixelwise_estimate_of_faces_beats_the_mean_face() -> None:
-    train, test = (torch.from_numpy(cbcl(split).images).flatten(1) / 255 for split in ("train", "test"))
-    truth = test[:50]
-    observed = NOISE.corrupt(truth, seeded(1))
-    restored = study.pixelwise_estimate(train).restore(observed, NOISE)
-    quality = [float(metrics.psnr(truth, found).mean()) for found in (restored, observed, train.mean(0).expand(50, -1))]
-    assert quality[0] > max(quality[1:]) + 1

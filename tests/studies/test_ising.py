@@ -8,13 +8,11 @@ import torch
 from ising import (
     CORNER,
     LONGEST,
-    NEIGHBOURS,
     best_coupling,
     ising,
     log_partition,
     neighbours,
     prior_of,
-    with_neighbours,
 )
 from scipy.special import logsumexp
 from torch import Tensor
@@ -63,13 +61,6 @@ def test_the_sum_over_rows_is_the_sum_over_all_states() -> None:
     assert transferred(0.3, fields) == pytest.approx(float(exact.log_partition), abs=1e-4)
 
 
-def test_two_ways_of_summing_over_a_larger_field_agree() -> None:
-    rows = transferred(0.272, torch.zeros(12, 8))
-    # The other way round the states of longer rows are summed over, and other pixels are met first.
-    assert log_partition(0.272, 12, 8) == pytest.approx(rows, abs=1e-4)
-    assert log_partition(0.272, 8, 12) == pytest.approx(rows, abs=1e-4)
-
-
 @pytest.mark.parametrize("coupling", [0.2, 0.272, 0.35])
 def test_under_evidence_the_solver_is_within_a_hundredth_of_a_bit_per_pixel(coupling: float) -> None:
     square = torch.zeros(16, 9)
@@ -106,16 +97,6 @@ def test_the_prior_restores() -> None:
     seen = torch.where(flipped, 1 - images, images).reshape(-1, 8, 8).numpy()
     found, _ = engine.marginals(seen, Damage(0.1, hidden=np.zeros(seen.shape, bool)))
     assert ((found.means[0] > 0.5) != images.numpy()).mean() < 0.8 * float(flipped.float().mean())
-
-
-def test_neighbours_are_as_strong_as_restores_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, columns = torch.meshgrid(torch.arange(30), torch.arange(40), indexing="ij")
-    discs = [((rows - 15) ** 2 + (columns - 10 - 4 * k) ** 2 < 80).float() for k in range(3)]
-    prior = prior_of(squares(20), (8, 8), 0.3)
-    found = with_neighbours(prior, discs).description.tiling.neighbours
-    assert found in NEIGHBOURS[1:]
-    monkeypatch.setattr("ising.NEIGHBOURS", (NEIGHBOURS[0], found))
-    assert with_neighbours(prior, discs).description.tiling.neighbours == found
 
 
 def test_longer_rows_are_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from restore.data import Wanted, gather, load
 from restore.data.dataset import Images, Split
-from restore.errors import InputError, UsageError
+from restore.errors import InputError
 from training.data import make
 
 DRAWN = np.random.default_rng(0).integers(0, 2, (2, 9, 20, 20), dtype=np.uint8) * np.uint8(255)
@@ -44,9 +44,3 @@ def test_sets_are_found_by_name_below_the_data_folder(
     np.testing.assert_array_equal(gather("drawings", wanted).training.images, gather(DRAWN[0], wanted).training.images)
     with pytest.raises(InputError):
         load("text", split="test")
-
-
-def test_unknown_sets_are_refused_before_any_is_drawn(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        make.make(["drawings", "paintings"], tmp_path)
-    assert not [*tmp_path.iterdir()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import islice, pairwise
 
-import crbm_inference
 import fractional
 import frank_wolfe_paper
 import numpy as np
@@ -40,8 +39,3 @@ def test_what_is_free_fits_its_statistics_and_the_more_the_better() -> None:
     ends = [fractional.likelihood(fractional.settled(base, images, free).prior, images) for free in fractional.FREE]
     # L-BFGS ends a little below the maximum.
     assert all(after > before - 1e-5 for before, after in pairwise(ends)) and ends[1] > ends[0] + 1e-3
-
-
-def test_damping_reaches_training_and_restoring() -> None:
-    learner = crbm_inference.Learner(damping=0.5)
-    assert learner.inference(3).damping == 0.5 and learner.inference(3).max_iter == 10

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from overlaps import overlap
 
 from restore.data import Dataset
 from restore.errors import InputError
 from training.data import photographs
-from training.data.photographs import PHOTOGRAPHS_OF, SIDE, images, photograph
+from training.data.photographs import PHOTOGRAPHS_OF, SIDE, images
 
 
 def test_no_photograph_is_in_both_splits() -> None:
@@ -19,22 +18,8 @@ def test_no_photograph_is_in_both_splits() -> None:
     assert overlap(train, test) == 0
 
 
-def test_tiles_for_testing_are_those_of_the_photographs_side_by_side() -> None:
-    camera = photograph("camera.png")
-    tiles = images("test")
-    place = next(number for number, tile in enumerate(tiles) if (tile == camera[:SIDE, :SIDE]).all())
-    assert (tiles[place + 1] == camera[:SIDE, SIDE : 2 * SIDE]).all()
-    assert (tiles[place + 4] == camera[SIDE : 2 * SIDE, :SIDE]).all()
-
-
 def test_the_photographs_never_change() -> None:
     assert Dataset(images("test"), "photographs", "test").fingerprint.startswith("63c99512d0ed")
-
-
-def test_colours_are_read_where_they_are_asked_for() -> None:
-    colours = photograph("chelsea.png", "RGB")
-    assert colours.shape == (300, 451, 3) and np.ptp(colours, axis=-1).max() > 0
-    assert photograph("chelsea.png").shape == (300, 451)
 
 
 def test_a_photograph_that_is_not_there_is_a_fault_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

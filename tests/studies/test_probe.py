@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import random_deep, random_fully_visible, random_rbm, repelling, seeded, two_patterns
-from probing import pictures
-from probing.embedding import isomap
-from probing.findings import Findings
+from machines import random_fully_visible, random_rbm, repelling, seeded, two_patterns
 from probing.receptive import receptive_fields, spread
-from probing.report import report
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
 from torch import Tensor
@@ -25,7 +20,6 @@ from restore.fields import Fields
 from restore.priors import RBM
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP
-from restore.units import Bernoulli, TruncatedGaussian
 
 
 def flipped(patterns: Tensor, flips: int, seed: int = 0) -> Tensor:
@@ -58,13 +52,6 @@ def test_two_modes_are_two_solutions_with_their_basins() -> None:
     # Both modes together are nearly all of the machine.
     exact = float(exact_moments(machine).log_partition)
     assert float(torch.logsumexp(found.log_partition, 0)) == pytest.approx(exact, abs=0.05)
-
-
-def test_the_deeper_mode_comes_first() -> None:
-    machine, patterns = two_patterns(tilt=-0.05)
-    found = tap_solutions(machine, patterns)
-    assert found.led_to.tolist() == [1, 0]
-    assert float(found.free_energies[0]) < float(found.free_energies[1]) - 0.1
 
 
 def test_units_without_couplings_have_one_solution() -> None:
@@ -100,19 +87,6 @@ def test_the_order_of_starts_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
     assert one.count > 3
     np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
     assert torch.equal(one.led_to[order], two.led_to)
-
-
-def test_the_order_of_units_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
-    machine, starts = rough
-    rows, columns = torch.randperm(32, generator=seeded(7)), torch.randperm(5, generator=seeded(8))
-    shuffled = RBM.binary(
-        machine.weights[rows][:, columns],
-        machine.visible.parameters["bias"][rows],
-        machine.hidden.parameters["bias"][columns],
-    )
-    one, two = tap_solutions(machine, starts), tap_solutions(shuffled, starts[:, rows])
-    np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
-    assert torch.equal(one.led_to, two.led_to)
 
 
 def test_free_energies_are_those_of_tap(rough: tuple[RBM, Tensor]) -> None:
@@ -152,41 +126,10 @@ def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
     assert tap_solutions(machine, starts, undamped).converged == 1
 
 
-def test_what_diverges_is_told() -> None:
-    machine = RBM.binary(torch.full((4, 2), torch.inf), torch.zeros(4), torch.zeros(2))
-    found = tap_solutions(machine, torch.zeros(3, 4))
-    assert (found.count, found.diverged, found.unfinished) == (0, 3, 0)
-
-
-def test_one_batch_is_many(rough: tuple[RBM, Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
-    machine, starts = rough
-    whole, done = tap_solutions(machine, starts), []
-    monkeypatch.setattr("probing.solutions.BLOCK", 7)
-    monkeypatch.setattr("probing.solutions.COMPARED", 7)
-    parts = tap_solutions(machine, starts, meter=lambda count, note="": done.append(count))
-    np.testing.assert_allclose(summary(whole), summary(parts), atol=1e-4)
-    assert done == [7, 14, 21, 28, 35, 42, 49, 56, 60]
-
-
 @pytest.mark.parametrize("starts", [torch.zeros(0, 12), torch.zeros(3, 11), torch.zeros(12)], ids=str)
 def test_starts_that_do_not_fit(starts: Tensor) -> None:
     with pytest.raises(UsageError, match="do not fit"):
         tap_solutions(two_patterns()[0], starts)
-
-
-def test_other_machines_and_units() -> None:
-    """Deep, fully visible, and real-valued ones: a solution is where TAP moves no more."""
-    draw = seeded(9)
-    grey = TruncatedGaussian(torch.randn(8, generator=draw), torch.ones(8), 0.0, 1.0)
-    for machine in (
-        random_deep(8, 5, 4, scale=0.5),
-        random_fully_visible(8, scale=0.3),
-        RBM((grey, Bernoulli(torch.zeros(4))), (torch.randn(8, 4, generator=draw),)),
-    ):
-        found = tap_solutions(machine, torch.rand(12, 8, generator=draw))
-        assert found.count >= 1 and found.converged == 12
-        again = TAP(max_iter=3000, damping=0.9, tol=1e-9).solve(machine.to(torch.float64), found.means[0])
-        assert torch.allclose(again.means[0], found.means[0], atol=5e-3)
 
 
 # --------------------------------------------------------------------------------------------------------- counting
@@ -207,11 +150,6 @@ def test_distinct_is_what_comparing_all_pairs_gives(data: st.DataObject) -> None
     assert [clusters[index[to]] for to in led_to] == clusters
 
 
-def test_no_points_are_no_points() -> None:
-    index, led_to = distinct(torch.zeros(0, 3), 0.05)
-    assert len(index) == len(led_to) == 0
-
-
 # ---------------------------------------------------------------------------------------------------------- verdict
 
 
@@ -230,14 +168,6 @@ def test_a_machine_that_holds_its_images_is_memorising() -> None:
     assert shared.count == 120 and share(shared) == pytest.approx(1 / 3)
     assert alone(shared) == 0 and alone(found) == 120
     assert warnings(shared) == () and "share" in verdict(shared)
-
-
-def test_few_starts_say_little() -> None:
-    found = tap_solutions(*two_patterns())
-    assert "modes from memories" in warnings(found)[-1] and "too few starts" in verdict(found)
-    machine, patterns = memories()
-    assert "memorising" not in verdict(tap_solutions(machine, patterns[:49]))
-    assert "memorising" in verdict(tap_solutions(machine, patterns[:50]))
 
 
 # -------------------------------------------------------------------------------------------------- receptive fields
@@ -265,70 +195,3 @@ def test_activity_is_the_mean_of_hidden_units_given_images() -> None:
     np.testing.assert_allclose(found.activity, (1 / (1 + np.exp(-odds))).mean(0), rtol=1e-9)
     assert torch.equal(found.weights, machine.weights.T)
     assert receptive_fields(random_fully_visible(9), images) is None
-
-
-# --------------------------------------------------------------------------------------------------------- pictures
-
-
-def test_the_map_keeps_distances_of_a_plane() -> None:
-    pytest.importorskip("sklearn")
-    place = np.random.default_rng(0).random((150, 2))
-    turned, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 2)))
-    images = place @ turned.T
-    found = isomap(images, images[:9])
-    assert found is not None
-    pairs = np.triu_indices(150, 1)
-
-    def distances(points: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(points[:, None] - points, axis=-1)[pairs]
-
-    assert np.corrcoef(distances(found[0]), distances(place))[0, 1] > 0.97
-    np.testing.assert_allclose(found[1], found[0][:9], atol=1e-6)
-    again = isomap(images, images[:9])
-    assert again is not None
-    np.testing.assert_array_equal(found[0], again[0])
-
-
-@pytest.mark.parametrize("count", [3, 4, 12])
-def test_a_map_of_few_images(count: int) -> None:
-    pytest.importorskip("sklearn")
-    images = np.eye(12)[:count]
-    for solutions in (images[:0], images[:1], images[:2]):
-        # Each image twice: copies have no place of their own.
-        found = isomap(np.repeat(images, 2, 0), solutions)
-        assert found is not None
-        assert found[0].shape == (count, 2) and found[1].shape == (len(solutions), 2)
-        assert np.isfinite(found[0]).all() and np.isfinite(found[1]).all()
-    assert isomap(np.repeat(images[:2], 5, 0), images[:1]) is None
-
-
-@pytest.mark.thorough
-def test_pictures_of_what_there_is(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    pytest.importorskip("matplotlib")
-    machine, patterns = two_patterns(16)
-    images = flipped(patterns.repeat(4, 1), 2)
-    whole = report(machine, tap_solutions(machine, images), images, (4, 4))
-    names = {"solutions.png", "free-energy.png", "isomap.png", "receptive-fields.png"}
-    assert set(whole.pictures) == names and whole.notes == ()
-    assert all(content.startswith(b"\x89PNG") and len(content) > 3000 for content in whole.pictures.values())
-    assert len(whole.facts["receptive_fields"]["spread"]) == 16
-    few = report(machine, tap_solutions(machine, patterns), patterns, (4, 4))
-    assert set(few.pictures) == names - {"isomap.png"} and "isomap.png" in few.notes[0]
-    none = report(machine, tap_solutions(machine, images, replace(PROBING, max_iter=1)), images, (4, 4))
-    assert set(none.pictures) == {"receptive-fields.png"} and "no solution" in none.notes[0]
-    dense = random_fully_visible(16, scale=0.1)
-    alone = report(dense, tap_solutions(dense, images), images, (4, 4))
-    assert set(alone.pictures) == names - {"receptive-fields.png"} and "no hidden units" in alone.notes[0]
-
-
-def test_a_run_is_drawn_also_where_an_epoch_has_no_solution() -> None:
-    pytest.importorskip("matplotlib")
-    machine, patterns = two_patterns()
-    none = tap_solutions(machine, patterns, replace(PROBING, max_iter=1))
-    found = [Findings.of("x", epoch, tap_solutions(machine, patterns), 0.0) for epoch in (2, 4)]
-    figure = pictures.along([Findings.of("x", 1, none, 0.0), *found])
-    energies, counts = figure.axes
-    assert [len(line.get_xdata()) for line in energies.lines] == [4, 2]
-    assert counts.lines[0].get_xydata().tolist() == [[1, 0], [2, 2], [4, 2]]
-    assert pictures.png(pictures.along([Findings.of("x", 1, none, 0.0)]))

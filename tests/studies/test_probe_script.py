@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from priors import random_conditional, random_prior, saved_prior
+from priors import random_conditional, saved_prior
 from probe import drawn, priors_of, probe
 
 from restore import zoo
 from restore.errors import InputError, ModelError, OutputError
-from restore.learning.train import epoch_folder
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -65,23 +64,6 @@ def test_a_seed_draws_the_starts_as_the_prior_knows_pixels(model: Path, data: st
     }
     four = [drawn(data, "train", 4, None, header, seed).tolist() for seed in (0, 0, 1)]
     assert four[0] == four[1] != four[2]
-
-
-@pytest.mark.thorough
-def test_along_a_run(data: str, tmp_path: Path) -> None:
-    """Priors of some epochs, their weights growing."""
-    for epoch in (1, 3, 10):
-        prior = random_prior(SHAPE, modes=0)
-        grown = {n: v * epoch if n.startswith("weights") else v for n, v in prior.machine.parameters.items()}
-        inference = replace(prior.description.inference, starts=1)
-        header = replace(prior.description, name=f"random-epoch-{epoch}", inference=inference)
-        machine = prior.machine.with_parameters(grown)
-        zoo.save(epoch_folder(tmp_path / "run", epoch), replace(prior, description=header, machine=machine), "")
-    probe(str(tmp_path / "run"), data, output=tmp_path / "out")
-    found = json.loads((tmp_path / "out" / "probe.json").read_text())
-    assert [entry["epoch"] for entry in found["epochs"]] == [1, 3, 10]
-    assert found["model"] == "random-epoch-10" and found["epochs"][0]["solutions"] == 1
-    assert (tmp_path / "out" / "epochs.png").exists()
 
 
 def test_what_cannot_be_probed(model: Path, data: str, tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ import likelihoods
 import pytest
 import torch
 from harness import Asked, main, section, spread
-from mean_likelihoods import Likelihood
 from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.errors import UsageError
-from restore.inference.torch_engine import Engine, starts
+from restore.inference.torch_engine import Engine
 
 SHAPE = (12, 12)
 
@@ -50,35 +49,6 @@ def test_every_method_has_a_curve(curves: list[denoising.Curve]) -> None:
     assert curves[3].mcc[0].mean == 1
 
 
-def test_one_start_is_the_pointwise_estimate_alone(engine: Engine, truth: torch.Tensor) -> None:
-    alone = denoising.one_start(engine)
-    evidence = denoising.BitFlip(0.2).evidence(truth)
-    assert starts(alone.trained, evidence).shape == (6, 1, 144)
-    assert torch.equal(starts(alone.trained, evidence)[:, 0], starts(engine.trained, evidence)[:, 0])
-
-
-def test_the_table_has_the_means_and_marks_the_best(curves: list[denoising.Curve]) -> None:
-    lines = denoising.as_tables(curves).splitlines()
-    cells = [cell.strip() for cell in lines[3].strip("|").split("|")]
-    assert cells[0] == "1-NN" and cells[2] == "**1.000**"
-    depth = denoising.depth_table(curves).splitlines()
-    assert len(lines) == 2 + 4 + 1 + len(depth) and len(depth) == 2 + 3
-    several = curves[3].log_partition
-    assert several is not None and f"{several[1]:.1f}" in depth[3]
-
-
-def test_known_curves_are_not_measured_again(engine: Engine, truth: torch.Tensor) -> None:
-    known = ["OPE", "1-NN", "mine", "mine, one start", "mine, from the clean image"]
-    found = denoising.measured({"mine": engine}, truth, truth, SHAPE, 4, {"paper": engine}, known)
-    assert [curve.name for curve in found] == ["paper, one start"]
-
-
-def test_the_figure_is_drawn(curves: list[denoising.Curve], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    denoising.figure_of(curves).savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 5000
-
-
 def test_documents_keep_everything_but_the_section() -> None:
     document = "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n"
     assert section(document, "x", "new") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
@@ -86,53 +56,6 @@ def test_documents_keep_everything_but_the_section() -> None:
 
 
 # --- likelihoods ---
-
-
-def by_solutions(mean: float) -> tuple[tuple[str, float], ...]:
-    """What a TAP likelihood of 3 solutions says besides its mean."""
-    figures = {"mean_by_log_sum_exp": mean - 2, "starts": 7, "converged": 6, "solutions": 3}
-    return tuple(figures.items())
-
-
-def measured(values: dict[int, tuple[float, float, float]]) -> dict[int, likelihoods.Measured]:
-    """By epoch, with these means of AIS, TAP and pseudo-likelihood."""
-    return {
-        epoch: likelihoods.Measured(
-            f"epoch-{epoch}",
-            5,
-            {
-                "ais": Likelihood(
-                    "ais", 9, ais, 0.5, 100.0, 0.1, (ais - 0.25, ais + 0.25), 0.95, (("effective_runs", 71.0),)
-                ),
-                "tap": Likelihood("tap", 9, tap, 0.5, 101.0, 0.2, details=by_solutions(tap)),
-                "pseudo": Likelihood("pseudo", 9, pseudo, 0.3),
-            },
-        )
-        for epoch, (ais, tap, pseudo) in values.items()
-    }
-
-
-ALONG = {1: (-9.0, -8.0, -5.0), 2: (-7.0, -6.5, -4.0), 4: (-6.0, -5.5, -4.5)}
-
-
-def test_rank_correlations_compare_orders() -> None:
-    found = likelihoods.rank_correlations(measured(ALONG))
-    assert found[("ais", "tap")] == pytest.approx(1)
-    assert found[("ais", "pseudo")] == found[("tap", "pseudo")] == pytest.approx(0.5)
-
-
-def test_tables_of_likelihoods_have_a_row_per_prior() -> None:
-    rows = likelihoods.along_table(measured(ALONG)).splitlines()
-    assert len(rows) == 2 + 3
-    assert (
-        rows[2]
-        == "| 1 | -9.00 (-9.25 ... -8.75) | 100.00 | -8.00 ± 0.20 | -10.00 | 3 (6 of 7) | 101.00 | -5.00 ± 0.30 |"
-    )
-    (prior,) = likelihoods.priors_table(list(measured({1: ALONG[1]}).values())).splitlines()[2:]
-    assert (
-        prior
-        == "| `epoch-1` | 5 |  | -9.00 (-9.25 ... -8.75) | 71 | -8.00 ± 0.20 | -10.00 | 3 (6 of 7) | -5.00 ± 0.30 |"
-    )
 
 
 @pytest.mark.parametrize(
@@ -188,13 +111,3 @@ def test_a_script_reads_its_options_and_ends_with_an_exit_code(
     said = capsys.readouterr()
     assert stopped.value.code == code
     assert {(): "seed 0 has no study", ("--help",): "Look at nothing"}.get(words, "--seed") in said.out + said.err
-
-
-def test_options_reach_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Asked] = []
-    words = ["-o", tmp_path, "--model", "a", "--model", "b", "--n", 5, "--train", "--data", "there", "--device", "cpu"]
-    monkeypatch.setattr("sys.argv", ["study.py", *map(str, words)])
-    with pytest.raises(SystemExit):
-        main(given.append)
-    wanted = Asked(tmp_path, models=("a", "b"), n=5, train_missing=True, data=Path("there"), device="cpu")
-    assert given == [wanted]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -22,16 +21,13 @@ from machines import (
     with_weights,
 )
 from mean_likelihoods import exact_likelihood
-from tap_likelihood import log_weights, precise_solver, tap_likelihood
+from tap_likelihood import log_weights, tap_likelihood
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
 from restore.marginals import Status
-from restore.priors import RBM, BoltzmannMachine, LayeredPrior
-from restore.priors.exact import log_likelihood
+from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import TAP
-from restore.units import Bernoulli
-from restore.zoo.inference import Inference
 
 PRECISE = TAP(max_iter=5000, tol=1e-13, damping=0.3)
 NODES = 10
@@ -108,49 +104,10 @@ def test_only_log_z_is_approximate_with_one_hidden_layer(name: str) -> None:
     assert (float(off.max() - off.min()) < 1e-6) == (len(machine.layers) <= 2)
 
 
-def test_it_agrees_with_the_oracle_of_any_units() -> None:
-    machine = with_weights(random_machine(("spiked-truncated", 5), ("bernoulli", 4), seed=1), 0.2)
-    images = torch.rand(20, 5, generator=seeded(), dtype=torch.float64).mul(2).sub(1).clamp_min(0)
-    torch.testing.assert_close(found(machine, images), log_likelihood(machine, images), rtol=0, atol=1e-3)
-
-
-def test_deeper_layers_without_couplings_change_nothing() -> None:
-    rbm = random_machine(("spiked-truncated", 4), ("bernoulli", 3), seed=2)
-    spare = Bernoulli(torch.randn(2, generator=seeded(), dtype=torch.float64))
-    deep = LayeredPrior((*rbm.layers, spare), (*rbm.couplings, torch.zeros(3, 2, dtype=torch.float64)))
-    images = torch.rand(5, 4, generator=seeded(1), dtype=torch.float64)
-    torch.testing.assert_close(found(deep, images), found(rbm, images), rtol=0, atol=1e-12)
-
-
-@pytest.mark.thorough
-def test_images_are_weighed_one_by_one() -> None:
-    machine, images, _ = weakened("spiked-truncated, 2 layers", 1.0)
-    together = log_weights(machine, images, PRECISE).values
-    apart = torch.cat([log_weights(machine, image[None], PRECISE).values for image in images])
-    torch.testing.assert_close(together, apart, rtol=0, atol=1e-12)
-
-
-def test_hidden_layers_that_do_not_converge_are_warned_of() -> None:
-    # A white pixel cancels the biases that hold the hidden layers down, and leaves their couplings to decide.
-    held, couplings = torch.full((4,), -30.0).double(), torch.full((4, 4), 0.9).double()
-    machine = LayeredPrior(
-        (Bernoulli(held[:1]), Bernoulli(held), Bernoulli(torch.full((4,), -1.8).double())), (-held[None], couplings)
-    )
-    images = torch.tensor([[1.0], [0.0], [1.0]]).double()
-    assert len(tap_likelihood(machine, images, images[1:2], TAP(max_iter=5, tol=1e-6)).warnings) == 1
-
-
 @pytest.mark.parametrize("name", ["spiked-truncated-bernoulli", "spiked-truncated, 2 layers"])
 def test_values_that_pixels_cannot_have_are_refused(name: str) -> None:
     with pytest.raises(ModelError):
         tap_likelihood(MACHINES[name], torch.full((1, 2), 1.5).double(), torch.zeros(1, 2).double())
-
-
-def test_two_patterns_are_weighed_alike() -> None:
-    """The exact probabilities of two opposite modes differ by their biases alone, so must those by TAP."""
-    machine, patterns = two_patterns()
-    each = found(machine, patterns)
-    assert float(each[0] - each[1]) == pytest.approx(float((log_likelihood(machine, patterns)).diff().neg()), abs=1e-9)
 
 
 # --- its solutions ---
@@ -158,23 +115,6 @@ def test_two_patterns_are_weighed_alike() -> None:
 
 def images(count: int = 40, seed: int = 0) -> Tensor:
     return (torch.rand(count, 6, generator=seeded(seed)) < 0.5).double()
-
-
-@pytest.mark.parametrize(("scale", "close"), [(0.05, 1e-4), (0.3, 0.05)])
-def test_tap_likelihood_of_weak_couplings_is_the_exact_one(scale: float, close: float) -> None:
-    machine = random_rbm(6, 4, scale=scale)
-    found = tap_likelihood(machine, images(), images(7, seed=1))
-    assert found.mean == pytest.approx(exact_likelihood(machine, images()).mean, abs=close)
-    facts = dict(found.details)
-    assert {name: facts[name] for name in ("starts", "converged", "solutions")} == {
-        "starts": 7,
-        "converged": 7,
-        "solutions": 1,
-    }
-    # With one solution, mean and sum are the same.
-    assert facts["mean_by_log_sum_exp"] == pytest.approx(found.mean, abs=1e-9)
-    assert found.warnings == ()
-    assert found.interval is None
 
 
 def test_tap_takes_every_solution_once() -> None:
@@ -234,17 +174,6 @@ def test_a_start_that_does_not_settle_is_tried_again() -> None:
     undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
     assert undamped.solve(machine, start).status.tolist() == [Status.MAX_ITER]
     assert dict(tap_likelihood(machine, start.round(), start, undamped).details)["converged"] == 1
-
-
-def test_solutions_are_found_with_the_damping_of_the_prior() -> None:
-    """To the tolerance of a log Z, though, and not to the one that pixels need."""
-    found = precise_solver(Inference(max_iter=200, tol=1e-2, damping=0.7))
-    assert found.damping == 0.7 and found.max_iter >= 1000
-    machine, patterns = four_modes()
-    coarse, fine = (
-        tap_likelihood(machine, patterns, patterns, replace(found, tol=tol)).log_partition for tol in (found.tol, 1e-12)
-    )
-    assert coarse == pytest.approx(fine, abs=1e-3)
 
 
 def test_tap_without_starts_is_refused() -> None:

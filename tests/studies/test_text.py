@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restore.data import Wanted, gather
 from restore.errors import InputError
 from training.data import text
-from training.data.pages import Family, page, pages
+from training.data.pages import Family, pages
 
 # Packages whose fonts are for testing, and others that look the same.
 KEPT_APART = ("Liberation", "Free", "Arimo", "Tinos", "Cousine", "Nimbus", "texgyre")
@@ -28,23 +27,6 @@ def matplotlib_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Fam
 
 def names(families: list[Family]) -> set[str]:
     return {face.stem for family in families for face in family}
-
-
-def test_matplotlib_alone_has_serifs_none_and_typewriters(matplotlib_only: list[Family]) -> None:
-    wanted = {"DejaVuSans", "DejaVuSerif-BoldItalic", "DejaVuSansMono", "STIXGeneral", "STIXGeneralItalic", "cmr10"}
-    assert wanted <= names(matplotlib_only)
-    assert len(matplotlib_only) == 7
-    # Fonts of symbols have no letters.
-    assert not {"cmsy10", "cmex10", "STIXNonUni", "LastResortHE-Regular"} & names(matplotlib_only)
-
-
-def test_pages_follow_from_fonts_seed_and_number(matplotlib_only: list[Family]) -> None:
-    drawn = pages(matplotlib_only, 2, seed=3)
-    assert (drawn.shape, drawn.dtype) == ((2, 800, 600), np.uint8)
-    np.testing.assert_array_equal(drawn[1], page(matplotlib_only, 3, 1))
-    assert not np.array_equal(drawn[0], drawn[1])
-    assert not np.array_equal(drawn[0], page(matplotlib_only, 4, 0))
-    assert page(matplotlib_only, 3, 0, (90, 200)).shape == (90, 200)
 
 
 def test_pages_are_white_ink_on_black_paper_with_words_all_over(matplotlib_only: list[Family]) -> None:
@@ -93,14 +75,3 @@ def test_without_any_font_it_is_said_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(text.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="install matplotlib"):
         text.images("train")
-
-
-def test_patches_are_learnt_from_as_from_any_pages(
-    matplotlib_only: list[Family], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "TRAINED", 5)
-    with pytest.warns(UserWarning, match="drawn without"):
-        found = gather(text.images("train"), Wanted(shape=(16, 16), patches=1000, levels="binary", held_out=0.2))
-    assert found.training.images.shape == (1000, 16, 16)
-    assert len(found.held_out.images) == 200
-    assert not any("light ground" in note for note in found.notes)

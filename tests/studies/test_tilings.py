@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tilings import TASKS, _fullest, best_tiling
+from tilings import _fullest, best_tiling
 
 from restore import zoo
-from restore.channels import parse_task
 from restore.inference.torch_engine import Engine
 from restore.priors import RBM
 from restore.zoo.description import Description
@@ -56,7 +55,3 @@ def test_the_piece_with_most_edges_is_tried() -> None:
     assert torch.equal(_fullest(image, (3, 4)), image[3:6, 4:8])
     assert _fullest(image, (100, 100)).shape == image.shape
     assert _fullest(image, (100, 4)).shape == (6, 4)
-
-
-def test_its_damage_can_be_done() -> None:
-    assert [str(parse_task(text)) for text in TASKS] == list(TASKS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from itertools import pairwise, product
 
@@ -10,11 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from machines import seeded
 from torch import Tensor
-from unit_cases import DIGITS, Case, Law, fields_of, slab_law
+from unit_cases import DIGITS, Case, Law, fields_of
 
 from restore.fields import Fields
 from restore.units import Spiked, TruncatedGaussian, truncated_gaussian
@@ -110,80 +107,6 @@ def test_the_hardest_fields(support: tuple[float, float], dtype: torch.dtype, to
         assert float(error.max()) <= tolerance
 
 
-def anything(largest: float) -> st.SearchStrategy[float]:
-    """Numbers of every size up to the largest, and both zeros."""
-    powers = st.floats(-12, math.log10(largest)).map(lambda power: 10.0**power)
-    signed = st.tuples(powers, st.sampled_from([1.0, -1.0])).map(math.prod)
-    special = st.sampled_from([0.0, -0.0, 1e-300, -1e-300, 5e-324, -5e-324, 1e-40, -1e-40])
-    return st.one_of(signed, st.floats(-largest, largest), special)
-
-
-@pytest.mark.thorough
-@settings(max_examples=150)
-@given(
-    anything(1e4),
-    anything(1e4),
-    st.sampled_from([*SUPPORTS, (-0.25, 3.0), (0.0, 255.0), (2.0, 2.5), (-1e-3, 1e-3), (-7.0, -1.0)]),
-    st.sampled_from([torch.float64, torch.float32]),
-)
-def test_any_fields_on_any_support(
-    linear: float, quadratic: float, support: tuple[float, float], dtype: torch.dtype
-) -> None:
-    linear, quadratic = torch.tensor([linear, quadratic], dtype=dtype).double().tolist()
-    low, high = support
-    with mpmath.workdps(DIGITS):
-        wanted = slab_law(*map(mpmath.mpf, (linear, quadratic, low, high)))
-    units = truncated(low, high).units(dtype)
-    log_z, mean, variance = (float(value) for value in answers(units, fields_of([(linear, quadratic, 0.0)], dtype)))
-    tolerance = 1e-6 if dtype is torch.float64 else 1e-3
-    # What rounding the exponent and the ends of the support leaves, in a precision of so many digits.
-    rounding = 4 * torch.finfo(dtype).eps
-    reach = max(abs(low), abs(high))
-    top = rounding * (abs(linear) * reach + abs(quadratic) * reach**2)
-    assert abs(log_z - float(wanted.log_partition)) <= tolerance + top
-    assert abs(mean - float(wanted.mean)) <= tolerance * math.sqrt(wanted.variance) * (1 + top) + rounding * reach
-    assert variance == pytest.approx(float(wanted.variance), rel=tolerance * (1 + top))
-
-
-@pytest.mark.parametrize("support", SUPPORTS, ids=str)
-@pytest.mark.parametrize("quadratic", [0.0, -0.0, 1e-300, -1e-300, 1e-20, -1e-20])
-def test_without_fields_units_are_uniform(support: tuple[float, float], quadratic: float) -> None:
-    low, high = support
-    units = TruncatedGaussian(torch.zeros(1).double(), torch.tensor([quadratic]).double(), low, high)
-    for linear in (0.0, -0.0):
-        log_z, mean, variance = units.law(Fields(torch.tensor([linear]).double()))
-        assert float(log_z) == pytest.approx(math.log(high - low), abs=1e-14)
-        assert float(mean) == pytest.approx((low + high) / 2, abs=1e-14)
-        assert float(variance) == pytest.approx((high - low) ** 2 / 12, rel=1e-13)
-
-
-@settings(max_examples=40)
-@given(anything(300.0), anything(300.0), st.sampled_from(SUPPORTS))
-def test_derivatives_in_the_fields(linear: float, quadratic: float, support: tuple[float, float]) -> None:
-    """By Richardson's finite differences, of the log-partition and of the mean."""
-    units = truncated(*support).units()
-    step = 1e-3
-    shifts = torch.tensor([-2.0, -1.0, 1.0, 2.0]).double() * step
-    fields = fields_of([(linear + float(shift), quadratic, 0.0) for shift in shifts])
-    rule = torch.tensor([1.0, -8.0, 8.0, -1.0]).double() / (12 * step)
-    log_z, means, _ = answers(units, fields)
-    _, mean, variance = (float(value) for value in answers(units, fields_of([(linear, quadratic, 0.0)])))
-    noise = 1e-13 * (1 + abs(linear) + abs(quadratic)) / step
-    assert float(rule @ log_z) == pytest.approx(mean, abs=1e-7 + noise)
-    assert float(rule @ means) == pytest.approx(variance, abs=1e-7 + noise)
-
-
-@pytest.mark.parametrize("support", SUPPORTS, ids=str)
-def test_reflecting_the_support_reflects_the_law(support: tuple[float, float]) -> None:
-    low, high = support
-    linear, quadratic = torch.tensor(GRID).double().T.contiguous()
-    nothing = Fields(torch.zeros(()).double())
-    log_z, mean, variance = TruncatedGaussian(linear, quadratic, low, high).law(nothing)
-    mirrored = TruncatedGaussian(-linear, quadratic, -high, -low).law(nothing)
-    for value, other in zip((log_z, mean, variance), (mirrored[0], -mirrored[1], mirrored[2]), strict=True):
-        torch.testing.assert_close(value, other, rtol=1e-9, atol=1e-13)
-
-
 def test_many_units_are_what_a_few_are() -> None:
     """Large layers are integrated block by block."""
     linear, quadratic = 30 * torch.randn(2, 3, 9000, generator=seeded(1)).double()
@@ -192,19 +115,6 @@ def test_many_units_are_what_a_few_are() -> None:
         alone = TruncatedGaussian(linear[row], quadratic[row]).law(Fields(torch.zeros(()).double()))
         for value, other in zip(together, alone, strict=True):
             torch.testing.assert_close(value[row], other, rtol=1e-12, atol=0)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-@pytest.mark.parametrize("name", CASES)
-def test_samples_stay_in_the_support_under_any_fields(name: str, dtype: torch.dtype) -> None:
-    case = CASES[name]
-    count = 20
-    linear, quadratic = torch.tensor(GRID, dtype=dtype).T[:, :, None, None].expand(-1, -1, count, 2)
-    drawn = case.units(dtype).sample(Fields(linear, quadratic), seeded(2))
-    assert drawn.dtype == dtype
-    low, high = case.support
-    assert bool((drawn >= low).all() and (drawn <= high).all())
-    assert not bool(drawn.isnan().any())
 
 
 def test_gradients_pass_where_inference_mode_came_first() -> None:

@@ -102,37 +102,6 @@ def test_derivatives_of_the_log_partition_are_mean_and_variance(case: Case) -> N
     torch.testing.assert_close(bend, variance, rtol=0, atol=2e-8)
 
 
-# Without integrals that are cut where the fields say: no learner differentiates them, it takes expected statistics.
-@every([case for case in CASES if case.slab is None or not case.bounded])
-def test_automatic_derivatives_are_mean_and_variance(case: Case) -> None:
-    units, fields = case.units(), fields_of(points(case))
-    linear = fields.linear.clone().requires_grad_()
-    total = units.log_partition(Fields(linear, fields.quadratic, fields.presence)).sum()
-    (first,) = torch.autograd.grad(total, linear, create_graph=True)
-    (second,) = torch.autograd.grad(first.sum(), linear)
-    mean, variance = units.moments(fields)
-    # torch's softplus is linear from 40 on, which leaves rounding of its derivatives behind.
-    torch.testing.assert_close(first.detach(), mean, rtol=1e-9, atol=3e-9)
-    torch.testing.assert_close(second, variance, rtol=1e-9, atol=3e-9)
-
-
-@every_unit
-def test_support(case: Case) -> None:
-    assert case.units().support == case.support
-
-
-@every([case for case in CASES if case.bounded])
-def test_extreme_fields_give_the_values_at_the_ends_of_the_support(case: Case) -> None:
-    units = case.units(torch.float32)
-    # A density falls off within 1 / field of the end.
-    room = 0.0 if case.slab is None else 1.1e-3
-    for sign, value in zip((-1, 1), case.support, strict=True):
-        mean, variance = units.moments(Fields(torch.full((2,), sign * 1000.0)))
-        assert bool(((mean - value).abs() <= room).all())
-        assert bool((mean >= case.support[0]).all() and (mean <= case.support[1]).all())
-        assert bool(((variance >= 0) & (variance <= room**2)).all())
-
-
 @every_unit
 def test_presence_multiplies_every_value_but_0(case: Case) -> None:
     units, fields, step = case.units(), fields_of(points(case, MODERATE)), 1e-5

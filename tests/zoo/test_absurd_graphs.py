@@ -83,15 +83,6 @@ def test_metadata_that_are_no_utf8(old: bytes, graph: onnx.ModelProto, place: Pa
     assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\x3a", b"\x3a\x05ab", b"\xff" * 20, b"\x3f", b"\x38\x01", b"\x3a\x02\x0a\x00", b"\x3a\x04\x0a\x02\x22\x05"],
-)
-def test_what_is_no_graph(content: bytes, place: Path) -> None:
-    (place / GRAPH).write_bytes(seal.sealed(content))
-    assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
-
-
 def replaced_output(name: str, operation: str, *operands: str) -> Callable[[onnx.ModelProto], None]:
     """An output is computed from itself and constants."""
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from grey_priors import grey_prior
 from stored import conditional_prior, prior_of, refused, rewritten
 
 from restore import zoo
@@ -164,14 +163,6 @@ def test_a_card_that_is_a_link_is_not_shown(
         assert run("info", "mine") == ModelError.exit_code
         out, said = capfd.readouterr()
         assert not out and said.count("\n") == 1 and str(own / "mine" / CARD) in said
-
-
-def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Path]) -> None:
-    _, own = places
-    for name, prior in (("ink", prior_of("ink")), ("grey", grey_prior(shape=(3, 5)))):
-        save(own / name, considered(prior), "")
-    assert candidates((3, 5)) == ("ink",)
-    assert candidates((3, 5), grey=True) == ("grey",)
 
 
 def test_a_path_is_never_looked_for_among_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

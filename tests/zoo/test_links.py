@@ -43,11 +43,6 @@ def test_a_prior_of_links_is_left_out(name: str, prior: Path) -> None:
         zoo.load(prior) if name == zoo.WEIGHTS else read_intact(prior / name)
 
 
-def test_a_folder_that_is_a_link_may_hold_a_prior(prior: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").symlink_to(prior, target_is_directory=True)
-    assert list(assembly.usable([tmp_path / "elsewhere"])) == [tmp_path / "elsewhere"]
-
-
 @pytest.mark.parametrize("inside", ["models", "models/mine", "ort"])
 def test_the_site_is_not_written_through_links(inside: str, prior: Path, tmp_path: Path) -> None:
     (tmp_path / "run.mjs").write_bytes(b"runtime")
@@ -59,11 +54,3 @@ def test_the_site_is_not_written_through_links(inside: str, prior: Path, tmp_pat
         assembly.write([prior], {"run.mjs": tmp_path / "run.mjs"}, target, overwrite=True)
     assert str(target / inside) in str(caught.value)
     assert not list(elsewhere.iterdir()) and not (target / "index.html").exists()
-
-
-def test_a_file_that_is_a_link_is_replaced(prior: Path, tmp_path: Path) -> None:
-    target = tmp_path / "site"
-    target.mkdir()
-    (target / "index.html").symlink_to(tmp_path / "secret")
-    assembly.write([prior], {}, target, overwrite=True)
-    assert (tmp_path / "secret").read_bytes() == b"secret" and not (target / "index.html").is_symlink()

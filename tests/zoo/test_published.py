@@ -14,7 +14,6 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from baselines import NearestNeighbour, PointwiseEstimate
 from machines import with_weights
 from mnist_data import mnist, needs_mnist
 from onnx import external_data_helper
@@ -25,20 +24,15 @@ from silhouette_data import COPIES, needs_silhouettes, silhouettes
 
 import restore
 from restore import zoo
-from restore.channels import BitFlip, parse_task
-from restore.data import Split, as_pixels, binarise
-from restore.errors import InputError
+from restore.channels import parse_task
+from restore.data import Split, binarise
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
-from restore.evaluation.metrics import error_all, matthews
 from restore.evaluation.scores import TASKS, WHOLE_TASKS
-from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
 from restore.marginals import Marginals, Status
-from restore.solvers.messages import bp_kernel
 from restore.zoo.description import Description
-from training.data import text
 from training.data.drawings import drawings
 from training.data.photographs import photograph
 
@@ -264,41 +258,6 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
     assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
 
 
-@pytest.mark.thorough
-@pytest.mark.skipif(bp_kernel.library() is None, reason="needs a C compiler: 2,307 images take minutes without")
-@needs_silhouettes
-def test_the_score_on_the_card_of_a_conditional_prior_is_what_it_achieves() -> None:
-    folder = ROOT / "models" / "crbm-bp-caltech-flip20"
-    row = _card_row(folder, "flip:0.2")
-    found = _recomputed(folder, row["task"], int(row["n"]))
-    assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
-
-
-@pytest.mark.thorough
-@needs_mnist
-def test_scores_on_the_card_of_a_grey_prior_are_what_it_achieves() -> None:
-    folder = ROOT / "models" / "tap-mnist-real"
-    row = next(row for row in GREY_ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == "noise:0.05")
-    truth = torch.from_numpy(as_pixels(mnist("test").images, "grey", 127, 0))[: int(row["n"])]
-    restorer, generator = (
-        restorer_of(Engine.of(zoo.load(folder), torch.device("cpu"))),
-        torch.Generator().manual_seed(0),
-    )
-    found = evaluate(restorer, truth, parse_task(row["task"], grey=True), (28, 28), generator, grey=True)
-    assert found.psnr is not None and found.psnr.mean == pytest.approx(float(row["psnr"]), abs=0.02)
-
-
-@needs_mnist
-def test_a_conditional_prior_beats_leaving_the_image_as_it_is() -> None:
-    truth = _ink("test")[:40]
-    for folder in CONDITIONAL:
-        engine = Engine.of(zoo.load(folder), torch.device("cpu"))
-        if engine.trained.description.data == "mnist":
-            task = task_of(engine.trained.description)
-            observed, _ = task.damage(truth, (28, 28), torch.Generator().manual_seed(0))
-            assert error_all(truth, engine.restore(observed).means[0]).mean() < 0.8 * error_all(truth, observed).mean()
-
-
 @pytest.mark.slow
 @needs_mnist
 @needs_silhouettes
@@ -307,38 +266,3 @@ def test_all_scores_on_all_cards(folder: Path) -> None:
     for row in ROW.finditer((folder / zoo.CARD).read_text()):
         found = _recomputed(folder, row["task"], int(row["n"]))
         assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
-
-
-@pytest.fixture(scope="module")
-def simple() -> tuple[PointwiseEstimate, NearestNeighbour]:
-    training = _ink("train")
-    return PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
-
-
-@pytest.mark.thorough
-@needs_mnist
-@pytest.mark.parametrize("p", [0.1, 0.4])
-def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
-    p: float, simple: tuple[PointwiseEstimate, NearestNeighbour]
-) -> None:
-    truth = _ink("test")[:60]
-    channel = BitFlip(p)
-    observed = channel.corrupt(truth, torch.Generator().manual_seed(0))
-    engine = Engine.of(zoo.load(zoo.find("tap-mnist")), torch.device("cpu"))
-    ours = matthews(truth, engine.restore(observed, channel).means[0]).mean()
-    for baseline in simple:
-        assert ours > matthews(truth, baseline.restore(observed, channel)).mean()
-
-
-@pytest.mark.slow
-def test_scores_on_the_card_of_a_prior_of_windows_are_what_it_achieves() -> None:
-    folder = ROOT / "models" / "tap-text"
-    row = next(row for row in WHOLE_ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == "flip:0.05")
-    try:
-        pages = text.images("test")[: int(row["n"])]
-    except InputError:
-        pytest.skip("the fonts for testing are not installed")
-    truths = [torch.from_numpy(binarise(page[None])).reshape(page.shape) for page in pages]
-    restorer, generator = by_prior(restore.load(folder).engine), torch.Generator().manual_seed(0)
-    report = evaluate_whole(restorer, truths, parse_task(row["task"]), generator)
-    assert 100 * report.error_all.mean == pytest.approx(float(row["error"]), abs=2e-3)

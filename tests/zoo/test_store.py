@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,12 +31,6 @@ def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes:
     assert same(load(tmp_path / "again"), prior)
     assert describe(tmp_path / "again") == prior.description
     assert (tmp_path / "again" / CARD).read_text() == "card"
-
-
-def test_the_same_prior_is_the_same_file(tmp_path: Path) -> None:
-    for number in range(5):
-        save(tmp_path / str(number), prior_of(), "card")
-    assert len({(tmp_path / str(number) / WEIGHTS).read_bytes() for number in range(5)}) == 1
 
 
 def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,16 +100,6 @@ def test_weights_that_half_precision_holds_take_half_the_room_and_stay_exact(tmp
     )
     save(tmp_path / "large", large, "")
     assert same(load(tmp_path / "large"), large)
-
-
-def test_the_header_is_readable_without_the_weights(folder: Path) -> None:
-    with safe_open(folder / WEIGHTS, framework="numpy") as stored:
-        header = stored.metadata()
-    # The first format has all that a binary prior in two layers needs, so that older versions read it.
-    assert header["format_version"] == str(FORMAT) and "deeper" not in header
-    assert header["family"] == "rbm"
-    assert json.loads(header["image_shape"]) == [3, 5]
-    assert all(isinstance(value, str) for value in header.values())
 
 
 def test_saving_again_replaces(folder: Path) -> None:

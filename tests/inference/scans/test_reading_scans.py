@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from skimage import data
 
 from restore.channels.bit_flip import CERTAIN
@@ -71,16 +69,6 @@ def test_neighbours_that_blur_into_each_other_count_in_part() -> None:
     far, near = ((grey - level) ** 2 for level in (found.channel.black, found.channel.white))
     wanted = two_tones.SHARE * (far - near) / (2 * found.noise**2)
     np.testing.assert_allclose(replace(found.channel, outliers=0.0).log_odds(grey), wanted, rtol=1e-5, atol=1e-5)
-
-
-@settings(max_examples=4)
-@given(st.floats(-2, 2), st.floats(0.2, 5))
-def test_a_shifted_or_scaled_scan_says_the_same(shift: float, scale: float) -> None:
-    grey = scanned(0.1)
-    first, other = tones_of(grey), tones_of(scale * grey + shift)
-    assert first is not None and other is not None
-    # Single precision, through some twenty steps of EM.
-    np.testing.assert_allclose(other.channel.log_odds(scale * grey + shift), first.channel.log_odds(grey), atol=0.02)
 
 
 @pytest.mark.parametrize("name", ["camera", "grass", "coffee"])

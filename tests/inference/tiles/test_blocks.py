@@ -10,7 +10,7 @@ import torch
 from machines import random_features, random_rbm
 
 from restore.inference.damage import Damage, Observed
-from restore.inference.tiles import blend, blocks
+from restore.inference.tiles import blocks
 from restore.inference.tiles.blend import Posterior, Prior
 from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
@@ -83,16 +83,6 @@ def test_blocks_of_a_convolutional_prior_leave_no_trace(monkeypatch: pytest.Monk
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
     assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 20
     assert (parts.tiles[0], whole.tiles[0]) == (20, 1)
-
-
-def test_of_many_pixels_the_answer_takes_two_bytes_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blend, "MANY", 1000)
-    monkeypatch.setattr(blocks, "SIDE", 20)
-    parts = answer(alike(), noisy(40, 90))
-    assert parts.means.dtype == parts.variances.dtype == np.float16
-    monkeypatch.undo()
-    # Of numbers below 1, half precision keeps 11 bits.
-    np.testing.assert_allclose(parts.means, answer(alike(), noisy(40, 90)).means, atol=2**-11)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (100, 100), (31, 2000), (1500, 1300)], ids=str)

@@ -114,13 +114,6 @@ def test_what_was_solved_under_stronger_evidence_is_solved_again() -> None:
     np.testing.assert_allclose(found.means[cover.first], wanted[cover.first], atol=1e-6)
 
 
-def test_what_is_seen_for_certain_is_never_argued_with() -> None:
-    image = np.array([[1.0, 0.0, 1.0]])
-    cover, *seen = tiles_of(image, 0.0)
-    found = solve_tiles(exact, header(overlap=2, rounds=3, worth=1.0), cover, *seen, ALIKE)
-    np.testing.assert_allclose(cover.crop(cover.mean(found.means, found.sound)), image, atol=1e-9)
-
-
 def test_log_odds_become_images_with_flips_and_come_back() -> None:
     told = np.linspace(-20, 20, 41, dtype=np.float32).reshape(1, 1, 41)
     np.testing.assert_allclose(log_odds(*observed(told)), told, rtol=1e-5)
