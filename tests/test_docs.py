@@ -24,8 +24,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Pages whose blocks other tests run, with what they need.
 ELSEWHERE = {"docs/tutorial.md": "cli/test_tutorial.py", "docs/onnx.md": "export/test_runtimes.py"}
 
-# Blocks that set up an environment, go on until they are stopped, or reach other machines. `.ci/run` and the tests of the
-# page, of the server and of the example for Ray do those.
+# Blocks that set up an environment, go on until they are stopped, or reach other machines. `.ci/run` and the tests of
+# the page, of the server and of the example for Ray do those.
 SET_UP = re.compile(r"pip install|^restore (app|serve)|--watch|^docker |s3://", re.MULTILINE)
 
 # What takes long on a page, and here does not. So short a training recognises little.

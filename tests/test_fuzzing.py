@@ -15,7 +15,6 @@ import os
 import re
 import struct
 import subprocess
-import tarfile
 import time
 import warnings
 import zipfile
@@ -100,17 +99,6 @@ def zipped(method: int) -> bytes:
     with zipfile.ZipFile(stream, "w", method) as archive:
         for number, image in enumerate(GREYS):
             archive.writestr(f"a/{number}.png", encoded(image))
-    return stream.getvalue()
-
-
-def tarred(mode: str) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
-        for number, image in enumerate(GREYS):
-            entry = tarfile.TarInfo(f"{number}.png")
-            content = encoded(image)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
     return stream.getvalue()
 
 
@@ -221,10 +209,6 @@ KINDS: dict[str, Kind] = {
     "zip-stored": of_sets(lambda: zipped(zipfile.ZIP_STORED)),
     "zip-bzip2": of_sets(lambda: zipped(zipfile.ZIP_BZIP2)),
     "zip-lzma": of_sets(lambda: zipped(zipfile.ZIP_LZMA)),
-    "tar": of_sets(lambda: tarred("w:")),
-    "tar-gzip": of_sets(lambda: tarred("w:gz")),
-    "tar-bzip2": of_sets(lambda: tarred("w:bz2")),
-    "tar-xz": of_sets(lambda: tarred("w:xz")),
     "safetensors": Kind(lambda: prior()[0], read_weights, 12, name=zoo.WEIGHTS),
     "onnx": Kind(lambda: prior()[1], read_graph, 5, 400, zoo.GRAPH, sealed),
     "toml": Kind(GOOD.encode, read_recipe, 20),
@@ -361,13 +345,6 @@ def zip_of(name: str, content: bytes) -> bytes:
     return stream.getvalue()
 
 
-def tar_of(name: str = "a.png", kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
-    """The same with a member before the others."""
-    entry = tarfile.TarInfo(name)
-    entry.type, entry.linkname = kind, link
-    return gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + tarred("w:"))
-
-
 def nested(depth: int) -> bytes:
     return pdf(b"0 0 9 9 re f", *[b"/F Do " * 10] * depth)
 
@@ -387,12 +364,6 @@ HARMFUL: dict[str, tuple[Callable[[], bytes], Callable[[Path], object]]] = {
     "npz-of-all": (lambda: npz_of("<f8", 2**31, 2**31, 4), read_set),
     "zip-that-leads-out": (lambda: zip_of("../a.png", encoded(GREY)), read_set),
     "zip-of-a-large-member": (lambda: zip_of("a.png", bytes(100_000_000)), read_set),
-    "tar-that-leads-out": (lambda: tar_of("x/../../a.png"), read_set),
-    "tar-with-a-link": (lambda: tar_of(kind=tarfile.SYMTYPE, link="/etc/passwd"), read_set),
-    "tar-with-an-inner-link": (lambda: tar_of(kind=tarfile.SYMTYPE, link="0.png"), read_set),
-    "tar-with-a-hard-link": (lambda: tar_of(kind=tarfile.LNKTYPE, link="../outside.png"), read_set),
-    "tar-with-a-device": (lambda: tar_of(kind=tarfile.CHRTYPE), read_set),
-    "tar-with-a-pipe": (lambda: tar_of(kind=tarfile.FIFOTYPE), read_set),
     "safetensors-of-all": (lambda: struct.pack("<Q", 2**63) + prior()[0][8:], read_weights),
     "toml-of-any-depth": (lambda: GOOD.encode() + b"x = " + b"[" * 100_000, read_recipe),
     "toml-of-a-long-number": (lambda: GOOD.replace("5", "9" * 5000).encode(), read_recipe),
