@@ -118,7 +118,6 @@ def test_what_is_missing_is_trained_measured_and_written(training: Path, capsys:
     record = json.loads((asked.records / "crbm.json").read_text())
     found = {cell["method"]: cell for cell in record["cells"]}
     assert set(found) == {"bp", "lr"} and found["bp"]["n"] == 30
-    assert (asked.records / "crbm.png").stat().st_size > 5000
     readme = (asked.root / "log.md").read_text()
     assert "old" not in readme and f"{found['bp']['everywhere'][0]:.3f}" in readme
     assert "MNIST, flip 10 %" in said.out

@@ -160,10 +160,6 @@ def test_lines_of_a_picture_are_of_equally_many_starts() -> None:
 def test_panels_and_bars() -> None:
     pytest.importorskip("matplotlib")
     figures = show.figures(MOMENTS)
-    panels = [axes for axes in figures["dynamics.png"].axes if axes.get_title()]
-    assert [axes.get_title() for axes in panels] == ["binary MNIST", "grey CBCL", "binary MNIST, 2 hidden layers"]
-    labels = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in panels]
-    assert labels == [["5 hidden units", "8 hidden units"], ["4 hidden units"], ["training images", "test images"]]
     titles = [axes.get_title() for axes in figures["dynamics-solutions.png"].axes if axes.get_title()]
     assert titles == [
         "binary MNIST, 8 hidden units\n12 solutions from 100 starts at epoch 12",
@@ -171,7 +167,7 @@ def test_panels_and_bars() -> None:
         "epoch 12, 100 starts",
         "epoch 15, 20 starts",
     ]
-    assert list(show.figures([moment("dynamics-mnist-25", 4)])) == ["dynamics.png"]
+    assert not show.figures([moment("dynamics-mnist-25", 4)])
 
 
 # --- the recipes ---
@@ -213,7 +209,7 @@ RECIPES = {
     "dynamics-cbcl": 'visible = "truncated-gaussian"',
     "dynamics-deep-2": 'family = "deep"\ndeeper = [3]\nweight_scale = 0.5',
 }
-PICTURES = ["dynamics.png", "dynamics-solutions.png", "dynamics-fields.png", "dynamics-isomap.png"]
+PICTURES = ["dynamics-solutions.png", "dynamics-fields.png", "dynamics-isomap.png"]
 
 
 @pytest.fixture
@@ -295,7 +291,7 @@ def test_what_is_missing_is_trained_and_measured(
         study.study(training)
         assert not gone.exists()
         assert record.read_text() == before
-        assert shown[-1] == {name: shown[0][name] for name in ("dynamics.png", "dynamics-solutions.png")}
+        assert shown[-1] == {name: shown[0][name] for name in ("dynamics-solutions.png",)}
         assert "dynamics-isomap.png: left as it is, for the runs of" in capsys.readouterr().err
 
 

@@ -179,7 +179,7 @@ def study(asked: Asked) -> None:
             courses.append(learn(asked, **plan))
             say(f"{courses[-1]}")
             write(path, settings | {"courses": courses, "answers": found})
-    publish(asked, as_tables(courses, found), {})
+    publish(asked, as_tables(courses, found))
 
 
 if __name__ == "__main__":
