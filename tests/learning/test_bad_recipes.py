@@ -161,7 +161,7 @@ CASES: dict[str, dict[str, str]] = {
         "training.epochs = 3": "",
         'training.watch = "flip:0.1"': "",
         "optimizer.rate = 0.1": "-[optimizer]",
-        'prior = {hidden = 5, start = "other"}': "start",
+        'prior = {hidden = 5, start = "other", start_share = 0.5}': "start_share",
         'learner.method = "tap"': "-[training] epochs",
         "learner.units = 0": "",
         "learner.penalty = 0.0": "",

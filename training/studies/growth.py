@@ -44,8 +44,8 @@ LABELLED = 10_000
 
 SPLITS: tuple[Split, Split] = ("train", "test")
 
-GROWN, TUNED, RANDOM = "FW", "CD-10 from FW", "CD-10 from random weights"
-METHODS = (GROWN, TUNED, RANDOM)
+GROWN, TUNED, RANDOM, FURTHER = "FW", "CD-10 from FW", "CD-10 from random weights", "FW from tap-mnist-25"
+METHODS = (GROWN, TUNED, RANDOM, FURTHER)
 
 # Data sets by the word that names of recipes have for them.
 DATA = {"mnist": "MNIST", "caltech": "Caltech-101 Silhouettes"}
@@ -84,10 +84,10 @@ class Point:
 
 def kind_of(name: str) -> tuple[str, str] | None:
     """The method and the data of a recipe of this study by its name; None for others."""
-    found = re.fullmatch(r"(cd-fw|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
+    found = re.fullmatch(r"(cd-fw|fw-on|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
     if not found or (found[1] == "cd" and not found[3]):
         return None
-    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM}[found[1]], found[2]
+    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM, "fw-on": FURTHER}[found[1]], found[2]
 
 
 def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tuple[float, float], float]:
