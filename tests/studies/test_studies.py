@@ -38,16 +38,18 @@ def test_every_method_has_a_curve(curves: list[denoising.Curve]) -> None:
     assert [curve.name for curve in curves] == [
         "OPE",
         "1-NN",
+        "1-NN of 1,000",
+        "1-NN of 10,000",
         "mine, one start",
         "mine",
         "mine, from the clean image",
     ]
     for curve in curves:
         assert len(curve.mcc) == len(denoising.PROBABILITIES) == 11
-        assert (curve.log_partition is None) == (curve.name in ("OPE", "1-NN"))
+        assert (curve.log_partition is None) == (curve.name == "OPE" or curve.name.startswith("1-NN"))
     # The training images hold the truth, which the nearest neighbour finds; without noise the prior keeps all pixels.
     assert curves[1].mcc[1].mean == 1
-    assert curves[3].mcc[0].mean == 1
+    assert curves[5].mcc[0].mean == 1
 
 
 def test_one_start_is_the_pointwise_estimate_alone(engine: Engine, truth: torch.Tensor) -> None:
@@ -65,13 +67,13 @@ def test_the_table_has_the_means_and_marks_the_best(
     cells = [cell.strip() for cell in lines[3].strip("|").split("|")]
     assert cells[0] == "1-NN" and cells[2] == "**1.000**"
     depth = denoising.depth_table(curves).splitlines()
-    assert len(lines) == 2 + 4 + 1 + len(depth) and len(depth) == 2 + 3
-    several = curves[3].log_partition
+    assert len(lines) == 2 + 6 + 1 + len(depth) and len(depth) == 2 + 3
+    several = curves[5].log_partition
     assert several is not None and f"{several[1]:.1f}" in depth[3]
 
 
 def test_known_curves_are_not_measured_again(engine: Engine, truth: torch.Tensor) -> None:
-    known = ["OPE", "1-NN", "mine", "mine, one start", "mine, from the clean image"]
+    known = ["OPE", "1-NN", "1-NN of 1,000", "1-NN of 10,000", "mine", "mine, one start", "mine, from the clean image"]
     found = denoising.measured({"mine": engine}, truth, truth, SHAPE, 4, {"paper": engine}, known)
     assert [curve.name for curve in found] == ["paper, one start"]
 

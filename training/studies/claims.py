@@ -90,6 +90,11 @@ def accepted() -> str:
 # ------------------------------------------------------------------------------------------------------------- S-DCP
 
 
+def cost(algorithm: str) -> str:
+    """CPU time of a mini-batch over that of CD."""
+    return f"{entry('dcp-cost', 'costs', algorithm=algorithm)['ratio']:.2f}"
+
+
 def trials(data: str, algorithm: str, rate: float) -> Record:
     return entry("dcp", "small", data=data, algorithm=algorithm, rate=rate)
 
@@ -320,6 +325,7 @@ FIGURES: dict[str, list[str]] = {
     "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
     "F12": [rounds("fw-mnist"), rounds("fw-caltech")],
     "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
+    "D2": [cost("S-DCP"), cost("CS-DCP")],
     "D3": [f"{REACHABLE[STRIPES]:.3f}"],
     "D4": [end(BARS, "CD", 0.3), end(BARS, "CD", 0.5), end(BARS, "PCD", 0.3), end(BARS, "PCD", 0.5)],
     "D5": [near(BARS, "CG", 0.3), near(BARS, "CG", 0.5)],
@@ -445,7 +451,15 @@ FIGURES: dict[str, list[str]] = {
         alone(100, 0.45),
     ],
     "T14": [alone(500, 0.05), alone(100, 0.05), alone(500, 0.4), mcc("OPE", 0.4)],
-    "T15": [mcc("1-NN", 0.15), mcc("OPE", 0.15), mcc("1-NN", 0.1), mcc("OPE", 0.1)],
+    "T15": [
+        mcc("1-NN", 0.15),
+        mcc("OPE", 0.15),
+        mcc("1-NN", 0.1),
+        mcc("OPE", 0.1),
+        mcc("1-NN of 1,000", 0.15),
+        mcc("1-NN of 1,000", 0.2),
+        mcc("OPE", 0.2),
+    ],
     "T16": [alone(25, 0), alone(50, 0), alone(100, 0), alone(500, 0)],
     "T19": [gap()],
     "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],

@@ -87,9 +87,12 @@ def learn(
     copies: int,
     trials: int,
     seed: int,
+    rates: Sequence[float] = (),
     meter: Meter = lambda done, note="": None,
 ) -> list[Trials]:
     """Learn a small set from so many copies of all its images (N, D) at once, by plain ascent; all trials, all rates.
+
+    Without `rates` they are those of the algorithm.
 
     They are lanes of one batch, so that there is one implementation of the learners only. Trial t starts from the same
     weights for every rate and algorithm.
@@ -98,7 +101,7 @@ def learn(
     learner = learner_of(algorithm, SWEEPS, INNER, len(batch))
     first = torch.Generator().manual_seed(seed)
     machines = [initial_prior(batch, HIDDEN, WEIGHT_SCALE, first) for _ in range(trials)]
-    rates = rates_of(algorithm)
+    rates = rates or rates_of(algorithm)
     kind, count = machines[0], len(rates) * trials
     generator = torch.Generator().manual_seed(seed + 1)
     state = {name: value.expand(count, *value.shape) for name, value in learner.init(kind, batch, generator).items()}

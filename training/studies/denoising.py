@@ -28,12 +28,17 @@ PROBABILITIES = tuple(round(0.05 * step, 2) for step in range(11))
 # Test images, but where others are asked for.
 IMAGES = 1000
 
-# Recipes of the paper's own machines, which are measured from one start, as there.
-TABLE_1 = "dynamics/dynamics-mnist-{}.toml"
-HIDDEN = (25, 50, 100, 500)
+# Recipes of the paper's own machines, and of machines that learn from other starts; all are measured from one start.
+ALONE = (
+    *(f"dynamics/dynamics-mnist-{hidden}.toml" for hidden in (25, 50, 100, 500)),
+    *(f"starts/tap-mnist-{hidden}-data.toml" for hidden in (25, 50)),
+)
 
 # Priors whose solutions' log Z is told.
 DEPTHS = ("tap-mnist-100", "tap-mnist-500")
+
+# How many images 1-NN chooses among, beside all of them.
+EXEMPLARS = (1000, 10_000)
 
 # What distinguishes the curves of a prior: a single start, or one that no user has.
 ONE, CLEAN = ", one start", ", from the clean image"
@@ -76,11 +81,12 @@ def measured(
         alone: priors by name that are measured from one start only.
         known: names of curves that need not be measured.
     """
-    pointwise, nearest = PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
     methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
-        "OPE": pointwise.restore,
-        "1-NN": nearest.restore,
+        "OPE": PointwiseEstimate.fit(training).restore,
+        "1-NN": NearestNeighbour(training, keep_known=False).restore,
     }
+    for count in EXEMPLARS:
+        methods[f"1-NN of {count:,}"] = NearestNeighbour(training[:count], keep_known=False).restore
     for name, engine in engines.items():
         methods[name + ONE] = one_start(engine).restore
         methods[name] = engine.restore
@@ -168,7 +174,7 @@ def study(asked: Asked) -> None:
     truth = asked.images("mnist", "test", asked.n or IMAGES)
     path, settings = asked.records / "denoising.json", {"n": len(truth), "seed": asked.seed}
     known: list[Curve] = read(path, settings, curves=Curve)["curves"]
-    folders = {recipe.stem: asked.prior(recipe) for recipe in map(asked.recipes.joinpath, map(TABLE_1.format, HIDDEN))}
+    folders = {recipe.stem: asked.prior(recipe) for recipe in map(asked.recipes.joinpath, ALONE)}
     alone = {name: Engine.load(str(folder), asked.device) for name, folder in folders.items() if folder}
     curves = measured(
         engines,

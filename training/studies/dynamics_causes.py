@@ -41,7 +41,7 @@ CHANGES: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 }
 
 # Epochs of training, at which solutions are sought from so many images.
-EPOCHS, STARTS = (0, 1, 3, 10, 32), 500
+EPOCHS, STARTS = (0, 1, 10), 500
 
 # With what damping the solutions of the trained machine are sought, from how many images, in how many iterations.
 DAMPINGS, MANY, ITERATIONS = (0.0, 0.5, 0.9), 2000, 2000
