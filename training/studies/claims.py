@@ -273,6 +273,16 @@ def energy(run: str, epoch: int) -> str:
     return f"{moment(run, epoch)['probe']['free_energy']:.1f}"
 
 
+def sought(change: str, epoch: int) -> Record:
+    """Solutions along training with a change."""
+    return entry("dynamics-causes", "sought", change=change, epoch=epoch, damping=None)
+
+
+def searched(damping: float) -> Record:
+    """Solutions of the trained machine that a search with this damping finds."""
+    return entry("dynamics-causes", "sought", damping=damping)
+
+
 def mcc(name: str, p: float) -> str:
     return f"{entry('denoising', 'curves', name=name)['mcc'][round(20 * p)]['mean']:.3f}"
 
@@ -419,17 +429,28 @@ FIGURES: dict[str, list[str]] = {
     "B7": [fit(5), fit(10), fit(15), fit(20), fit(5, "bound"), twice(5), twice(20)],
     "T5": [likelihood("mnist-25", 32), likelihood("mnist-25", 100)],
     "T7": [
-        solutions("mnist-25"),
-        solutions("mnist-50"),
-        solutions("mnist-100"),
-        solutions("mnist-500"),
+        str(sought("nothing", 0)["solutions"]),
+        *(solutions("mnist-100", epoch) for epoch in (1, 3, 10, 32, 100)),
+        solutions("mnist-25", 32),
+        solutions("mnist-25", 100),
         solutions("mnist-real-100"),
     ],
     "T8": [
         str(moment("mnist-100", 100, 10_000)["probe"]["solutions"]),
         format(100 * moment("mnist-100", 100, 10_000)["probe"]["share"], ".1f"),
+        solutions("mnist-100", 10),
+        str(sought("first weights", 10)["solutions"]),
+        str(searched(0.0)["solutions"]),
+        str(searched(0.5)["solutions"]),
     ],
-    "T9": [energy("mnist-100", 1), energy("mnist-100", 3), energy("mnist-500", 1), energy("mnist-500", 2)],
+    "T9": [
+        format(sought("nothing", 0)["free_energy"], ".1f"),
+        energy("mnist-100", 1),
+        energy("mnist-100", 3),
+        energy("mnist-100", 10),
+        energy("mnist-500", 1),
+        energy("mnist-500", 2),
+    ],
     "T12": [
         paper(25, 0.05),
         mcc("OPE", 0.05),

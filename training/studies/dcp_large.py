@@ -254,11 +254,15 @@ SHOWN = {
 }
 
 
+# The figures that compare algorithms.
+COMPARING = ("3", "4", "5")
+
+
 def tables(found: Mapping[str, Sequence[Curve]]) -> str:
-    """The tables of all figures of which there is a curve."""
+    """The tables of the figures that compare algorithms, where there is a curve; those of settings are only drawn."""
     parts = []
-    for name, how in SHOWN.items():
-        curves = found.get(name, ())
+    for name in COMPARING:
+        how, curves = SHOWN[name], found.get(name, ())
         for rate in sorted({curve.plan.rate for curve in curves}) if name in ("3", "4") else [None]:
             some = [curve for curve in curves if rate is None or curve.plan.rate == rate]
             if some:

@@ -44,7 +44,7 @@ CHANGES: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 EPOCHS, STARTS = (0, 1, 10), 500
 
 # With what damping the solutions of the trained machine are sought, from how many images, in how many iterations.
-DAMPINGS, MANY, ITERATIONS = (0.0, 0.5, 0.9), 2000, 2000
+DAMPINGS, MANY, ITERATIONS = (0.0, 0.5, 0.9), 500, 1000
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def learn(plan: Recipe, change: str, images: Tensor, starts: Tensor, folder: Pat
     return found
 
 
-def as_tables(found: list[Sought]) -> dict[str, str]:
+def as_table(found: list[Sought]) -> str:
     """Markdown: solutions along training by what was changed, and at the end by the damping of the search."""
 
     def row(first: str, one: Sought) -> list[str]:
@@ -124,18 +124,15 @@ def as_tables(found: list[Sought]) -> dict[str, str]:
         share = f"{100 * one.solutions / one.starts:.1f} %"
         return [first, str(one.epoch), f"{one.starts:,}", f"{one.converged:,}", str(one.solutions), share, energy]
 
-    counts = ["epoch", "starts", "converged", "solutions", "of the starts", "free energy"]
     along = [row(one.change, one) for one in found if one.damping is None]
-    damped = [row(f"{one.damping:g}", one) for one in found if one.damping is not None]
-    return {
-        "dynamics-causes": table(["changed", *counts], along),
-        "dynamics-damping": table(["damping", *counts], damped),
-    }
+    damped = [row(f"damping of the search {one.damping:g}", one) for one in found if one.damping is not None]
+    head = ["changed", "epoch", "starts", "converged", "solutions", "of the starts", "free energy"]
+    return table(head, along + damped)
 
 
 @torch.inference_mode()
 def study(asked: Asked) -> None:
-    """Test causes for the number of solutions; write dynamics-causes.json and two tables. What is there is kept."""
+    """Test causes for the number of solutions; write dynamics-causes.json and a table. What is there is kept."""
     path, settings = asked.records / "dynamics-causes.json", {"seed": asked.seed, "n": asked.n}
     found: list[Sought] = read(path, settings, sought=Sought)["sought"]
     plan, run = read_recipe(asked.recipes / RECIPE), asked.runs / Path(RECIPE).stem
@@ -155,7 +152,7 @@ def study(asked: Asked) -> None:
         if not any(one.change == change and one.damping is None for one in found):
             found += learn(plan, change, images, drawn[:STARTS], asked.runs / "causes" / change.replace(" ", "-"))
             write(path, settings | {"sought": found})
-    publish(asked, as_tables(found))
+    publish(asked, {"dynamics-causes": as_table(found)})
 
 
 if __name__ == "__main__":

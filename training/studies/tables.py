@@ -45,7 +45,10 @@ def tables() -> dict[str, str]:
         | _of("deep-joint", lambda found: {"deep-joint": deep_joint.as_table(_all(deep_joint.Deep, found["machines"]))})
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
-        | _of("dynamics-causes", lambda found: dynamics_causes.as_tables(_all(dynamics_causes.Sought, found["sought"])))
+        | _of(
+            "dynamics-causes",
+            lambda found: {"dynamics-causes": dynamics_causes.as_table(_all(dynamics_causes.Sought, found["sought"]))},
+        )
         | _of("fractional", _fractional)
         | _of("frank-wolfe-paper", _frank_wolfe_paper)
         | _of("grey", _grey)
