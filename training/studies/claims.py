@@ -53,6 +53,11 @@ def nats(name: str, hidden: int = 0) -> str:
     return f"{grown(name, hidden)['likelihood']:.2f}"
 
 
+def exact(name: str) -> str:
+    """The exact log-likelihood of a small prior."""
+    return f"{entry('likelihoods', 'priors', name=name)['likelihoods']['exact']['mean']:.2f}"
+
+
 def error(name: str, hidden: int = 0) -> str:
     return f"{100 * grown(name, hidden)['error']:.2f}"
 
@@ -283,6 +288,11 @@ def searched(damping: float) -> Record:
     return entry("dynamics-causes", "sought", damping=damping)
 
 
+def deep(before: int, what: str, layer: int) -> str:
+    """Weights or the spread of means of a layer, after so many epochs of each layer alone."""
+    return f"{entry('deep-joint', 'machines', before=before)[what][layer]:.4f}"
+
+
 def mcc(name: str, p: float) -> str:
     return f"{entry('denoising', 'curves', name=name)['mcc'][round(20 * p)]['mean']:.3f}"
 
@@ -333,6 +343,7 @@ FIGURES: dict[str, list[str]] = {
     "F8": [error("fw-mnist", 599), error("cd-mnist-599-0"), error("fw-caltech", 536), error("cd-caltech-536-0")],
     "F9": [error("cd-fw-mnist"), error("cd-mnist-599-0"), error("cd-fw-caltech"), error("cd-caltech-536-0")],
     "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
+    "F11": [exact("tap-mnist-25"), nats("fw-on-mnist-50"), nats("fw-mnist", 100)],
     "F12": [rounds("fw-mnist"), rounds("fw-caltech")],
     "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
     "D2": [cost("S-DCP"), cost("CS-DCP")],
@@ -492,6 +503,14 @@ FIGURES: dict[str, list[str]] = {
         likelihood("deep-2", 100, "test"),
     ],
     "T23": [likelihood("deep-3", 32), likelihood("deep-3", 100)],
+    "T24": [
+        deep(0, "weights", 1),
+        deep(20, "weights", 1),
+        deep(0, "spread", 1),
+        deep(20, "spread", 1),
+        deep(0, "spread", 0),
+        deep(20, "spread", 0),
+    ],
     "T25": [rank("ais tap"), rank("ais pseudo"), rank("tap pseudo")],
 }
 

@@ -77,7 +77,7 @@ def line(label: str, x: Iterable[float], y: Iterable[float], style: str = "-", c
 def _grown(value: Callable[[Record], float | None], data: str) -> tuple[Line, ...]:
     """A curve per training over hidden units, through the best of each size."""
     lines = []
-    for colour, method in enumerate(growth.METHODS):
+    for colour, method in enumerate((growth.GROWN, growth.TUNED, growth.RANDOM)):
         points = [
             (one["hidden"], found)
             for one in record("growth")["points"]
