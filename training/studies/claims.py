@@ -288,6 +288,11 @@ def searched(damping: float) -> Record:
     return entry("dynamics-causes", "sought", damping=damping)
 
 
+def ink(hidden: int) -> str:
+    """How much ink the estimate of one digit has at flips of .4, over its own."""
+    return f"{entry('one-digit', 'estimates', name=f'tap-mnist-{hidden}, one start')['ink'][8]:.2f}"
+
+
 def deep(before: int, what: str, layer: int) -> str:
     """Weights or the spread of means of a layer, after so many epochs of each layer alone."""
     return f"{entry('deep-joint', 'machines', before=before)[what][layer]:.4f}"
@@ -493,6 +498,7 @@ FIGURES: dict[str, list[str]] = {
         mcc("OPE", 0.2),
     ],
     "T16": [alone(25, 0), alone(50, 0), alone(100, 0), alone(500, 0)],
+    "T18": [ink(25), ink(50), ink(100), ink(500)],
     "T19": [gap()],
     "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],
     "T21": [bench("357")],
