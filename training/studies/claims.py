@@ -205,12 +205,6 @@ def fit(units: int, field: str = "error") -> str:
     return f"{entry('bslm', 'errors', units=units, variance=0.5)[field]:.1e}"
 
 
-def spread(units: int) -> str:
-    """How far the sequences of a machine end apart, in nats."""
-    ends = [each["values"][-1] for each in record("bslm")["sequences"] if each["units"] == units]
-    return f"{max(ends) - min(ends):.1f}"
-
-
 def early() -> str:
     """The least share of its rise that a sequence has made after a hundredth of its sweeps, in per cent."""
     shares = []
@@ -219,11 +213,6 @@ def early() -> str:
         hundredth = max(place for place, sweep in enumerate(sweeps) if sweep <= sweeps[-1] / 100)
         shares.append((values[hundredth] - values[0]) / (values[-1] - values[0]))
     return f"{100 * min(shares):.1f}"
-
-
-def cut(limit: int = 3000) -> str:
-    """How many sequences are cut off."""
-    return str(sum(each["sweeps"][-1] == limit for each in record("bslm")["sequences"]))
 
 
 def ascents(units: int, factor: float = 1.0) -> list[Record]:
