@@ -135,10 +135,10 @@ def _averaged(layer: Units, copies: int) -> Units:
     )
 
 
-def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
-    """The machine of the prior that a recipe starts from, widened by units with random weights where it has fewer.
+def start_of(shape: PriorShape, image_shape: tuple[int, int]) -> LayeredPrior:
+    """The machine of the prior that a recipe starts from.
 
-    A ModelError if there is no such prior; a TrainingError if it is another kind of machine, or of another size.
+    A ModelError if there is no such prior; a TrainingError if it is another kind of machine, or for other images.
     """
     folder = zoo.find(shape.start)
     header = zoo.describe(folder)
@@ -149,7 +149,26 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
             shape.start,
         )
     machine = zoo.load(folder).machine
-    assert isinstance(machine, LayeredPrior) and isinstance(shape.hidden, int)
+    assert isinstance(machine, LayeredPrior)
+    return machine
+
+
+def growing_start(shape: PriorShape, image_shape: tuple[int, int]) -> RBM:
+    """The machine to which units are added; errors as in `start_of`, and a TrainingError if none would be."""
+    machine = start_of(shape, image_shape)
+    assert isinstance(machine, RBM) and isinstance(shape.hidden, int)
+    if machine.hidden.size >= shape.hidden:
+        raise TrainingError(f"has {machine.hidden.size} hidden units; give [prior] hidden more", shape.start)
+    return machine
+
+
+def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
+    """The machine of the prior that a recipe starts from, widened by units with random weights where it has fewer.
+
+    Errors as in `start_of`, and a TrainingError if it has too many units.
+    """
+    machine = start_of(shape, image_shape)
+    assert isinstance(shape.hidden, int)
     missing = shape.hidden - machine.layers[1].size
     if missing == 0:
         return machine

@@ -21,6 +21,7 @@ from restore.learning.loop import Rounds, drive, fit
 from restore.learning.modes import own_modes
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.rules.contract import InRounds
+from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import GROWTH
 from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
@@ -28,7 +29,7 @@ from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import Place
 from restore.learning.run.report import write_report
 from restore.learning.run.session import SWEEPING, Passed, Session
-from restore.learning.starting import pretrained, started
+from restore.learning.starting import growing_start, pretrained, started
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
@@ -129,14 +130,14 @@ def train(
     main = replace(session, watch=watch, usable=use)
     before = ""
     if recipe.in_rounds:
-        found = _in_rounds(recipe, recipe.learner, training, validation, main)
+        found = _in_rounds(recipe, recipe.learner, training, validation, image_shape, main)
     else:
         start: Any = None
         if recipe.prior.grows:
             begun = from_first(lambda: bool(facts(folder)))
             growing = silent if recipe.data.task else replace(session, usable=use)
             growing = replace(growing, folder=folder / GROWTH, stage="growing", share=GROWING, over=begun)
-            grown = _in_rounds(recipe, recipe.growth, training, validation, growing)
+            grown = _in_rounds(recipe, recipe.growth, training, validation, image_shape, growing)
             start, before = grown.machine, grown.ended
         if recipe.pretraining.epochs:
             start, before = pretrained(recipe, training, silent)
@@ -161,9 +162,19 @@ def kept_epochs(folder: Path) -> dict[int, Path]:
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
 
 
-def _in_rounds(recipe: Recipe, rule: InRounds, images: Tensor, validation: Tensor, session: Session) -> Passed:
+def _in_rounds(
+    recipe: Recipe,
+    rule: InRounds,
+    images: Tensor,
+    validation: Tensor,
+    image_shape: tuple[int, int],
+    session: Session,
+) -> Passed:
     """Train in rounds, or grow a machine from which another learner continues."""
     learner, training = rule.at_work(recipe.prior, validation), recipe.training
+    if recipe.prior.start:
+        assert isinstance(learner, Growth)
+        learner = replace(learner, start=growing_start(recipe.prior, image_shape).to(images.device))
     work = Rounds(rule, learner, images, session, seed=recipe.seed, every=training.checkpoint_every)
     found = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
     ended = found.ended or rule.cut_short(recipe.prior, work.done)

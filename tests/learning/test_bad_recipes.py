@@ -117,7 +117,7 @@ NAMED: dict[str, dict[str, str]] = {
     "fw": {
         "growth.penalty = 0.5": "-[growth]",
         "optimizer.rate = 0.1": "-[optimizer]",
-        'prior = {hidden = 5, start = "other"}': "start",
+        'prior = {hidden = 5, start = "other", start_share = 0.5}': "start_share",
         'learner.method = "tap"': "-[training] epochs",
     },
     "principal": {

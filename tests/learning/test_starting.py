@@ -13,13 +13,15 @@ from priors import saved_prior
 from refusals import refused
 
 from restore import zoo
-from restore.errors import ModelError, TrainingError
+from restore.errors import ModelError, TrainingError, UsageError
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.matched import MatchedMarginals
 from restore.learning.run.session import Session
 from restore.learning.starting import started
 from restore.learning.train import train
+from restore.priors import RBM
+from restore.priors.exact import log_likelihood
 
 SHAPE = (3, 3)
 
@@ -107,3 +109,36 @@ def test_another_kind_of_machine_is_refused(
 def test_a_start_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with refused(ModelError, "no-such-prior"):
         started(recipe("no-such-prior").prior, SHAPE, 0)
+
+
+def growing(start: Path | str, hidden: int, **prior: Any) -> Recipe:
+    table = {
+        "name": "grown",
+        "data": {"source": "bars"},
+        "prior": {"hidden": hidden, "start": str(start)} | prior,
+        "learner": {"method": "frank_wolfe", "penalty": 0.01},
+        "inference": {"modes": 0, "starts": 1},
+        "storage": "float32",
+    }
+    return parse(table)
+
+
+@pytest.mark.usefixtures("quick_growth")
+def test_frank_wolfe_adds_units_to_those_of_the_start(tmp_path: Path) -> None:
+    start, images = saved_prior(tmp_path, SHAPE), bars_and_stripes(3)
+    found = train(growing(start, 7), images, SHAPE, Session(tmp_path / "run", "data"))
+    before, after = zoo.load(start).machine, found.prior.machine
+    assert isinstance(before, RBM) and isinstance(after, RBM) and after.hidden.size == 7
+    torch.testing.assert_close(after.weights[:, :5], before.weights.float())
+    torch.testing.assert_close(after.hidden.parameters["bias"][:5], before.hidden.parameters["bias"].float())
+    heights = [float(log_likelihood(one, images.to(one.weights)).mean()) for one in (before, after)]
+    assert heights[1] > heights[0] + 0.1
+
+
+@pytest.mark.usefixtures("quick_growth")
+def test_a_start_without_room_to_grow_is_refused(tmp_path: Path) -> None:
+    start = saved_prior(tmp_path, SHAPE)
+    with refused(TrainingError, "hidden units"):
+        train(growing(start, 5), bars_and_stripes(3), SHAPE, Session(tmp_path / "run", "data"))
+    with refused(UsageError, "start_share"):
+        growing(start, 7, start_share=0.5)

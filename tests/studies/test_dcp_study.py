@@ -182,8 +182,6 @@ def test_what_is_missing_is_trained_and_written(
     found = json.loads(record.read_text())
     # Two sets, twice: CD at four rates, CS-DCP at two.
     assert len(found["small"]) == 24 and len(found["large"]) == 3
-    pictures = [asked.records / name for name in ("dcp-small.png", "dcp-large.png")]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
     # What the record has is not run again, even without its runs.
     shutil.rmtree(asked.runs)
     when = record.stat().st_mtime_ns

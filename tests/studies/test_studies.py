@@ -37,16 +37,18 @@ def test_every_method_has_a_curve(curves: list[denoising.Curve]) -> None:
     assert [curve.name for curve in curves] == [
         "OPE",
         "1-NN",
+        "1-NN of 1,000",
+        "1-NN of 10,000",
         "mine, one start",
         "mine",
         "mine, from the clean image",
     ]
     for curve in curves:
         assert len(curve.mcc) == len(denoising.PROBABILITIES) == 11
-        assert (curve.log_partition is None) == (curve.name in ("OPE", "1-NN"))
+        assert (curve.log_partition is None) == (curve.name == "OPE" or curve.name.startswith("1-NN"))
     # The training images hold the truth, which the nearest neighbour finds; without noise the prior keeps all pixels.
     assert curves[1].mcc[1].mean == 1
-    assert curves[3].mcc[0].mean == 1
+    assert curves[5].mcc[0].mean == 1
 
 
 def test_documents_keep_everything_but_the_section() -> None:
@@ -72,9 +74,8 @@ def test_epochs_are_spread_by_factors(epochs: range, count: int, chosen: list[in
 
 
 def test_likelihoods_of_a_prior_along_a_run(
-    truth: torch.Tensor, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    truth: torch.Tensor, engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("matplotlib")
     found = likelihoods.along({3: engine, 7: engine}, truth, 0, "linear:20")
     assert list(found) == [3, 7] and capsys.readouterr().err.startswith("epoch 3: ")
     assert found[3].likelihoods["tap"].mean == found[7].likelihoods["tap"].mean
@@ -84,8 +85,6 @@ def test_likelihoods_of_a_prior_along_a_run(
     # The same prior twice has no order to compare.
     assert set(record["rank_correlations"].values()) == {None}
     assert record["along"]["3"]["likelihoods"]["ais"]["mean"] == found[3].likelihoods["ais"].mean
-    likelihoods.figure_of(found).savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 5000
 
 
 # --- as scripts ---

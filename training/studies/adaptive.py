@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import torch
-from harness import Asked, kept_of, main, panels, publish, read, tell_missing, with_others, write
+from harness import Asked, kept_of, main, publish, read, tell_missing, with_others, write
 from opened import plain_machine
 from pseudo import pseudo_likelihood
 from torch import Tensor
@@ -21,11 +20,8 @@ from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_records
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# By the fixed point of a recipe: what it is called here, and how its line is drawn.
-METHODS = {"tap": ("TAP", "o--"), "adaptive_tap": ("adaptive TAP", "s-")}
+# By the fixed point of a recipe: what it is called here.
+METHODS = {"tap": "TAP", "adaptive_tap": "adaptive TAP"}
 
 # A curve has about so many points, at least.
 POINTS = 10
@@ -74,7 +70,7 @@ class Curve:
 
     @property
     def label(self) -> str:
-        return f"{METHODS[self.method][0]}, {self.iterations} iterations"
+        return f"{METHODS[self.method]}, {self.iterations} iterations"
 
 
 def measured_epochs(epochs: int) -> range:
@@ -123,36 +119,8 @@ def as_tables(curves: Sequence[Curve]) -> str:
     return "\n\n".join(parts)
 
 
-def figure_of(curves: Sequence[Curve]) -> Figure:
-    """Pseudo-likelihood over epochs, also as its lead over the first strategy, and over minutes; a row per rate."""
-    from matplotlib.ticker import NullFormatter
-
-    groups = _by_rate(curves)
-    figure, grid = panels(len(groups), 3, (5, 4))
-    colours = {count: f"C{index}" for index, count in enumerate(sorted({curve.iterations for curve in curves}))}
-    for row, group in zip(grid, groups, strict=True):
-        first = {point.epoch: point.pseudo for point in group[0].points}
-        for curve in group:
-            style: dict[str, Any] = {"color": colours[curve.iterations], "label": curve.label, "markersize": 4}
-            shared = [point for point in curve.points if point.epoch in first]
-            for axes, pairs in (
-                (row[0], [(point.epoch, point.pseudo) for point in curve.points]),
-                (row[1], [(point.epoch, point.pseudo - first[point.epoch]) for point in shared]),
-                (row[2], [(point.minutes, point.pseudo) for point in curve.points]),
-            ):
-                axes.plot([x for x, _ in pairs], [y for _, y in pairs], METHODS[curve.method][1], **style)
-        row[0].set(xlabel="epoch", ylabel="pseudo-likelihood, nats per image", title=f"rate {group[0].rate:g}")
-        row[1].set(xlabel="epoch", ylabel="nats per image", title=f"ahead of {group[0].label}")
-        row[2].set(xlabel="minutes of training", ylabel="pseudo-likelihood, nats per image", xscale="log")
-        row[2].xaxis.set_minor_formatter(NullFormatter())
-        for axes in row:
-            axes.grid(alpha=0.3)
-        row[0].legend(fontsize=8)
-    return figure
-
-
 def study(asked: Asked) -> None:
-    """Measure the runs of the recipes adaptive-*, and write adaptive.json, adaptive.png and a table.
+    """Measure the runs of the recipes adaptive-*, and write adaptive.json and a table.
 
     What was measured before is read from adaptive.json, and runs that have been stopped count as far as they got.
     """
@@ -179,7 +147,7 @@ def study(asked: Asked) -> None:
     tell_missing(missing)
     if not curves:
         raise InputError(f"{asked.recipes}: none of its recipes adaptive-* has been trained; give --train")
-    publish(asked, {"adaptive": as_tables(curves)}, {"adaptive.png": figure_of(curves)})
+    publish(asked, {"adaptive": as_tables(curves)})
 
 
 def _points(plan: Recipe, folder: Path, earlier: tuple[Point, ...], asked: Asked) -> tuple[Point, ...]:

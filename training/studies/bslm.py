@@ -11,12 +11,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count as naturals
-from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import Any
 
 import torch
 from bslm_covariance import covariance, flattened, rounds_of, unflattened
-from harness import Asked, main, panels, publish, write
+from harness import Asked, main, publish, write
 
 from restore.console import say
 from restore.errors import TrainingError
@@ -25,9 +25,6 @@ from restore.learning.gradients.pseudo_likelihood import Spins, refuse_unbounded
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
 from restore.priors.exact import exact_samples
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 UNITS = (5, 10, 15, 20)
 IMAGES = 16_000
@@ -208,29 +205,13 @@ def _spread(count: int) -> list[int]:
     return sorted({0, *takewhile(lambda sweep: sweep < count, steps), count - 1})
 
 
-def figure_of(runs: Sequence[Run]) -> Figure:
-    """Fig. 1: log-pseudo-likelihoods, and on a second axis the logarithm of their rises."""
-    figure, grid = panels(2, 2, (5.5, 3.5))
-    for values, units in zip(grid.flat, UNITS, strict=False):
-        rises = values.twinx()
-        for number, one in enumerate(one for one in runs if one.units == units):
-            values.plot(range(len(one.values)), one.values, color=f"C{number}")
-            steps = [max(after - before, 1e-12) for before, after in pairwise(one.values)]
-            rises.plot(range(1, len(one.values)), steps, color=f"C{number}", linestyle="--", linewidth=0.8)
-        rises.set(yscale="log", ylabel="rise (dashed)")
-        values.set(
-            xscale="symlog", xlim=(0, None), xlabel="sweep", ylabel="log-pseudo-likelihood", title=f"{units} units"
-        )
-    return figure
-
-
 def study(asked: Asked) -> None:
-    """Measure BSLM on samples of known machines, and write bslm.json, bslm.png and two tables."""
+    """Measure BSLM on samples of known machines, and write bslm.json and two tables."""
     runs, found = measured(asked.seed)
     record = as_record(runs, found, asked.seed)
     write(asked.records / "bslm.json", record)
     tables = {"bslm-sequences": sequence_table(record["sequences"]), "bslm-errors": errors_table(found)}
-    publish(asked, tables, {"bslm.png": figure_of(runs)})
+    publish(asked, tables)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def study(asked: Asked) -> None:
                 errors.append(fits(units, variance, asked.seed))
                 say(f"{errors[-1]}")
                 keep()
-    publish(asked, {"bslm-paper-ascents": ascents_table(ascents), "bslm-paper-fits": fits_table(errors)}, {})
+    publish(asked, {"bslm-paper-ascents": ascents_table(ascents), "bslm-paper-fits": fits_table(errors)})
 
 
 if __name__ == "__main__":

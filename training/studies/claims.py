@@ -53,6 +53,11 @@ def nats(name: str, hidden: int = 0) -> str:
     return f"{grown(name, hidden)['likelihood']:.2f}"
 
 
+def exact(name: str) -> str:
+    """The exact log-likelihood of a small prior."""
+    return f"{entry('likelihoods', 'priors', name=name)['likelihoods']['exact']['mean']:.2f}"
+
+
 def error(name: str, hidden: int = 0) -> str:
     return f"{100 * grown(name, hidden)['error']:.2f}"
 
@@ -88,6 +93,11 @@ def accepted() -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- S-DCP
+
+
+def cost(algorithm: str) -> str:
+    """CPU time of a mini-batch over that of CD."""
+    return f"{entry('dcp-cost', 'costs', algorithm=algorithm)['ratio']:.2f}"
 
 
 def trials(data: str, algorithm: str, rate: float) -> Record:
@@ -195,12 +205,6 @@ def fit(units: int, field: str = "error") -> str:
     return f"{entry('bslm', 'errors', units=units, variance=0.5)[field]:.1e}"
 
 
-def spread(units: int) -> str:
-    """How far the sequences of a machine end apart, in nats."""
-    ends = [each["values"][-1] for each in record("bslm")["sequences"] if each["units"] == units]
-    return f"{max(ends) - min(ends):.1f}"
-
-
 def early() -> str:
     """The least share of its rise that a sequence has made after a hundredth of its sweeps, in per cent."""
     shares = []
@@ -209,11 +213,6 @@ def early() -> str:
         hundredth = max(place for place, sweep in enumerate(sweeps) if sweep <= sweeps[-1] / 100)
         shares.append((values[hundredth] - values[0]) / (values[-1] - values[0]))
     return f"{100 * min(shares):.1f}"
-
-
-def cut(limit: int = 3000) -> str:
-    """How many sequences are cut off."""
-    return str(sum(each["sweeps"][-1] == limit for each in record("bslm")["sequences"]))
 
 
 def ascents(units: int, factor: float = 1.0) -> list[Record]:
@@ -268,6 +267,26 @@ def energy(run: str, epoch: int) -> str:
     return f"{moment(run, epoch)['probe']['free_energy']:.1f}"
 
 
+def sought(change: str, epoch: int) -> Record:
+    """Solutions along training with a change."""
+    return entry("dynamics-causes", "sought", change=change, epoch=epoch, damping=None)
+
+
+def searched(damping: float) -> Record:
+    """Solutions of the trained machine that a search with this damping finds."""
+    return entry("dynamics-causes", "sought", damping=damping)
+
+
+def ink(hidden: int) -> str:
+    """How much ink the estimate of one digit has at flips of .4, over its own."""
+    return f"{entry('one-digit', 'estimates', name=f'tap-mnist-{hidden}, one start')['ink'][8]:.2f}"
+
+
+def deep(before: int, what: str, layer: int) -> str:
+    """Weights or the spread of means of a layer, after so many epochs of each layer alone."""
+    return f"{entry('deep-joint', 'machines', before=before)[what][layer]:.4f}"
+
+
 def mcc(name: str, p: float) -> str:
     return f"{entry('denoising', 'curves', name=name)['mcc'][round(20 * p)]['mean']:.3f}"
 
@@ -318,8 +337,10 @@ FIGURES: dict[str, list[str]] = {
     "F8": [error("fw-mnist", 599), error("cd-mnist-599-0"), error("fw-caltech", 536), error("cd-caltech-536-0")],
     "F9": [error("cd-fw-mnist"), error("cd-mnist-599-0"), error("cd-fw-caltech"), error("cd-caltech-536-0")],
     "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
+    "F11": [exact("tap-mnist-25"), nats("fw-on-mnist-50"), nats("fw-mnist", 100)],
     "F12": [rounds("fw-mnist"), rounds("fw-caltech")],
     "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
+    "D2": [cost("S-DCP"), cost("CS-DCP")],
     "D3": [f"{REACHABLE[STRIPES]:.3f}"],
     "D4": [end(BARS, "CD", 0.3), end(BARS, "CD", 0.5), end(BARS, "PCD", 0.3), end(BARS, "PCD", 0.5)],
     "D5": [near(BARS, "CG", 0.3), near(BARS, "CG", 0.5)],
@@ -413,40 +434,55 @@ FIGURES: dict[str, list[str]] = {
     "B7": [fit(5), fit(10), fit(15), fit(20), fit(5, "bound"), twice(5), twice(20)],
     "T5": [likelihood("mnist-25", 32), likelihood("mnist-25", 100)],
     "T7": [
-        solutions("mnist-25"),
-        solutions("mnist-50"),
-        solutions("mnist-100"),
-        solutions("mnist-500"),
+        str(sought("nothing", 0)["solutions"]),
+        *(solutions("mnist-100", epoch) for epoch in (1, 3, 10, 32, 100)),
+        solutions("mnist-25", 32),
+        solutions("mnist-25", 100),
         solutions("mnist-real-100"),
     ],
     "T8": [
         str(moment("mnist-100", 100, 10_000)["probe"]["solutions"]),
         format(100 * moment("mnist-100", 100, 10_000)["probe"]["share"], ".1f"),
+        solutions("mnist-100", 10),
+        str(sought("first weights", 10)["solutions"]),
+        str(searched(0.0)["solutions"]),
+        str(searched(0.5)["solutions"]),
     ],
-    "T9": [energy("mnist-100", 1), energy("mnist-100", 3), energy("mnist-500", 1), energy("mnist-500", 2)],
+    "T9": [
+        format(sought("nothing", 0)["free_energy"], ".1f"),
+        energy("mnist-100", 1),
+        energy("mnist-100", 3),
+        energy("mnist-100", 10),
+        energy("mnist-500", 1),
+        energy("mnist-500", 2),
+    ],
     "T12": [
-        paper(25, 0.05),
-        mcc("OPE", 0.05),
-        paper(25, 0.3),
-        mcc("OPE", 0.3),
-        paper(25, 0.5),
-        mcc("OPE", 0.5),
+        *(paper(hidden, p) for p in (0.05, 0.3, 0.5) for hidden in (25, 100)),
+        *(mcc("OPE", p) for p in (0.05, 0.3, 0.5)),
         alone(100, 0.35),
         mcc("OPE", 0.35),
         alone(25, 0.5),
     ],
     "T13": [
-        paper(25, 0.4),
-        paper(25, 0.45),
-        paper(25, 0.5),
+        *(paper(hidden, p) for hidden in (25, 100) for p in (0.4, 0.45, 0.5)),
         mcc("1-NN", 0.4),
         mcc("1-NN", 0.45),
         mcc("1-NN", 0.5),
         alone(100, 0.45),
     ],
     "T14": [alone(500, 0.05), alone(100, 0.05), alone(500, 0.4), mcc("OPE", 0.4)],
-    "T15": [mcc("1-NN", 0.15), mcc("OPE", 0.15), mcc("1-NN", 0.1), mcc("OPE", 0.1)],
+    "T15": [
+        mcc("1-NN", 0.15),
+        mcc("OPE", 0.15),
+        mcc("1-NN", 0.1),
+        mcc("OPE", 0.1),
+        mcc("1-NN of 1,000", 0.15),
+        mcc("1-NN of 1,000", 0.2),
+        mcc("OPE", 0.2),
+    ],
     "T16": [alone(25, 0), alone(50, 0), alone(100, 0), alone(500, 0)],
+    "T17": [mcc(f"tap-mnist-25{starts}, one start", p) for p in (0.2, 0.3, 0.4) for starts in ("", "-data")],
+    "T18": [ink(25), ink(50), ink(100), ink(500)],
     "T19": [gap()],
     "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],
     "T21": [bench("357")],
@@ -457,6 +493,14 @@ FIGURES: dict[str, list[str]] = {
         likelihood("deep-2", 100, "test"),
     ],
     "T23": [likelihood("deep-3", 32), likelihood("deep-3", 100)],
+    "T24": [
+        deep(0, "weights", 1),
+        deep(20, "weights", 1),
+        deep(0, "spread", 1),
+        deep(20, "spread", 1),
+        deep(0, "spread", 0),
+        deep(20, "spread", 0),
+    ],
     "T25": [rank("ais tap"), rank("ais pseudo"), rank("tap pseudo")],
 }
 

@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
-from harness import Asked, main, panels, publish, tell_missing, write
+from harness import Asked, main, publish, tell_missing, write
 from torch import Tensor
 
 from restore.console import say
@@ -24,9 +23,6 @@ from restore.evaluation.evaluate import Report, evaluate, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.marginals import Status
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 METHODS = {
     "lr": "LR",
@@ -195,25 +191,8 @@ def convergence_table(runs: Mapping[str, Sequence[float]]) -> str:
     return table(["converged, % in epoch", *(str(epoch + 1) for epoch in epochs)], rows)
 
 
-def figure_of(cells: Sequence[Cell], runs: Mapping[str, Sequence[float]]) -> Figure:
-    """The curve over the size of the hidden patch, and converged inferences along training."""
-    figure, ((left, right),) = panels(1, 2, (5.5, 4))
-    for method in CURVES:
-        curve = sizes(cells, method)
-        means, errors = [cell.everywhere[0] for _, cell in curve], [cell.everywhere[1] for _, cell in curve]
-        left.errorbar([size for size, _ in curve], means, errors, marker="o", label=METHODS[method])
-    left.set(xlabel="side of the hidden patch, pixels", ylabel="wrong pixels, % of all", title="MNIST completion")
-    left.legend()
-    for name, shares in runs.items():
-        right.plot(range(1, len(shares) + 1), [100 * share for share in shares], marker=".", label=name)
-    right.set(xlabel="epoch", ylabel="converged, % of images", ylim=(0, 102), title="Belief propagation in training")
-    if runs:
-        right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=8)
-    return figure
-
-
 def study(asked: Asked) -> None:
-    """Measure the priors of the recipes crbm-*, and write crbm.json, crbm.png and three tables."""
+    """Measure the priors of the recipes crbm-*, and write crbm.json and three tables."""
     recipes = {path.stem: path for path in sorted(asked.recipes.rglob("crbm-*.toml")) if key_of(path.stem)}
     cells: list[Cell] = []
     shares, missing = {}, []
@@ -237,7 +216,7 @@ def study(asked: Asked) -> None:
     if shares:
         tables["crbm-converged"] = convergence_table(shares)
     write(asked.records / "crbm.json", {"seed": asked.seed, "cells": cells, "converged": shares})
-    publish(asked, tables, {"crbm.png": figure_of(cells, shares)})
+    publish(asked, tables)
 
 
 if __name__ == "__main__":

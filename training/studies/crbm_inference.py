@@ -31,7 +31,7 @@ FIRST_EPOCH = {"data": "mnist", "task": "patch:8", "held_out": 10_000, "epochs":
 RATES = (0.005, 0.05)
 
 # Damping, on 1,000 silhouettes: the compiled kernel of belief propagation does not damp.
-DAMPED = {"data": "caltech101-silhouettes", "task": "patch:12:1", "held_out": 3100, "epochs": 5, "rate": 0.05}
+DAMPED = {"data": "caltech101-silhouettes", "task": "patch:12:1", "held_out": 3100, "epochs": 2, "rate": 0.05}
 DAMPINGS = (0.0, 0.5)
 
 # Parts of an epoch for which convergence is told.
@@ -179,7 +179,7 @@ def study(asked: Asked) -> None:
             courses.append(learn(asked, **plan))
             say(f"{courses[-1]}")
             write(path, settings | {"courses": courses, "answers": found})
-    publish(asked, as_tables(courses, found), {})
+    publish(asked, as_tables(courses, found))
 
 
 if __name__ == "__main__":

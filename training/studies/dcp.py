@@ -20,7 +20,7 @@ from restore.progress import progress
 
 
 def study(asked: Asked) -> None:
-    """Write dcp.json, two figures and two tables; with --train, learn first what dcp.json has not."""
+    """Write dcp.json and two tables; with --train, learn first what dcp.json has not."""
     path, settings = asked.records / "dcp.json", {"seed": asked.seed, "n": asked.n}
     known = read(path, settings, small=Trials, large=Curve)
     trials: list[Trials] = known["small"]
@@ -39,13 +39,13 @@ def study(asked: Asked) -> None:
             keep()
     if not trials and not curves:
         raise InputError(f"{path}: holds nothing of this study yet; give --train")
-    tables, figures = {}, {}
+    tables = {}
     if trials:
-        tables["dcp-small"], figures["dcp-small.png"] = small.tables(trials), small.figure_of(trials)
+        tables["dcp-small"] = small.tables(trials)
     if curves:
         shown = {name: [curves[plan] for plan in plans if plan in curves] for name, plans in large.plans().items()}
-        tables["dcp-large"], figures["dcp-large.png"] = large.tables(shown), large.figure_of(shown)
-    publish(asked, tables, figures)
+        tables["dcp-large"] = large.tables(shown)
+    publish(asked, tables)
 
 
 def _learn_small(known: list[Trials], asked: Asked) -> Iterator[list[Trials]]:

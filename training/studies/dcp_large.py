@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from dcp_learners import ARRIVED, WEIGHT_SCALE, learner_of
-from harness import finish, panels_for
 from mean_likelihoods import mean_log_likelihood
 from torch import Tensor
 
@@ -29,14 +28,14 @@ from restore.learning.run.session import Passed, Session
 from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # As in the paper: hidden units, sweeps per mini-batch, how many gradient steps share them, and images.
 HIDDEN, SWEEPS, INNER, BATCH = 500, 24, 6, 200
 
 # A tenth of these temperatures finds log Z 6 nats too small after eight epochs of CD on MNIST.
 RUNS, SCHEDULE = 100, "s-dcp"
+
+# Of SSD, whose directions are some thirty times as long as gradients are.
+SPECTRAL_RATES = (0.0005, 0.002)
 
 
 @dataclass(frozen=True)
@@ -96,18 +95,23 @@ def plans() -> dict[str, tuple[Plan, ...]]:
     """The curves of each figure, in the order to train them; some belong to several."""
     pair, four = ("S-DCP", "CS-DCP"), ("CD", "CG", "S-DCP", "CS-DCP")
     few: dict[str, Any] = {"data": "mnist", "images": 10_000, "epochs": 10, "every": 5}
+    wide = few | {"batch": 1000, "epochs": 30, "every": 10}
     return {
-        "3": tuple(Plan("mnist", name, rate, 8, every=2) for rate in (0.05, 0.01) for name in four),
-        "4": tuple(Plan("omniglot", name, rate, 60, every=15) for rate in (0.05, 0.01) for name in four),
-        "6a": tuple(Plan(algorithm=name, rate=rate, **few) for rate in (0.01, 0.05, 0.1) for name in pair),
-        "6b": tuple(Plan(algorithm=name, rate=0.05, inner=inner, **few) for inner in (2, 6, 24) for name in pair),
-        "7a": tuple(Plan(algorithm="S-DCP", rate=0.05, batch=batch, **few) for batch in (100, 200, 400)),
+        "5": (
+            *(Plan(algorithm="SSD", rate=rate, **wide) for rate in SPECTRAL_RATES),
+            *(Plan(algorithm=name, rate=0.05, **wide) for name in ("CD", *pair)),
+        ),
         "7b": tuple(
             Plan(algorithm=name, rate=0.05, weight_scale=scale, zero_bias=zero, **few)
             for zero in (True, False)
             for scale in (0.001, 0.01)
             for name in pair
         ),
+        "3": tuple(Plan("mnist", name, rate, 8, every=2) for rate in (0.05, 0.01) for name in four),
+        "4": tuple(Plan("omniglot", name, rate, 60, every=15) for rate in (0.05, 0.01) for name in four),
+        "6a": tuple(Plan(algorithm=name, rate=rate, **few) for rate in (0.01, 0.05, 0.1) for name in pair),
+        "6b": tuple(Plan(algorithm=name, rate=0.05, inner=inner, **few) for inner in (2, 6, 24) for name in pair),
+        "7a": tuple(Plan(algorithm="S-DCP", rate=0.05, batch=batch, **few) for batch in (100, 200, 400)),
     }
 
 
@@ -231,6 +235,7 @@ def _rate(plan: Plan) -> str:
 SHOWN = {
     "3": Shown("MNIST (Fig. 3)", "Fig. 3, MNIST", {"rate": _rate}),
     "4": Shown("Omniglot (Fig. 4)", "Fig. 4, Omniglot", {"rate": _rate}),
+    "5": Shown("Batches of 1,000 (Fig. 5)", "Fig. 5, MNIST", {"rate": _rate}),
     "6a": Shown("Rates (Fig. 6a)", "Fig. 6a, MNIST", {"rate": _rate}),
     "6b": Shown(
         "d (Fig. 6b)",
@@ -250,25 +255,17 @@ SHOWN = {
 }
 
 
+# The figures that compare algorithms.
+COMPARING = ("3", "4", "5")
+
+
 def tables(found: Mapping[str, Sequence[Curve]]) -> str:
-    """The tables of all figures of which there is a curve."""
+    """The tables of the figures that compare algorithms, where there is a curve; those of settings are only drawn."""
     parts = []
-    for name, how in SHOWN.items():
-        curves = found.get(name, ())
+    for name in COMPARING:
+        how, curves = SHOWN[name], found.get(name, ())
         for rate in sorted({curve.plan.rate for curve in curves}) if name in ("3", "4") else [None]:
             some = [curve for curve in curves if rate is None or curve.plan.rate == rate]
             if some:
                 parts.append(figure_table(some, how))
     return "\n\n".join(parts)
-
-
-def figure_of(found: Mapping[str, Sequence[Curve]]) -> Figure:
-    """Figs. 3, 4, 6 and 7: likelihood of the test images over epochs."""
-    shown = [(how, found[name]) for name, how in SHOWN.items() if found.get(name)]
-    figure, grid = panels_for(len(shown), min(3, len(shown)), (5, 4))
-    for axes, (how, curves) in zip(grid, shown, strict=True):
-        for curve in curves:
-            axes.plot(curve.epochs, curve.likelihood, marker=".", linewidth=1.2, label=how.label(curve.plan))
-        axes.set(xlabel="epoch", ylabel="test log-likelihood (AIS), nats", title=how.panel)
-        finish(axes, fontsize=7, loc="lower right")
-    return figure

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from dcp_learners import ALGORITHMS, ARRIVED, TITLES, WEIGHT_SCALE, learner_of
-from harness import finish, panels
 from torch import Tensor
 
 from restore.evaluation.markdown import table
@@ -18,9 +16,6 @@ from restore.learning.course import initial_prior
 from restore.learning.rules.contract import LearnerState
 from restore.priors.exact import log_likelihood
 from restore.progress import Meter
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Mean log-likelihood, in nats, of a model that is the distribution of a computed set: see `restore.data.sets.patterns`.
 BEST = {"shifting-bar": -math.log(9), "bars-and-stripes": -0.75 * math.log(16) - 0.25 * math.log(8)}
@@ -92,9 +87,12 @@ def learn(
     copies: int,
     trials: int,
     seed: int,
+    rates: Sequence[float] = (),
     meter: Meter = lambda done, note="": None,
 ) -> list[Trials]:
     """Learn a small set from so many copies of all its images (N, D) at once, by plain ascent; all trials, all rates.
+
+    Without `rates` they are those of the algorithm.
 
     They are lanes of one batch, so that there is one implementation of the learners only. Trial t starts from the same
     weights for every rate and algorithm.
@@ -103,7 +101,7 @@ def learn(
     learner = learner_of(algorithm, SWEEPS, INNER, len(batch))
     first = torch.Generator().manual_seed(seed)
     machines = [initial_prior(batch, HIDDEN, WEIGHT_SCALE, first) for _ in range(trials)]
-    rates = rates_of(algorithm)
+    rates = rates or rates_of(algorithm)
     kind, count = machines[0], len(rates) * trials
     generator = torch.Generator().manual_seed(seed + 1)
     state = {name: value.expand(count, *value.shape) for name, value in learner.init(kind, batch, generator).items()}
@@ -185,23 +183,3 @@ def set_table(results: Sequence[Trials]) -> str:
     ]
     head += [f"came within {NEAR}", "end there", "median epoch"]
     return table(head, rows)
-
-
-def figure_of(results: Sequence[Trials]) -> Figure:
-    """Figs. 1 and 2: mean exact likelihood over epochs, a row per set and number of copies, a column per rate."""
-    rows = [(data, n) for data in BEST for n in TRIALS if any((one.data, one.copies) == (data, n) for one in results)]
-    figure, grid = panels(len(rows), len(RATES), (5.5, 3.6))
-    for (row, (data, copies)), (column, rate) in product(enumerate(rows), enumerate(RATES)):
-        axes = grid[row][column]
-        for found in results:
-            factor = found.rate / rate
-            if (found.data, found.copies) == (data, copies) and any(abs(factor - one) < 1e-6 for one in (1, INNER)):
-                label = found.algorithm if factor < INNER - 1 else f"{found.algorithm}, {INNER} x the rate"
-                style = {"color": f"C{ALGORITHMS.index(found.algorithm)}", "linestyle": "-" if factor < 2 else ":"}
-                axes.plot(found.epochs, found.mean, label=label, linewidth=1.3, **style)
-        axes.axhline(REACHABLE[data], color="black", linestyle=":", linewidth=1)
-        title = f"{TITLES[data]}, each pattern x {copies}, rate {rate:g}"
-        axes.set(xlabel="epoch", ylabel="log-likelihood, nats", title=title)
-        axes.set_ylim(REACHABLE[data] - 1.6, REACHABLE[data] + 0.1)
-        finish(axes, loc="lower right")
-    return figure

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 from baselines import NearestNeighbour, PointwiseEstimate
-from harness import Asked, finish, main, panels, publish, read, write
+from harness import Asked, main, publish, read, write
 from torch import Tensor
 
 from restore.channels import BitFlip, parse_task
@@ -24,17 +23,22 @@ from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine, machine_under
 from restore.solvers import SeveralStarts, Solution
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 PROBABILITIES = tuple(round(0.05 * step, 2) for step in range(11))
 
 # Test images, but where others are asked for.
 IMAGES = 1000
 
-# Recipes of the paper's own machines, which are measured from one start, as there.
-TABLE_1 = "dynamics/dynamics-mnist-{}.toml"
-HIDDEN = (25, 50, 100, 500)
+# Recipes of the paper's own machines, and of machines that learn from other starts; all are measured from one start.
+ALONE = (
+    *(f"dynamics/dynamics-mnist-{hidden}.toml" for hidden in (25, 50, 100, 500)),
+    *(f"starts/tap-mnist-{hidden}-data.toml" for hidden in (25, 50)),
+)
+
+# Priors whose solutions' log Z is told.
+DEPTHS = ("tap-mnist-100", "tap-mnist-500")
+
+# How many images 1-NN chooses among, beside all of them.
+EXEMPLARS = (1000, 10_000)
 
 # What distinguishes the curves of a prior: a single start, or one that no user has.
 ONE, CLEAN = ", one start", ", from the clean image"
@@ -77,11 +81,12 @@ def measured(
         alone: priors by name that are measured from one start only.
         known: names of curves that need not be measured.
     """
-    pointwise, nearest = PointwiseEstimate.fit(training), NearestNeighbour(training, keep_known=False)
     methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
-        "OPE": pointwise.restore,
-        "1-NN": nearest.restore,
+        "OPE": PointwiseEstimate.fit(training).restore,
+        "1-NN": NearestNeighbour(training, keep_known=False).restore,
     }
+    for count in EXEMPLARS:
+        methods[f"1-NN of {count:,}"] = NearestNeighbour(training[:count], keep_known=False).restore
     for name, engine in engines.items():
         methods[name + ONE] = one_start(engine).restore
         methods[name] = engine.restore
@@ -145,34 +150,16 @@ def as_tables(curves: Sequence[Curve]) -> str:
 
 def depth_table(curves: Sequence[Curve]) -> str:
     """Markdown: mean log Z of the solutions by where they started, per flip probability above zero."""
-    names = {curve.name for curve in curves}
     rows = [
         [curve.name, *(f"{value:.1f}" for value in curve.log_partition[1:])]
         for curve in curves
-        if curve.log_partition and curve.name.partition(",")[0] + CLEAN in names
+        if curve.log_partition and curve.name.partition(",")[0] in DEPTHS
     ]
     return table(["mean log Z at p =", *(f"{p:g}" for p in PROBABILITIES[1:])], rows)
 
 
-def figure_of(curves: Sequence[Curve]) -> Figure:
-    """MCC over p: baselines black, each prior in its colour, one start dashed."""
-    curves = [curve for curve in curves if not curve.name.endswith(CLEAN)]
-    figure, ((axes,),) = panels(1, 1, (8, 5))
-    colours: dict[str, str] = {}
-    for curve in curves:
-        prior, _, variant = curve.name.partition(",")
-        baseline = curve.name in ("OPE", "1-NN")
-        colour = "black" if baseline else colours.setdefault(prior, f"C{len(colours)}")
-        style = "--" if variant or curve.name == "OPE" else "-"
-        means = [score.mean for score in curve.mcc]
-        axes.plot(PROBABILITIES, means, style, color=colour, label=curve.name, linewidth=2.0 if baseline else 1.3)
-    axes.set(xlabel="flip probability p", ylabel="Matthews correlation", ylim=(-0.02, 1.02), xlim=(0, 0.5))
-    finish(axes, ncols=2)
-    return figure
-
-
 def study(asked: Asked) -> None:
-    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json, denoising.png and a table.
+    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json and a table.
 
     Curves that are in denoising.json are not measured again.
     """
@@ -187,7 +174,7 @@ def study(asked: Asked) -> None:
     truth = asked.images("mnist", "test", asked.n or IMAGES)
     path, settings = asked.records / "denoising.json", {"n": len(truth), "seed": asked.seed}
     known: list[Curve] = read(path, settings, curves=Curve)["curves"]
-    folders = {recipe.stem: asked.prior(recipe) for recipe in map(asked.recipes.joinpath, map(TABLE_1.format, HIDDEN))}
+    folders = {recipe.stem: asked.prior(recipe) for recipe in map(asked.recipes.joinpath, ALONE)}
     alone = {name: Engine.load(str(folder), asked.device) for name, folder in folders.items() if folder}
     curves = measured(
         engines,
@@ -201,7 +188,7 @@ def study(asked: Asked) -> None:
     found = {curve.name for curve in curves}
     curves = [*(curve for curve in known if curve.name not in found), *curves]
     write(path, settings | {"curves": curves})
-    publish(asked, {"denoising": as_tables(curves)}, {"denoising.png": figure_of(curves)})
+    publish(asked, {"denoising": as_tables(curves)})
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ MAPPED, SHOWN = 10_000, (3, 6, 7)
 
 
 def study(asked: Asked) -> None:
-    """Measure the runs of the recipes dynamics-*, and write dynamics.json, four pictures and a table.
+    """Measure the runs of the recipes dynamics-*, and write dynamics.json, three pictures and a table.
 
     What was measured before is read from dynamics.json.
     """

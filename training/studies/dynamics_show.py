@@ -1,4 +1,4 @@
-"""The table of the study, and its pictures of what is in the record (Figs. 3, 5 and 11)."""
+"""The table of the study, and its picture of what is in the record (Fig. 5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dynamics_measure import PROBED, Moment, PerUnit, courses, last
-from harness import finish, panels, panels_for, spread
+from harness import panels, spread
 from probing.pictures import draw_along, draw_energies
 
 from restore.evaluation.markdown import plus_minus, table
@@ -20,10 +20,9 @@ SLICES, ENOUGH = 3, 10
 
 
 def figures(moments: Sequence[Moment]) -> dict[str, Figure]:
-    """The pictures, by the name of the file: that of solutions if there are such runs."""
-    found = {"dynamics.png": likelihoods(moments)}
+    """The picture of solutions by the name of its file, if there are such runs."""
     probed = {run: course for run, course in courses(moments).items() if run in PROBED}
-    return found | ({"dynamics-solutions.png": solutions(probed, moments)} if probed else {})
+    return {"dynamics-solutions.png": solutions(probed, moments)} if probed else {}
 
 
 def as_table(moments: Sequence[Moment]) -> str:
@@ -61,40 +60,12 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-def likelihoods(moments: Sequence[Moment]) -> Figure:
-    """Likelihood per unit of training images over epochs; a panel per data set, or deep machine with test images."""
-    by_title: dict[str, list[list[Moment]]] = {}
-    for course in courses(moments).values():
-        by_title.setdefault(course[0].title, []).append(course)
-    figure, grid = panels_for(len(by_title), min(3, len(by_title)), (4.4, 3.6))
-    for axes, (name, runs) in zip(grid, by_title.items(), strict=True):
-        for course in runs:
-            if course[0].deep:
-                _line(axes, course, "train", "training images")
-                _line(axes, course, "test", "test images")
-            else:
-                _line(axes, course, "train", f"{course[0].sizes[1]} hidden units")
-        axes.set(title=name, xlabel="epoch", ylabel="TAP log-likelihood per unit, nats")
-        _by_factors(axes, max(runs, key=lambda course: course[-1].epoch))
-        finish(axes)
-    return figure
-
-
 def _by_factors(axes: Any, course: Sequence[Moment]) -> None:
     """Epochs as they were chosen, at about equal factors, and named as they are."""
     epochs = [one.epoch for one in course]
     axes.set_xscale("log")
     axes.set_xticks(epochs, list(map(str, epochs)))
     axes.minorticks_off()
-
-
-def _line(axes: Any, course: Sequence[Moment], kind: str, label: str) -> None:
-    """A likelihood over epochs, in a band of its standard error."""
-    known = [(one.epoch, found) for one in course if (found := getattr(one, kind)) is not None]
-    epochs = np.array([epoch for epoch, _ in known])
-    mean, error = (np.array([getattr(found, name) for _, found in known]) for name in ("mean", "standard_error"))
-    (line,) = axes.plot(epochs, mean, "o-", markersize=3, linewidth=1, label=label)
-    axes.fill_between(epochs, mean - error, mean + error, alpha=0.3, color=line.get_color(), linewidth=0)
 
 
 def solutions(found: Mapping[str, Sequence[Moment]], moments: Sequence[Moment]) -> Figure:

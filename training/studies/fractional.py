@@ -219,7 +219,7 @@ def study(asked: Asked) -> None:
         slopes.append(slope(asked, PRIOR))
         say(f"{slopes[-1]}")
         keep()
-    publish(asked, {"fractional": as_table(found)}, {})
+    publish(asked, {"fractional": as_table(found)})
 
 
 if __name__ == "__main__":

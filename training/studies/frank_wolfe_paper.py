@@ -22,7 +22,7 @@ from restore.units import log_one_plus_exp
 PENALTIES = (0.5, 0.1)
 
 # Training images, samples per unit, units added, and the sizes at which the likelihood is measured.
-IMAGES, SAMPLES, UNITS, SIZES = 10_000, 3000, 100, (5, 20, 50, 100)
+IMAGES, SAMPLES, UNITS, SIZES = 50_000, 3000, 100, (5, 20, 50, 100)
 
 # Iterations of L-BFGS for one unit, at most.
 ITERATIONS = 50
@@ -140,7 +140,7 @@ def study(asked: Asked) -> None:
                 write(path, settings | {"grown": found})
                 if units == UNITS or found[-1].effective < TOLD * RUNS:
                     break
-    publish(asked, {"frank-wolfe-paper": as_table(found)}, {})
+    publish(asked, {"frank-wolfe-paper": as_table(found)})
 
 
 if __name__ == "__main__":

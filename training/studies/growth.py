@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,10 +13,8 @@ from classification import examples_of, wrong_share
 from harness import (
     Asked,
     checksum,
-    finish,
     kept_of,
     main,
-    panels,
     publish,
     read,
     tell_missing,
@@ -37,9 +34,6 @@ from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # As in the paper, with a fifth of its runs.
 SCHEDULE, RUNS = "frank-wolfe", 100
 
@@ -51,8 +45,8 @@ LABELLED = 10_000
 
 SPLITS: tuple[Split, Split] = ("train", "test")
 
-GROWN, TUNED, RANDOM = "FW", "CD-10 from FW", "CD-10 from random weights"
-METHODS = (GROWN, TUNED, RANDOM)
+GROWN, TUNED, RANDOM, FURTHER = "FW", "CD-10 from FW", "CD-10 from random weights", "FW from tap-mnist-25"
+METHODS = (GROWN, TUNED, RANDOM, FURTHER)
 
 # Data sets by the word that names of recipes have for them.
 DATA = {"mnist": "MNIST", "caltech": "Caltech-101 Silhouettes"}
@@ -91,10 +85,10 @@ class Point:
 
 def kind_of(name: str) -> tuple[str, str] | None:
     """The method and the data of a recipe of this study by its name; None for others."""
-    found = re.fullmatch(r"(cd-fw|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
+    found = re.fullmatch(r"(cd-fw|fw-on|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
     if not found or (found[1] == "cd" and not found[3]):
         return None
-    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM}[found[1]], found[2]
+    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM, "fw-on": FURTHER}[found[1]], found[2]
 
 
 def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tuple[float, float], float]:
@@ -140,36 +134,8 @@ def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
     return "\n\n".join(parts)
 
 
-def figure_of(points: Sequence[Point], sizes: Mapping[str, int]) -> Figure:
-    """Likelihood (above) and classification error (below) over the number of hidden units."""
-    known = [data for data in DATA if any(point.data == data for point in points)]
-    figure, grid = panels(2, len(known), (5.5, 4))
-    for column, data in enumerate(known):
-        for row, label in enumerate(("test log-likelihood, nats", "classification error, %")):
-            axes = grid[row][column]
-            for index, method in enumerate(METHODS):
-                pairs = [
-                    (point.hidden, point.likelihood if row == 0 else 100 * (point.error or 0.0))
-                    for point in points
-                    if point.data == data and point.method == method and (row == 0 or point.error is not None)
-                ]
-                # A line through the best of each size; every start is a dot.
-                best = {
-                    hidden: (max if row == 0 else min)(value for size, value in pairs if size == hidden)
-                    for hidden, _ in pairs
-                }
-                known_sizes = sorted(best)
-                axes.plot(known_sizes, [best[size] for size in known_sizes], color=f"C{index}", label=method)
-                axes.plot([hidden for hidden, _ in pairs], [value for _, value in pairs], ".", color=f"C{index}")
-            if data in sizes:
-                axes.axvline(sizes[data], color="grey", linestyle="--", linewidth=1, label="growth stops")
-            axes.set(xlabel="hidden units", ylabel=label, title=DATA[data])
-            finish(axes)
-    return figure
-
-
 def study(asked: Asked) -> None:
-    """Measure the priors of the recipes fw-*, cd-fw-* and cd-*, and write growth.json, growth.png and a table.
+    """Measure the priors of the recipes fw-*, cd-fw-* and cd-*, and write growth.json and a table.
 
     What was measured before is read from growth.json.
     """
@@ -198,7 +164,7 @@ def study(asked: Asked) -> None:
     tell_missing(missing)
     if not points:
         raise InputError(f"{asked.recipes}: no recipe fw-*, cd-fw-*, cd-* there has a trained prior; give --train")
-    publish(asked, {"growth": as_tables(points, sizes)}, {"growth.png": figure_of(points, sizes)})
+    publish(asked, {"growth": as_tables(points, sizes)})
 
 
 def _parts(folder: Path, plan: Recipe, grown: Path) -> list[Path]:

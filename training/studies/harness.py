@@ -232,7 +232,7 @@ def finish(axes: Any, **legend: Any) -> None:
     axes.legend(**({"fontsize": 8} | legend))
 
 
-def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figure]) -> None:
+def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figure] | None = None) -> None:
     """Write figures beside the record; print tables, and put each between its marks in the documents.
 
     Args:
@@ -241,7 +241,7 @@ def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figur
         figures: by the name of their files.
     """
     asked.records.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures.items():
+    for name, figure in (figures or {}).items():
         figure.savefig(asked.records / name, dpi=DPI)
     for document in asked.documents:
         text = document.read_text()

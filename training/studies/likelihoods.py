@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from harness import Asked, finish, kept_of, main, panels, publish, spread, write
+from harness import Asked, kept_of, main, publish, spread, write
 from mean_likelihoods import Likelihood, ais_likelihood, exact_likelihood
 from opened import plain_machine
 from pseudo import pseudo_likelihood
@@ -23,9 +23,6 @@ from restore.evaluation.likelihoods.exact import chunks
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # The run that is measured, and at how many of its epochs.
 RECIPE = Path("likelihoods/tap-mnist-500-along.toml")
@@ -176,30 +173,8 @@ def _plain(measured: Measured) -> dict[str, Any]:
     return {"name": measured.name, "hidden": measured.hidden, "likelihoods": likelihoods}
 
 
-def figure_of(found: Mapping[int, Measured]) -> Figure:
-    """Likelihoods over the epochs: AIS with its interval and both of TAP on the left, pseudo-likelihood right."""
-    figure, ((left, right),) = panels(1, 2, (4.5, 4))
-    epochs = list(found)
-    styles = {"ais": ("o-", LABELS["ais"]), "tap": ("s--", BY_SOLUTIONS[0]), "pseudo": ("^-", LABELS["pseudo"])}
-    for kind, (style, label) in styles.items():
-        values = [measured.likelihoods[kind] for measured in found.values()]
-        place = right if kind == "pseudo" else left
-        (line,) = place.plot(epochs, [value.mean for value in values], style, label=label, markersize=4)
-        if kind == "tap":
-            summed = [dict(value.details)["mean_by_log_sum_exp"] for value in values]
-            place.plot(epochs, summed, "d:", label=BY_SOLUTIONS[1], markersize=4)
-        bounds = [value.interval for value in values if value.interval is not None]
-        if len(bounds) == len(epochs):
-            low, high = zip(*bounds, strict=True)
-            place.fill_between(epochs, low, high, alpha=0.3, color=line.get_color())
-    for place in (left, right):
-        place.set(xlabel="epoch", ylabel="nats per image", xscale="log")
-        finish(place, fontsize=9)
-    return figure
-
-
 def study(asked: Asked) -> None:
-    """Measure a run and the published priors, and write likelihoods.json, likelihoods.png and two tables."""
+    """Measure a run and the published priors, and write likelihoods.json and two tables."""
     recipe = asked.recipes / RECIPE
     plan = read_recipe(recipe)
     folder = asked.runs / plan.name
@@ -221,7 +196,7 @@ def study(asked: Asked) -> None:
     if priors:
         tables["likelihoods"] = priors_table(priors)
     write(asked.records / "likelihoods.json", as_record(found, priors, len(images), asked.seed))
-    publish(asked, tables, {"likelihoods.png": figure_of(found)})
+    publish(asked, tables)
 
 
 if __name__ == "__main__":

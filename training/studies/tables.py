@@ -11,9 +11,12 @@ import bslm
 import bslm_paper
 import crbm
 import crbm_inference
+import dcp_cost
 import dcp_large
 import dcp_small
+import deep_joint
 import denoising
+import dynamics_causes
 import dynamics_measure
 import dynamics_show
 import fractional
@@ -38,8 +41,14 @@ def tables() -> dict[str, str]:
         | _of("crbm", _crbm)
         | _of("crbm-inference", _crbm_inference)
         | _of("dcp", _dcp)
+        | _of("dcp-cost", lambda found: {"dcp-cost": dcp_cost.as_table(_all(dcp_cost.Cost, found["costs"]))})
+        | _of("deep-joint", lambda found: {"deep-joint": deep_joint.as_table(_all(deep_joint.Deep, found["machines"]))})
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
+        | _of(
+            "dynamics-causes",
+            lambda found: {"dynamics-causes": dynamics_causes.as_table(_all(dynamics_causes.Sought, found["sought"]))},
+        )
         | _of("fractional", _fractional)
         | _of("frank-wolfe-paper", _frank_wolfe_paper)
         | _of("grey", _grey)
@@ -59,8 +68,7 @@ def _all(kind: type, entries: Any) -> list[Any]:
 
 
 def _bslm(found: Any) -> dict[str, str]:
-    errors = _all(bslm.Errors, found["errors"])
-    return {"bslm-sequences": bslm.sequence_table(found["sequences"]), "bslm-errors": bslm.errors_table(errors)}
+    return {"bslm-errors": bslm.errors_table(_all(bslm.Errors, found["errors"]))}
 
 
 def _bslm_paper(found: Any) -> dict[str, str]:
@@ -126,11 +134,7 @@ def _likelihoods(found: Any) -> dict[str, str]:
             kinds[kind] = Likelihood(**own, details=details)
         return likelihoods.Measured(entry["name"], entry["hidden"], kinds)
 
-    along = {int(epoch): measured(entry) for epoch, entry in found["along"].items()}
-    return {
-        "likelihoods": likelihoods.priors_table([measured(entry) for entry in found["priors"]]),
-        "likelihoods-along": likelihoods.along_table(along),
-    }
+    return {"likelihoods": likelihoods.priors_table([measured(entry) for entry in found["priors"]])}
 
 
 def rewrite(document: Path) -> None:

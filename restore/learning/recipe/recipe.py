@@ -76,8 +76,12 @@ class Recipe:
             f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it out",
         )
         require(
-            not (self.prior.start and (self.in_rounds or self.pretraining.epochs)),
+            not (self.prior.start and (self.pretraining.epochs or (self.in_rounds and not self.learner.grows))),
             f"[prior] start has no meaning for {self.method}, or with [pretraining]; leave it out",
+        )
+        require(
+            not (self.prior.start_share and self.in_rounds),
+            f"[prior] start_share has no meaning for {self.method}, which keeps all of its start; leave it out",
         )
         wrong = self.prior.misfit(self.inference.solver)
         require(not wrong, f"[inference] {wrong}")
@@ -114,8 +118,8 @@ class Recipe:
     def growth_facts(self) -> dict[str, Any]:
         """The settings that decide how hidden units grow, before another learner continues."""
         settings = self.learner if self.in_rounds else self.growth
-        minutes = {"minutes": self.training.minutes} if self.training.minutes else {}
-        return minutes | {
+        given = {"minutes": self.training.minutes, "start": self.prior.start if self.in_rounds else ""}
+        return {name: value for name, value in given.items() if value} | {
             "data": self.as_dict()["data"],
             "growth": asdict(settings),
             "hidden": self.prior.hidden,

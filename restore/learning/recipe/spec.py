@@ -153,8 +153,9 @@ class PriorShape(Spec):
     hidden layers ("deep") has `hidden` units next to the image; `deeper` gives the numbers in the layers above.
 
     `start` is the name or path of another prior, from whose machine training goes on; hidden units beyond its own start
-    from random weights. `start_share` is how much of the start's parameters the trained prior keeps: their average
-    restores better than either where learning sharpens one thing at the cost of another (Wortsman et al., CVPR 2022).
+    from random weights, or are added one by one ("frank_wolfe"). `start_share` is how much of the start's parameters
+    the trained prior keeps: their average restores better than either where learning sharpens one thing at the cost of
+    another (Wortsman et al., CVPR 2022).
 
     The other keys are those of `restore.families.Spec`. Grey pixels learn from unchanged levels.
     """

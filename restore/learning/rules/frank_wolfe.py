@@ -92,21 +92,23 @@ class FrankWolfe(InRounds):
 class Growth:
     """A growing machine: the learner that `restore.learning.loop` runs.
 
-    Validation images (M, D) are for the stopping rule; without any, growth ends at the limit of units.
+    Validation images (M, D) are for the stopping rule; without any, growth ends at the limit of units. It begins with
+    no hidden unit, or with those of `start`.
     """
 
     settings: FrankWolfe
     validation: Tensor
+    start: RBM | None = None
 
     @property
     def rounds(self) -> int:
         """Enough to reach the limit of units; removed ones are not replaced."""
-        return self.settings.units
+        return self.settings.units - (self.start.hidden.size if self.start else 0)
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """A machine without hidden units that has the images' pixel means, and its samples."""
+        """The start, or a machine without hidden units that has the images' pixel means; and its samples."""
         none = images.new_zeros(images.shape[1], 0), torch.logit(pixel_means(images)), images.new_zeros(0)
-        machine = RBM.binary(*none)
+        machine = self.start or RBM.binary(*none)
         chosen = torch.randint(len(images), (self.settings.samples,), generator=generator, device=images.device)
         state = {
             "weights": machine.weights,
