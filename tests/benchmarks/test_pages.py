@@ -23,7 +23,7 @@ from filters import (
     open_and_close,
     total_variation,
 )
-from letters import distance, misread, printed
+from letters import misread, printed
 
 from restore.errors import InputError
 from training.data import text
@@ -110,14 +110,6 @@ def test_the_network_has_the_size_it_says_and_is_kept(families: list[text.Family
     assert inputs.shape == (unet.BATCH, 2, unet.CROP, unet.CROP) and inputs[:, 1].any()
     assert not (inputs[:, 0] * inputs[:, 1]).any()
     assert torch.isfinite(network(inputs)).all()
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "count"),
-    [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("abcd", "bcde", 2), ("flaw", "lawn", 2)],
-)
-def test_distance_counts_insertions_deletions_and_replacements(first: str, second: str, count: int) -> None:
-    assert distance(first, second) == count
 
 
 def test_tesseract_reads_a_page_but_not_its_noise(families: list[text.Family]) -> None:

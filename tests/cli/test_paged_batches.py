@@ -35,7 +35,7 @@ def tiff(path: Path, *pages: np.ndarray) -> Path:
 
 
 def pdf(path: Path, *pages: np.ndarray) -> Path:
-    pytest.importorskip("img2pdf")
+    pytest.importorskip("pikepdf")
     pytest.importorskip("pypdfium2")
     path.write_bytes(bound([encoded(Image.fromarray(page), dpi=(300, 300)) for page in pages], "PDF"))
     return path
@@ -146,7 +146,7 @@ def test_without_the_extra_a_pdf_is_answered_in_one_line(
 ) -> None:
     book = pdf(tmp_path / "book.pdf", *STROKES)
     Image.fromarray(STROKES[0]).save(tmp_path / "one.png")
-    for missing, source in (("pypdfium2", book), ("img2pdf", tmp_path / "one.png")):
+    for missing, source in (("pypdfium2", book), ("pikepdf", tmp_path / "one.png")):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, missing, None)
             words = ("--model", QUICK, "--p", 0.02, "-o", tmp_path / "out.pdf")
