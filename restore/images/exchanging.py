@@ -19,20 +19,22 @@ from restore.images.limits import limit_memory
 
 def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     """Show the image of a sheet, another page, in place of the images of a page."""
-    images, (image,) = page.images, sheet.images.values()
-    placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
     # Pages may share their resources, and images.
-    resources = Dictionary({**page.resources})
+    resources = page.obj.Resources = Dictionary({**page.resources})
     own = {**resources.get("/XObject", {})}
-    page.obj.Resources = resources
+    images = {name: each for name, each in own.items() if each.get("/Subtype") == Name.Image}
+    placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
+    image = sheet.resources.XObject.Scan
     if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
         own[placed[0][0]] = document.copy_foreign(image)
         resources.XObject = Dictionary(own)
         return
     # Several images, or one that is turned: the new one covers the page, and text is found under it.
     nothing = document.make_stream(b"", Type=Name.XObject, Subtype=Name.Form, BBox=[0, 0, 0, 0])
-    resources.XObject = Dictionary(own | dict.fromkeys(images, nothing))
-    page.add_overlay(sheet, Rectangle(page.cropbox))
+    cover, name = document.copy_foreign(sheet.as_form_xobject()), f"/Restored{len(own)}"
+    resources.XObject = Dictionary({**own, **dict.fromkeys(images, nothing), name: cover})
+    page.contents_add(b"q\n", prepend=True)
+    page.contents_add(b"Q\n" + page.calc_form_xobject_placement(cover, Name(name), Rectangle(page.cropbox)))
 
 
 def _fits(page: Page, new: Object, old: Object, place: Matrix) -> bool:
@@ -58,7 +60,7 @@ def main(numbers: list[int], first: int, most: int) -> None:
                 _exchange(document, document.pages[number], sheet)
             locked = document.is_encrypted
             document.save(stream, encryption=locked, deterministic_id=not locked)
-    except (pikepdf.PdfError, ValueError, LookupError, AttributeError, TypeError) as fault:
+    except (pikepdf.PdfError, ValueError, LookupError, AttributeError, TypeError, RuntimeError) as fault:
         head = {"fault": str(fault)}
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + stream.getvalue())
 

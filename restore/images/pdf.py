@@ -83,8 +83,8 @@ def bound(images: Sequence[bytes]) -> bytes:
                 bands = len(image.getbands())
                 facts["ColorSpace"] = pikepdf.Array([pikepdf.Name.ICCBased, document.make_stream(profile, N=bands)])
         page = document.add_blank_page(page_size=(width, height))
-        name = page.add_resource(document.make_stream(data, **facts), pikepdf.Name.XObject)
-        page.Contents = document.make_stream(f"q {width:f} 0 0 {height:f} 0 0 cm {name} Do Q".encode())
+        page.add_resource(document.make_stream(data, **facts), pikepdf.Name.XObject, pikepdf.Name.Scan)
+        page.Contents = document.make_stream(f"q {width:f} 0 0 {height:f} 0 0 cm /Scan Do Q".encode())
     document.save(stream, deterministic_id=True)
     return stream.getvalue()
 
