@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import io
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from scipy.ndimage import gaussian_filter
 from waiting import HANG
 
 import restore
+from restore.images import Picture, bound, encode
 
 ocrmypdf: Any = pytest.importorskip("ocrmypdf")
 pluggy: Any = pytest.importorskip("pluggy")
@@ -87,7 +89,7 @@ def test_ocr_sees_the_probability_of_paper_in_the_size_and_resolution_of_the_pag
     _, solution = restore.denoise(image, "tap-text", P, return_solution=True)
     smooth = gaussian_filter(solution.means.astype(float), ocrmypdf_plugin.SMOOTHED, mode="nearest")
     # Pillow's Gaussian is made of box filters.
-    assert np.abs(np.asarray(found) / 255 - smooth).max() < 0.05
+    assert np.abs(np.asarray(found) / 255 - smooth).max() < 0.1
 
 
 @pytest.mark.parametrize(
@@ -177,3 +179,27 @@ def test_tesseract_reads_through_it_what_it_cannot_read_without(tmp_path: Path) 
 def test_a_clean_page_is_read_as_without_it(tmp_path: Path) -> None:
     image = scan(drawn(300, 640, 40))
     assert read(tmp_path, image, "--restore-model", "tap-text")[0] == read(tmp_path, image)[0] != ""
+
+
+@pytest.mark.thorough
+def test_the_guide_can_be_followed(tmp_path: Path) -> None:
+    for program in ("tesseract", "gs"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    pytest.importorskip("pikepdf")
+    pypdfium2 = pytest.importorskip("pypdfium2")
+    docs = Path(__file__).parents[1] / "docs"
+    spec = importlib.util.spec_from_file_location("tutorial", docs / "tutorial.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules[spec.name] = tutorial = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tutorial)
+    levels = np.where(flipped(drawn(150, 320, 20), 0.05), 0, 255).astype(np.uint8)
+    picture = Picture(levels, info={"dpi": (150, 150)})
+    (tmp_path / "scan.pdf").write_bytes(bound([encode(picture, picture.pixels, format="PDF")], "PDF"))
+    work = [block for block in tutorial.blocks((docs / "ocr.md").read_text()) if "install" not in block.code]
+    found = []
+    for block, _ in zip(work, tutorial.run(work, tmp_path), strict=True):
+        made = pypdfium2.PdfDocument(tmp_path / block.code.split()[-1])
+        found.append(set(made[0].get_textpage().get_text_range().split()))
+    words = set(" ".join(LINES).split())
+    assert len(found) == 2 and all(len(words & each) > len(words) / 2 for each in found)
