@@ -22,7 +22,9 @@ def test_an_upright_scan_is_exchanged_in_its_place_and_one_that_is_shared_stays_
     old, new = noise(0, 90, 60), noise(1, 90, 60)
     content = book(old, old)
     with pikepdf.open(io.BytesIO(content)) as document:
-        document.pages[1].obj.Resources = document.pages[0].obj.Resources
+        shared = document.make_indirect(document.pages[0].obj.Resources)
+        for sheet in document.pages:
+            sheet.obj.Resources = shared
         stream = io.BytesIO()
         document.save(stream)
     found = exchanged(stream.getvalue(), {0: page(new)}, "x")

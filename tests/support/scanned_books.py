@@ -26,13 +26,16 @@ def page(levels: np.ndarray, dpi: float = 72) -> bytes:
 
 
 def book(*images: np.ndarray, **facts: Any) -> bytes:
-    """A PDF of scans, each with text that is not seen, a link, and a bookmark; `facts` are entries of each page."""
+    """A PDF of scans, each with text that is not seen, a link, and a bookmark; `facts` are entries of each page.
+
+    At the end of a page the unit of length is another one, as some programs leave it.
+    """
     stream = io.BytesIO()
     with pikepdf.open(io.BytesIO(bound([page(image) for image in images], "PDF"))) as document:
         for number, sheet in enumerate(document.pages):
             font = pikepdf.Dictionary(Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Times)
             sheet.add_resource(font, pikepdf.Name.Font, pikepdf.Name.F1)
-            sheet.contents_add(f"BT 3 Tr /F1 1 Tf 2 5 Td ({WORDS} {number}) Tj ET".encode())
+            sheet.contents_add(f"BT 3 Tr /F1 1 Tf 2 5 Td ({WORDS} {number}) Tj ET .5 0 0 .5 3 3 cm".encode())
             action = pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String(ADDRESS))
             link = pikepdf.Dictionary(Type=pikepdf.Name.Annot, Subtype=pikepdf.Name.Link, Rect=[2, 2, 9, 9], A=action)
             sheet.obj.Annots = document.make_indirect(pikepdf.Array([link]))
