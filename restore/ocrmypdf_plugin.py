@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 # A page is clean if a smaller share of its pixels would change: OCR reads it as well as it is. And the standard
 # deviation, in pixels, of the Gaussian that smooths a repaired page. Both were chosen on pages in the fonts for
-# training, `python benchmarks/ocr.py --fonts training --seed 7`.
+# training (benchmarks/README.md, "OCR of damaged pages").
 CLEAN = 0.001
 SMOOTHED = 1.0
 
