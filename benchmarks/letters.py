@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+from rapidfuzz.distance import Levenshtein
 
 from training.data import pages
 from training.data.pages import Family
@@ -19,27 +20,32 @@ MARGIN, BLOCKS, PITCH = 30, 4, 1.3
 
 
 def printed(
-    families: list[Family], seed: int, number: int, shape: tuple[int, int] = (pages.HEIGHT, pages.WIDTH)
+    families: list[Family],
+    seed: int,
+    number: int,
+    shape: tuple[int, int] = (pages.HEIGHT, pages.WIDTH),
+    dpi: int = DPI,
 ) -> tuple[np.ndarray, str]:
     """A page of paragraphs in letters of 10 to 12 points, each in another font: its ink (H, W), and its text."""
+    margin = MARGIN * dpi / DPI
     draw = np.random.default_rng([seed, number])
     source = Path(pages.__file__).with_name("text.txt").read_text(encoding="utf-8")
     words = [word for word in source.split() if word.isascii()]
     place = int(draw.integers(len(words)))
     height, width = shape
     sheet = Image.new("L", (width, height))
-    ink, text, top = ImageDraw.Draw(sheet), [], float(MARGIN)
+    ink, text, top = ImageDraw.Draw(sheet), [], margin
     for block in range(1, BLOCKS + 1):
         family = families[draw.integers(len(families))]
         face = family[draw.integers(len(family))]
-        size = draw.uniform(*POINTS) * DPI / 72
+        size = draw.uniform(*POINTS) * dpi / 72
         font = ImageFont.truetype(face, size, layout_engine=ImageFont.Layout.BASIC)
-        while top + PITCH * size < MARGIN + (height - 2 * MARGIN) * block / BLOCKS:
+        while top + PITCH * size < margin + (height - 2 * margin) * block / BLOCKS:
             line = words[place % len(words)]
-            while font.getlength(longer := f"{line} {words[(place + 1) % len(words)]}") <= width - 2 * MARGIN:
+            while font.getlength(longer := f"{line} {words[(place + 1) % len(words)]}") <= width - 2 * margin:
                 line, place = longer, place + 1
             place += 1
-            ink.text((MARGIN, top), line, fill=255, font=font)
+            ink.text((margin, top), line, fill=255, font=font)
             text.append(line)
             top += PITCH * size
     return np.asarray(sheet) > 127, " ".join(text)
@@ -59,18 +65,11 @@ def read(page: np.ndarray) -> str:
     return " ".join(done.stdout.decode().split())
 
 
-def distance(first: str, second: str) -> int:
-    """The fewest characters to insert, delete or replace to make one text of the other."""
-    letters = np.array([ord(letter) for letter in second])
-    places = np.arange(len(second) + 1)
-    row = places
-    for letter in first:
-        below = np.concatenate([row[:1] + 1, np.minimum(row[1:] + 1, row[:-1] + (letters != ord(letter)))])
-        # A place is also reached by insertions from any before it.
-        row = np.minimum.accumulate(below - places) + places
-    return int(row[-1])
+def errors(found: str, text: str) -> int:
+    """The fewest characters to insert, delete or replace to make a text of what was read; all blanks are alike."""
+    return Levenshtein.distance(" ".join(found.split()), text)
 
 
 def misread(page: np.ndarray, text: str) -> float:
     """Character errors, as a share of the characters there are."""
-    return distance(text, read(page)) / len(text)
+    return errors(read(page), text) / len(text)

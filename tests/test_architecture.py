@@ -50,6 +50,7 @@ ROOMS: dict[str, str] = {
         "inference export evaluation"
     ),
     "api": "errors marginals channels devices sizes images data zoo inference learning",
+    "ocrmypdf_plugin": "errors images zoo inference",
     "sklearn": "errors families registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (

@@ -23,10 +23,12 @@ from restore.images import (
     Picture,
     check_format,
     encode,
+    exchanged,
     format_of,
     read_content,
     read_mask,
     read_picture,
+    scans,
 )
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
@@ -63,7 +65,10 @@ class Job:
         fault: why it has failed.
         records: what became of each page so far, for reports; empty for a page that has failed.
         objections: why pages were refused.
-        contents: of the files to write, page by page.
+        contents: of the files to write, sheet by sheet; empty for a page that stays as it is in its document.
+        pages: how many the source has.
+        left: those, from 0, that are no scans, and stay as they are in their document.
+        document: the PDF in which pages are exchanged; empty if the result is written anew.
     """
 
     source: str
@@ -75,6 +80,14 @@ class Job:
     records: list[dict[str, Any]] = field(default_factory=list)
     objections: list[str] = field(default_factory=list)
     contents: dict[str, list[bytes]] = field(default_factory=dict)
+    pages: int = 1
+    left: tuple[int, ...] = ()
+    document: bytes = b""
+
+    @property
+    def sheets(self) -> list[int]:
+        """The pages to restore, from 0."""
+        return [page for page in range(self.pages) if page not in self.left]
 
 
 @dataclass(eq=False)
@@ -86,15 +99,14 @@ class Sheet:
     mask_content: bytes = b""
     page: int | None = None
     mask_page: int | None = None
-    pages: int = 1
     picture: Picture | None = None
     mask: Mask | None = None
     answer: Restored | None = None
 
     @property
     def name(self) -> str:
-        name = self.job.name
-        return shown(name if self.page is None or self.pages == 1 else page_name(name, self.page, self.pages))
+        name, pages = self.job.name, self.job.pages
+        return shown(name if self.page is None or pages == 1 else page_name(name, self.page, pages))
 
 
 @dataclass
@@ -259,11 +271,14 @@ class Work:
             if masks not in (1, count):
                 pages = f"holds {masks} pages, and {shown(job.name)} {count}"
                 raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
-            if count == 1:
-                return [Sheet(job, content, mask, frame)]
+            found = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
             for target, format in job.formats.items():
                 check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
-            return [Sheet(job, content, mask, page, page if masks > 1 else None, count) for page in range(count)]
+            job.pages, job.document = count, b"" if found is None else content
+            job.left = () if found is None else tuple(sorted({*range(count)} - {*found}))
+            if count == 1:
+                return [Sheet(job, content, mask, frame)]
+            return [Sheet(job, content, mask, page, page if masks > 1 else None) for page in job.sheets]
         except RestoreError as fault:
             job.fault = fault
             return [Sheet(job)]
@@ -298,10 +313,11 @@ class Work:
                 job.fault = fault
             sheet.picture = sheet.mask = sheet.answer = None
             job.records.append(record)
-            if sheet.pages > 1:
-                self.share(len(job.records) / sheet.pages)
-            if len(job.records) == sheet.pages:
-                if job.fault is None and len(job.objections) == sheet.pages:
+            count = len(job.sheets)
+            if job.pages > 1:
+                self.share(len(job.records) / count)
+            if len(job.records) == count:
+                if job.fault is None and len(job.objections) == count:
                     job.fault = Foreign(job.objections[0], job.name)
                 yield job
 
@@ -311,7 +327,7 @@ class Work:
             for sheet in sheets
             if sheet.picture is not None
         ]
-        watch = self.share if len(sheets) == 1 and sheets[0].pages == 1 else lambda share: None
+        watch = self.share if len(sheets) == 1 and sheets[0].job.pages == 1 else lambda share: None
         try:
             for sheet, answer in zip(sheets, restore(observed, self.options, self.engines, watch), strict=True):
                 sheet.answer = answer
@@ -334,14 +350,20 @@ class Work:
             if target != job.target:
                 levels = np.zeros(answer.deviations.shape, picture.levels.dtype)
                 of, shades, hidden = Picture(levels, info=picture.info), 2 * answer.deviations, None
-            content = encode(of, shades, format=format, hidden=hidden, name=target)
+            same = answer.refused and job.document and target == job.target
+            content = b"" if same else encode(of, shades, format=format, hidden=hidden, name=target)
             job.contents.setdefault(target, []).append(content)
 
     def write(self, job: Job) -> Job:
         """Write the files of a job to disk, or to stdout."""
         try:
             for name, format in job.formats.items() if job.fault is None else ():
-                content = bound(job.contents[name], format)
+                if job.document and name == job.target:
+                    images = dict(zip(job.sheets, job.contents[name], strict=True))
+                    changed = {page: image for page, image in images.items() if image}
+                    content = exchanged(job.document, changed, shown(job.name))
+                else:
+                    content = bound(job.contents[name], format)
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()
@@ -350,6 +372,7 @@ class Work:
         except RestoreError as fault:
             job.fault = fault
         job.contents.clear()
+        job.document = b""
         return job
 
 
@@ -406,10 +429,13 @@ def _report(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
     records = [(job, record) for job in jobs for record in job.records]
     counted = Counter(note for _, record in records for note in record["notes"])
     for job, record in records:
-        pages = len(job.records)
-        name = shown(job.name) if pages == 1 else page_name(shown(job.name), record["page"] - 1, pages)
+        name = shown(job.name) if job.pages == 1 else page_name(shown(job.name), record["page"] - 1, job.pages)
         yield from (f"{name}: {note}" for note in record["notes"] if counted[note] == 1)
     yield from (f"{count} of {len(records)} images: {note}" for note, count in counted.items() if count > 1)
+    for job in jobs:
+        if job.left:
+            numbers = ", ".join(str(page + 1) for page in job.left)
+            yield f"{shown(job.name)}: left as they are, as they are no scans: pages {numbers}"
     done = [record for _, record in records if not Status[record["status"].upper()].refused]
     if not done:
         return

@@ -7,6 +7,8 @@ from restore.images.pages import bound as bound
 from restore.images.pages import check_holds as check_holds
 from restore.images.pages import page_count as page_count
 from restore.images.pages import page_name as page_name
+from restore.images.pages import scans as scans
+from restore.images.pdf import exchanged as exchanged
 from restore.images.picture import Mask as Mask
 from restore.images.picture import Picture as Picture
 from restore.images.picture import check_unit_range as check_unit_range

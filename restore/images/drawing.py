@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import sys
@@ -11,6 +10,8 @@ from typing import Any
 import numpy as np
 import pypdfium2
 from pypdfium2 import PdfPage, raw
+
+from restore.images.limits import limit_memory
 
 # Pixels per inch where a page is no scan, and the most where it is one: one image covers this share of it.
 PRINT = 300.0
@@ -21,9 +22,9 @@ COVERED = 0.5
 INSET = 0.02
 
 
-def _scales(page: PdfPage) -> tuple[float, float]:
-    """Pixels per point, of which an inch has 72, across and down."""
-    found = [(PRINT / 72, PRINT / 72)]
+def _scales(page: PdfPage) -> tuple[tuple[float, float], bool]:
+    """Pixels per point, of which an inch has 72, across and down; and whether the page is a scan."""
+    found = list[tuple[float, float]]()
     for image in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]):
         place = image.get_matrix()
         across, down = math.hypot(place.a, place.b), math.hypot(place.c, place.d)
@@ -33,7 +34,7 @@ def _scales(page: PdfPage) -> tuple[float, float]:
             turned = (abs(place.b) > abs(place.a)) != (page.get_rotation() in (90, 270))
             found.append(scales[::-1] if turned else scales)
     # A scan may be stored in several layers, coarse and fine.
-    return max(found[1:] or found)
+    return max(found, default=(PRINT / 72, PRINT / 72)), bool(found)
 
 
 def _size(page: PdfPage, scales: tuple[float, float]) -> tuple[int, int]:
@@ -43,34 +44,32 @@ def _size(page: PdfPage, scales: tuple[float, float]) -> tuple[int, int]:
 
 
 def _drawn(page: PdfPage, width: int, height: int) -> bytes:
-    """The pixels of a page on white, three bytes each."""
+    """The pixels of a page on white, three bytes each, without notes and forms, which lie on top of it."""
     across, down = ((pixels - 2 * INSET) / side for pixels, side in zip((width, height), page.get_size(), strict=True))
     bitmap = pypdfium2.PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
     raw.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
     matrix = raw.FS_MATRIX(across, 0, 0, down, INSET, INSET)
-    raw.FPDF_RenderPageBitmapWithMatrix(bitmap, page, matrix, raw.FS_RECTF(0, 0, width, height), raw.FPDF_ANNOT)
+    raw.FPDF_RenderPageBitmapWithMatrix(bitmap, page, matrix, raw.FS_RECTF(0, 0, width, height), 0)
     return np.ascontiguousarray(bitmap.to_numpy()[..., ::-1]).tobytes()
 
 
 def main(page: int | str | None, max_pixels: int, most: int) -> None:
-    """Answer for the PDF on stdin: a line of JSON with the number and sizes of pages, and the pixels of one.
+    """Answer for the PDF on stdin: a line of JSON on its pages, and the pixels of one.
 
     The page is one from 0, None for the only one, or "all" for sizes alone; `most` is bytes of memory.
     """
-    with contextlib.suppress(ImportError):  # Windows has no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    head: dict[str, Any] = {"sizes": []}
+    limit_memory(most)
+    head: dict[str, Any] = {"sizes": [], "scans": []}
     pixels = b""
     try:
         document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
         count = head["count"] = len(document)
         only = 0 if page is None and count == 1 else page
         for number in range(count) if page == "all" else [only] if isinstance(only, int) and 0 <= only < count else []:
-            scales = _scales(document[number])
+            scales, scan = _scales(document[number])
             size = _size(document[number], scales)
             head["sizes"].append(size)
+            head["scans"].append(scan)
             head["dpi"] = [72 * scale for scale in scales]
             if page != "all" and math.prod(size) <= max_pixels:
                 pixels = _drawn(document[number], *size)

@@ -27,6 +27,19 @@ def page_count(content: bytes, *, name: str, max_pixels: int) -> int:
     return max(1, len(areas))
 
 
+def scans(content: bytes, format: str, *, name: str) -> list[int] | None:
+    """The pages, from 0, of a PDF to exchange in it; None for all else, which is written anew.
+
+    Raises InputError if no page is a scan.
+    """
+    if not paged(content) == format == "PDF":
+        return None
+    found = pdf.scans(content, shown(name))
+    if not found:
+        raise InputError("holds no scans; name a .tif or .png as output to draw its pages", shown(name))
+    return found
+
+
 def page_name(name: str, page: int, count: int) -> str:
     """The name of a page, from 0, of a file in messages."""
     return f"{name}, page {page + 1} of {count}"

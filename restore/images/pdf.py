@@ -1,18 +1,19 @@
-"""Read pages of a PDF as pixels, and write pages as a PDF, with the libraries of the extra `pdf`.
+"""Read pages of a PDF as pixels, write pages as a PDF, and exchange its scans, with the libraries of the extra `pdf`.
 
 A page that is a scan is read in the resolution of the scan, so that its pixels are those of the scan; any other page in
-that of print. Pages are drawn by a child process, `drawing`, as a page can cost any amount of time and memory.
+that of print. A PDF is opened by a child process, `drawing` or `exchanging`, as it can cost any time and memory.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import logging
 import math
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,22 @@ from restore.images.colours import spread
 # The most seconds that a page may take, and bytes beside its pixels.
 SECONDS = 60
 BYTES = 2**30
-# It warns of unusual sizes, on stderr by default.
-logging.getLogger("img2pdf").addHandler(logging.NullHandler())
+# Dots per inch of an image that does not say, and the sides that a page may have, in points.
+DPI = 96
+SIDES = (3, 14_400)
+
+# Tags of a TIFF: where its strip begins, and how long it is.
+_STRIP, _LENGTH = 273, 279
 
 
 def areas(content: bytes, label: str) -> list[int]:
     """The number of pixels of each page; errors as in `page`."""
-    return [math.prod(size) for size in _answer(content, label, "all", 0)[0]["sizes"]]
+    return [math.prod(size) for size in _drawing(content, label, "all", 0)[0]["sizes"]]
+
+
+def scans(content: bytes, label: str) -> list[int]:
+    """The pages, from 0, that an image covers for the most part; errors as in `page`."""
+    return [number for number, scan in enumerate(_drawing(content, label, "all", 0)[0]["scans"]) if scan]
 
 
 def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tuple[int, Image.Image | None]:
@@ -41,7 +51,7 @@ def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tup
     Raises InputError if it is damaged, has a password, or takes too much time or memory, and UsageError if the library
     that reads it is not installed.
     """
-    header, pixels = _answer(content, label, number, max_pixels)
+    header, pixels = _drawing(content, label, number, max_pixels)
     if not pixels:
         return header["count"], None
     levels = np.frombuffer(pixels, np.uint8).reshape(*header["sizes"][0][::-1], 3)
@@ -52,27 +62,81 @@ def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tup
 
 def require_writer(name: str) -> None:
     """Raise UsageError, naming a file to write, if the library that writes PDF is not installed."""
-    if find_spec("img2pdf") is None:
-        raise UsageError("writing PDF needs img2pdf; pip install 'restore-prior[pdf]'", name)
+    if find_spec("pikepdf") is None:
+        raise UsageError("writing PDF needs pikepdf; pip install 'restore-prior[pdf]'", name)
 
 
 def bound(images: Sequence[bytes]) -> bytes:
-    """A PDF of images, PNG or TIFF, one a page; their data, and their resolution, are kept as they are."""
-    import img2pdf
+    """A PDF of images, one a page; their pixels, their resolution and their colour profile are kept."""
+    import pikepdf
 
-    return bytes(img2pdf.convert(list(images), nodate=True, engine=img2pdf.Engine.internal))
+    document, stream = pikepdf.new(), io.BytesIO()
+    for content in images:
+        with Image.open(io.BytesIO(content)) as image:
+            dpi = image.info.get("dpi", (DPI, DPI))
+            width, height = (
+                min(max(72 * side / (each or DPI), SIDES[0]), SIDES[1])
+                for side, each in zip(image.size, map(float, dpi), strict=True)
+            )
+            data, facts = _embedded(image)
+            if profile := image.info.get("icc_profile"):
+                bands = len(image.getbands())
+                facts["ColorSpace"] = pikepdf.Array([pikepdf.Name.ICCBased, document.make_stream(profile, N=bands)])
+        page = document.add_blank_page(page_size=(width, height))
+        page.add_resource(document.make_stream(data, **facts), pikepdf.Name.XObject, pikepdf.Name.Scan)
+        page.Contents = document.make_stream(f"q {width:f} 0 0 {height:f} 0 0 cm /Scan Do Q".encode())
+    document.save(stream, deterministic_id=True)
+    return stream.getvalue()
 
 
-def _answer(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
-    """What the child process says of pages, and the pixels it has drawn; see `drawing`."""
+def _embedded(image: Image.Image) -> tuple[bytes, dict[str, Any]]:
+    """The data of an image in a PDF, compressed without loss, and what is to be said of it."""
+    from pikepdf import Dictionary, Name
+
+    (width, height), bands = image.size, len(image.getbands())
+    facts: dict[str, Any] = {"Type": Name.XObject, "Subtype": Name.Image, "Width": width, "Height": height}
+    facts["ColorSpace"] = Name.DeviceRGB if bands == 3 else Name.DeviceGray
+    if image.mode == "1":
+        strip = io.BytesIO()
+        image.save(strip, "TIFF", compression="group4", strip_size=width * height)
+        with Image.open(strip) as fax:
+            start, length = (fax.tag_v2[tag][0] for tag in (_STRIP, _LENGTH))  # type: ignore[attr-defined]
+        coding = Dictionary(K=-1, Columns=width, Rows=height, BlackIs1=True)
+        facts |= {"BitsPerComponent": 1, "Filter": Name.CCITTFaxDecode, "DecodeParms": coding}
+        return strip.getvalue()[start : start + length], facts
+    # Each row is stored as its difference from the one above, which PNG calls filter 2.
+    levels = np.asarray(image).reshape(height, -1)
+    rows = np.insert(np.diff(levels, axis=0, prepend=np.zeros_like(levels[:1])), 0, 2, axis=1)
+    above = Dictionary(Predictor=12, Colors=bands, BitsPerComponent=8, Columns=width)
+    facts |= {"BitsPerComponent": 8, "Filter": Name.FlateDecode, "DecodeParms": above}
+    return zlib.compress(rows.tobytes()), facts
+
+
+def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:
+    """A PDF with other images in place of the scans of some pages, by number from 0; all else stays as it is.
+
+    The images are as for `bound`, and show what `page` has drawn. Errors are as in `page`.
+    """
+    sheets = bound(list(images.values()))
+    most = BYTES + 4 * (len(content) + len(sheets))
+    return _child("exchanging.py", [list(images), len(content), most], content + sheets, label)[1]
+
+
+def _drawing(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
+    """What `drawing` says of pages, and the pixels it has drawn."""
     if find_spec("pypdfium2") is None:
         raise UsageError("reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'", label)
-    limits = json.dumps([number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels])
-    command = [sys.executable, "-P", str(Path(__file__).with_name("drawing.py")), limits]
+    limits = [number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels]
+    return _child("drawing.py", limits, content, label)
+
+
+def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple[dict[str, Any], bytes]:
+    """What a child process says of a PDF in a line of JSON, and the bytes that follow it."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name(program)), json.dumps(limits)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(command, input=content, capture_output=True, env=environment, timeout=SECONDS, check=True)
-        line, _, pixels = done.stdout.partition(b"\n")
+        line, _, rest = done.stdout.partition(b"\n")
         header = json.loads(line)
     except (subprocess.SubprocessError, ValueError) as fault:
         why = f"takes more than {SECONDS} s or {BYTES >> 20} MiB to draw"
@@ -80,4 +144,4 @@ def _answer(content: bytes, label: str, number: int | str | None, max_pixels: in
     if "fault" in header:
         why = f"cannot be read as a PDF ({shown(header['fault'])})"
         raise InputError(f"{why}; get an intact copy without a password", label)
-    return header, pixels
+    return header, rest

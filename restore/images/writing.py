@@ -61,24 +61,20 @@ def encode(
 ) -> bytes:
     """Make the content of an image file of restored values, as in `to_levels`, with the depth, colours and alpha.
 
-    For PDF this is an image that `restore.images.pages.bound` makes a file of. Raises UsageError if the format cannot
+    For PDF this is a PNG that `restore.images.pages.bound` makes a file of. Raises UsageError if the format cannot
     hold the picture, and OutputError for NaN, or an image too large for the format.
     """
     check_format(picture, format, name=name)
     image = as_pil(picture, restored, hidden, name=name, bits=picture.bits or format == "PDF")
     if image.mode not in FORMATS[format].modes.split():
         image = image.convert("L")
-    as_fax = format == "PDF" and image.mode == "1"
     options: dict[str, Any] = {key: image.info[key] for key in ("dpi", "icc_profile") if key in image.info}
     if format == "TIFF" and (compression := picture.info.get("compression")):
         known = _OF_BITS if image.mode == "1" else _LOSSLESS
         options["compression"] = compression if compression in known else known[0]
-    if as_fax:
-        options |= {"compression": "group4", "strip_size": image.width * image.height}
     stream = io.BytesIO()
     try:
-        written_as = "TIFF" if as_fax else "PNG" if format == "PDF" else format
-        image.save(stream, written_as, **FORMATS[format].options, **options)
+        image.save(stream, "PNG" if format == "PDF" else format, **FORMATS[format].options, **options)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
         raise OutputError(f"cannot be written as {format} ({reason(fault)}); choose .png", name) from fault
     return stream.getvalue()

@@ -20,7 +20,7 @@ from filters import (
     median,
     total_variation,
 )
-from letters import distance, misread, printed
+from letters import misread, printed
 
 from restore.errors import InputError
 from training.data import text
@@ -75,12 +75,6 @@ def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unet, "PAGES", 2)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "count"),
-    [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("abcd", "bcde", 2), ("flaw", "lawn", 2)],
-)
-def test_distance_counts_insertions_deletions_and_replacements(first: str, second: str, count: int) -> None:
-    assert distance(first, second) == count
 
 
 def test_tesseract_reads_a_page_but_not_its_noise(families: list[text.Family]) -> None:

@@ -35,7 +35,7 @@ def tiff(path: Path, *pages: np.ndarray) -> Path:
 
 
 def pdf(path: Path, *pages: np.ndarray) -> Path:
-    pytest.importorskip("img2pdf")
+    pytest.importorskip("pikepdf")
     pytest.importorskip("pypdfium2")
     path.write_bytes(bound([encoded(Image.fromarray(page), dpi=(300, 300)) for page in pages], "PDF"))
     return path
@@ -80,6 +80,39 @@ def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
     nothing = make(tmp_path / f"nothing.{ending}", NOISE, NOISE)
     assert run("denoise", nothing, "--model", QUICK) == 4
     assert not (tmp_path / f"nothing.restored.{ending}").exists()
+
+
+def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from scanned_books import book, images_of, pikepdf, same_but_for_scans
+
+    path = tmp_path / "book.pdf"
+    damaged = STROKES[1].copy()
+    damaged[3, 22] = True
+    path.write_bytes(book(*(np.where(ink, 255, 0).astype(np.uint8) for ink in (damaged, NOISE))))
+    with pikepdf.open(path, allow_overwriting_input=True) as document:
+        document.add_blank_page(page_size=(28, 28))
+        document.save()
+    assert run("denoise", path, "--model", QUICK, "--json", "--uncertainty", tmp_path / "maps.pdf") == 0
+    out = capsys.readouterr()
+    records = [json.loads(line) for line in out.out.splitlines()]
+    assert [(record["page"], record["status"]) for record in records] == [(1, "converged"), (2, "unrecognised")]
+    assert "page 2 of 3: is left as it is" in out.err and "book.pdf: left as they are" in out.err
+    restored = tmp_path / "book.restored.pdf"
+    with pikepdf.open(path) as before, pikepdf.open(restored) as after:
+        assert len(after.pages) == 3 and str(after.docinfo.Title) == str(before.docinfo.Title)
+        images = [[images_of(sheet)[0].read_raw_bytes() for sheet in each.pages[:2]] for each in (before, after)]
+        assert images[0][1] == images[1][1] and images[0][0] != images[1][0]
+        del after.pages[2]
+        after.save(tmp_path / "scans.pdf")
+    same_but_for_scans((tmp_path / "scans.pdf").read_bytes(), 2)
+    np.testing.assert_array_equal(levels(restored, 0) > 0, STROKES[1])
+    with pikepdf.open(tmp_path / "maps.pdf") as maps:
+        assert len(maps.pages) == 2
+    with pikepdf.open(path, allow_overwriting_input=True) as document:
+        del document.pages[:2]
+        document.save()
+    assert run("denoise", path, "--model", QUICK, "--overwrite") == 3
+    assert "book.pdf: " in fault(capsys)
 
 
 def test_row22_a_damaged_page_is_named(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +179,7 @@ def test_without_the_extra_a_pdf_is_answered_in_one_line(
 ) -> None:
     book = pdf(tmp_path / "book.pdf", *STROKES)
     Image.fromarray(STROKES[0]).save(tmp_path / "one.png")
-    for missing, source in (("pypdfium2", book), ("img2pdf", tmp_path / "one.png")):
+    for missing, source in (("pypdfium2", book), ("pikepdf", tmp_path / "one.png")):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, missing, None)
             words = ("--model", QUICK, "--p", 0.02, "-o", tmp_path / "out.pdf")

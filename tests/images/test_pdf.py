@@ -18,7 +18,7 @@ from restore.errors import InputError, UsageError
 from restore.images import Picture, bound, encode, page_count, read_picture
 
 pypdfium2: Any = pytest.importorskip("pypdfium2")
-pytest.importorskip("img2pdf")
+pytest.importorskip("pikepdf")
 
 
 def written(*pictures: Picture) -> bytes:
@@ -55,7 +55,7 @@ def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -
     picture = Picture(levels, info={} if dpi is None else {"dpi": (dpi, dpi)})
     again = read(written(picture))
     np.testing.assert_array_equal(again.levels, levels)
-    assert again.info["dpi"] == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what img2pdf takes for granted
+    assert again.info["dpi"] == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what is taken for granted
 
 
 def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg() -> None:
@@ -123,7 +123,7 @@ def test_damaged_and_protected() -> None:
             read(content)
 
 
-@pytest.mark.parametrize("library", ["pypdfium2", "img2pdf"])
+@pytest.mark.parametrize("library", ["pypdfium2", "pikepdf"])
 def test_without_the_extra_one_line_says_what_to_install(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = written(Picture(GREY))
     monkeypatch.setitem(sys.modules, library, None)

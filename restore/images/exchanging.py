@@ -1,0 +1,69 @@
+"""Exchange the scans of a PDF for other images: a program of its own, as a PDF can cost any time and memory; see `pdf`.
+
+All else stays: text, visible or not, links, bookmarks, and what is known of the document.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import Any
+
+import pikepdf
+from pikepdf import Dictionary, Matrix, Name, Object, Page, Pdf, Rectangle
+from pikepdf.models.ctm import get_objects_with_ctm
+
+from restore.images.limits import limit_memory
+
+
+def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
+    """Show the image of a sheet, another page, in place of the images of a page."""
+    # Pages may share their resources, and images.
+    resources = page.obj.Resources = Dictionary({**page.resources})
+    own = {**resources.get("/XObject", {})}
+    images = {name: each for name, each in own.items() if each.get("/Subtype") == Name.Image}
+    placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
+    image = sheet.resources.XObject.Scan
+    if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
+        own[placed[0][0]] = document.copy_foreign(image)
+        resources.XObject = Dictionary(own)
+        return
+    # Several images, or one that is turned: the new one covers the page, and text is found under it.
+    nothing = document.make_stream(b"", Type=Name.XObject, Subtype=Name.Form, BBox=[0, 0, 0, 0])
+    cover, name = document.copy_foreign(sheet.as_form_xobject()), f"/Restored{len(own)}"
+    resources.XObject = Dictionary({**own, **dict.fromkeys(images, nothing), name: cover})
+    page.contents_add(b"q\n", prepend=True)
+    page.contents_add(b"Q\n" + page.calc_form_xobject_placement(cover, Name(name), Rectangle(page.cropbox)))
+
+
+def _fits(page: Page, new: Object, old: Object, place: Matrix) -> bool:
+    """True if an image is upright and fills its page, and another one has as many pixels."""
+    width, height = (int(side) for side in (old.Width, old.Height))
+    left, bottom, right, top = (float(side) for side in page.cropbox)
+    off = (abs(place.e - left) + abs(place.e + place.a - right)) * width / max(place.a, 1e-9)
+    off += (abs(place.f - bottom) + abs(place.f + place.d - top)) * height / max(place.d, 1e-9)
+    turned = place.b or place.c or page.rotation % 360
+    return bool((new.Width, new.Height) == (width, height) and not turned and off < 2)
+
+
+def main(numbers: list[int], first: int, most: int) -> None:
+    """Answer for two PDFs on stdin, the first of so many bytes: that one with the images of the second on these pages.
+
+    The answer is an empty line, or one of JSON that says why there is none; `most` is bytes of memory.
+    """
+    limit_memory(most)
+    content, stream, head = sys.stdin.buffer.read(), io.BytesIO(), dict[str, Any]()
+    try:
+        with pikepdf.open(io.BytesIO(content[:first])) as document, pikepdf.open(io.BytesIO(content[first:])) as sheets:
+            for number, sheet in zip(numbers, sheets.pages, strict=True):
+                _exchange(document, document.pages[number], sheet)
+            locked = document.is_encrypted
+            document.save(stream, encryption=locked, deterministic_id=not locked)
+    except (pikepdf.PdfError, ValueError, LookupError, AttributeError, TypeError, RuntimeError) as fault:
+        head = {"fault": str(fault)}
+    sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + stream.getvalue())
+
+
+if __name__ == "__main__":
+    main(*json.loads(sys.argv[1]))

@@ -1,0 +1,87 @@
+"""Repair page images before OCR: a plugin of OCRmyPDF, which finds it by itself.
+
+    ocrmypdf --restore-model auto scan.pdf searchable.pdf
+
+Needs the extra `restore-prior[ocrmypdf]`. It does nothing unless one of its options is given. OCR alone sees the
+repaired pages, as with OCRmyPDF's `--clean`; the pages of the result stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from argparse import ArgumentParser
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from ocrmypdf import hookimpl
+from ocrmypdf.exceptions import BadArgsError
+from PIL import Image, ImageFilter
+
+from restore.errors import RestoreError
+from restore.images.kinds import unpack
+from restore.inference.damage import Damage, Observed
+from restore.inference.options import Options
+from restore.inference.restore import restore
+from restore.zoo import describe, find
+
+_LOG = logging.getLogger(__name__)
+
+# A page is clean if a smaller share of its pixels would change: OCR reads it as well as it is. And the standard
+# deviation, in pixels, of the Gaussian that smooths a repaired page. Both were chosen on pages in the fonts for
+# training (benchmarks/README.md, "OCR of damaged pages").
+CLEAN = 0.001
+SMOOTHED = 1.0
+
+
+@hookimpl
+def add_options(parser: ArgumentParser) -> None:
+    """Add the two options, which OCRmyPDF takes on the command line and in Python."""
+    group = parser.add_argument_group("restore", "Undo flipped pixels and noise of scans before OCR")
+    group.add_argument("--restore-model", metavar="NAME", help="prior to repair pages with; auto takes the best")
+    group.add_argument("--restore-p", metavar="P", help="share of flipped pixels, such as 0.05, if known; or scan")
+
+
+@hookimpl
+def check_options(options: Any) -> None:
+    """Raise BadArgsError, before any page is read, for an unknown prior, or damage that it does not know."""
+    try:
+        model, damage = _given(options)
+        if model not in ("", "auto"):
+            header = describe(find(model))
+            if damage.touched:
+                damage.check_for(header)
+    except RestoreError as fault:
+        raise BadArgsError(f"--restore-model, --restore-p: {fault}") from fault
+
+
+@hookimpl(wrapper=True)
+def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Image | None, Image.Image | None]:
+    """Repair what OCR is to see of a page, after other plugins; the size and the resolution stay as they are."""
+    filtered = yield
+    model, damage = _given(page.options)
+    return repaired(filtered or image, model, damage, page.pageno) if model else filtered
+
+
+def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Image.Image:
+    """The repaired image of a page, counted from 0; the image itself if it is clean, or `restore` refuses it.
+
+    It is grey: doubtful pixels are, and edges are smoothed, as in the images that OCR has learnt from.
+    """
+    item = unpack(image, max_pixels=image.width * image.height).items[0]
+    (answer,) = restore([Observed(item.pixels, damage)], Options(model))
+    clean = answer.changed is not None and answer.changed < CLEAN
+    for note in (*item.notes, *answer.notes):
+        _LOG.info("page %d: %s%s", number + 1, "left as it is: " if answer.refused else "", note)
+    if answer.refused or clean:
+        return image
+    levels = np.rint(255 * answer.means.clip(0, 1)).astype(np.uint8)
+    result = Image.fromarray(levels).filter(ImageFilter.GaussianBlur(SMOOTHED))
+    result.info = dict(image.info)
+    return result
+
+
+def _given(options: Any) -> tuple[str, Damage]:
+    """The prior and the damage that the options name; no prior, the empty text, if neither option is given."""
+    model, p = (getattr(options, name, None) for name in ("restore_model", "restore_p"))
+    return model or ("auto" if p is not None else ""), Damage.of(p)
