@@ -71,7 +71,7 @@ HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
 
 def imported(path: Path) -> Iterator[str]:
     """Full names of the modules a file imports anywhere in it, in functions and for type checkers too."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -135,7 +135,8 @@ def test_train_from_a_recipe(
         'name = "mine"\n[data]\nsource = "data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
         "[training]\nepochs = 2\nbatch = 10\n"
         # The graph that is made soonest.
-        '[inference]\nsolver = "mean_field"\nmodes = 0\nstarts = 0\n'
+        '[inference]\nsolver = "mean_field"\nmodes = 0\nstarts = 0\n',
+        encoding="utf-8",
     )
     assert run("train", "mine.toml", "--every", 2) == 0
     assert zoo.describe(Path("runs/mine/epochs/0002")).name == "mine-epoch-2"

@@ -135,7 +135,7 @@ def _likelihoods(found: Any) -> dict[str, str]:
 
 def rewrite(document: Path) -> None:
     """Put the tables of all records between their marks in a document."""
-    text = document.read_text()
+    text = document.read_text(encoding="utf-8")
     for mark, table in tables().items():
         text = section(text, mark, table)
     write_atomically(document, text.encode())
