@@ -79,4 +79,6 @@ def find(name_or_path: str) -> Path:
         if near
         else remedy("`restore models` lists them", "restore.list_models() lists them")
     )
+    if (Path(__file__).parent.parent / "models").is_dir():  # a wheel, which leaves out priors that only repeat papers
+        hint += "; pip install 'restore-prior[papers]' adds those of papers"
     raise ModelError(f"there is no such model; {hint}", name_or_path)
