@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import sys
@@ -57,7 +56,7 @@ def main(page: int | str | None, max_pixels: int, most: int) -> None:
 
     The page is one from 0, None for the only one, or "all" for sizes alone; `most` is bytes of memory.
     """
-    with contextlib.suppress(ImportError):  # Windows has no such limits
+    if sys.platform != "win32":  # which has no such limits
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -244,7 +244,7 @@ def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figur
     for name, figure in figures.items():
         figure.savefig(asked.records / name, dpi=DPI)
     for document in asked.documents:
-        text = document.read_text()
+        text = document.read_text("utf-8")
         for mark, table in tables.items():
             text = section(text, mark, table)
         write_atomically(document, text.encode())

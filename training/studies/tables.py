@@ -50,7 +50,7 @@ def tables() -> dict[str, str]:
 
 def _of(name: str, make: Any) -> dict[str, str]:
     path = RECORDS / f"{name}.json"
-    found: dict[str, str] = make(json.loads(path.read_text())) if path.exists() else {}
+    found: dict[str, str] = make(json.loads(path.read_text("utf-8"))) if path.exists() else {}
     return found
 
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 FATAL_ONLY = 4
 
 # Bytes that all graphs together may take: half of the machine's memory. One that needs more is damaged or too large.
-MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+# Windows does not say how much there is; 0 is no limit.
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
 onnxruntime.create_and_register_allocator(
     onnxruntime.OrtMemoryInfo(
         "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
