@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
         "errors fields marginals registry families channels devices files sizes units images priors zoo solvers"
     ),
     "torch": "errors channels registry priors zoo solvers",
-    "export": "errors fields marginals registry families channels zoo solvers inference",
+    "export": "errors files data fields marginals registry families channels zoo solvers inference",
     "app": "errors marginals files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (

@@ -39,6 +39,7 @@ BATCHES = {"denoise", "complete", "corrupt"}
 EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
     "matplotlib": "plots",
     "sklearn": "sklearn",
+    "huggingface_hub": "hub",
 }
 
 # Errors of a stream or a file that cannot be written: no space, no quota, no device, not open.

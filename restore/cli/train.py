@@ -206,7 +206,7 @@ def _by_plan(
 ) -> tuple[str, Callable[[], Lesson]]:
     """As `_by_recipe`, for images, whose recipe a plan makes."""
     from restore.learning.recipe.plan import Wishes
-    from restore.learning.recipe.recipe import check_name
+    from restore.zoo.search import check_name
 
     name = given["name"] or Path(source).absolute().stem
     check_name(name)

@@ -47,8 +47,11 @@ def unpacked(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
-def members(path: Path) -> Iterator[Member]:
-    """List the files of an archive; raises InputError for damage, names that lead out of it, and what is too large."""
+def members(path: Path, most: int = MAX_MEMBER_BYTES) -> Iterator[Member]:
+    """List the files of an archive, each of at most `most` bytes.
+
+    Raises InputError for damage, names that lead out of it, and what is too large.
+    """
     with readable(path), zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_MEMBERS:
@@ -59,7 +62,7 @@ def members(path: Path) -> Iterator[Member]:
             name = posixpath.normpath(entry.filename.lstrip("/"))
             if name == ".." or name.startswith("../"):
                 raise InputError(f"{shown(entry.filename)} leads out of it; pack plain files only", path)
-            if entry.file_size > MAX_MEMBER_BYTES:
+            if entry.file_size > most:
                 raise InputError(f"{shown(entry.filename)} unpacks to too many bytes; leave it out", path)
             if not entry.is_dir():
                 yield Member(name, partial(archive.read, entry))

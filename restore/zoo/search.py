@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from restore.errors import ModelError, remedy
+from restore.errors import ModelError, UsageError, remedy
 from restore.zoo.store import GRAPH, WEIGHTS
 
 
@@ -51,6 +52,13 @@ def folders() -> Iterator[Path]:
             if weights.parent.name not in seen:
                 seen.add(weights.parent.name)
                 yield weights.parent
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for an invalid name of a prior."""
+    if not re.fullmatch(r"\w[\w.+-]{0,59}", name):
+        allowed = "at most 60 letters, digits and . _ + -, beginning with no sign"
+        raise UsageError(f"name becomes a folder: {allowed}, not {name!r}")
 
 
 def find(name_or_path: str) -> Path:
