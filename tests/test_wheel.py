@@ -113,6 +113,16 @@ def test_two_wheels_share_the_priors(wheel: Path, papers: Path) -> None:
     assert [each["project"]["version"] for each in versions] == [restore.__version__] * 2
 
 
+def test_what_a_release_says_is_of_its_version() -> None:
+    """The workflow of a release takes its notes from the section of the changelog."""
+    assert f"\nversion: {restore.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    (notes,) = (section for section in sections if section.startswith(restore.__version__))
+    assert len(notes.splitlines()) > 2
+    for place in re.findall(r"\btests/[\w/.]+", (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8")):
+        assert (ROOT / place).exists(), place
+
+
 @pytest.mark.thorough
 def test_every_link_of_the_page_leads_to_a_file_of_the_tag(wheel: Path) -> None:
     text = page(wheel)
