@@ -36,8 +36,8 @@ def run(*command: str | Path, where: Path, **environment: str) -> str:
 
 
 def built(project: Path, folder: Path) -> Path:
-    """A project's wheel, built with what the development environment has."""
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, project, where=folder)
+    """A project's wheel, made of its source distribution with what the development environment has."""
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, project, where=folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
