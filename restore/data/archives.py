@@ -47,8 +47,8 @@ def unpacked(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
-def members(path: Path, most: int = MAX_MEMBER_BYTES) -> Iterator[Member]:
-    """List the files of an archive, each of at most `most` bytes.
+def members(path: Path, most: int | None = None) -> Iterator[Member]:
+    """List the files of an archive, each of at most `most` bytes, or `MAX_MEMBER_BYTES`.
 
     Raises InputError for damage, names that lead out of it, and what is too large.
     """
@@ -62,7 +62,7 @@ def members(path: Path, most: int = MAX_MEMBER_BYTES) -> Iterator[Member]:
             name = posixpath.normpath(entry.filename.lstrip("/"))
             if name == ".." or name.startswith("../"):
                 raise InputError(f"{shown(entry.filename)} leads out of it; pack plain files only", path)
-            if entry.file_size > most:
+            if entry.file_size > (most or MAX_MEMBER_BYTES):
                 raise InputError(f"{shown(entry.filename)} unpacks to too many bytes; leave it out", path)
             if not entry.is_dir():
                 yield Member(name, partial(archive.read, entry))
