@@ -48,7 +48,7 @@ def unpacked(path: Path) -> IO[bytes]:
 
 
 def members(path: Path, most: int | None = None) -> Iterator[Member]:
-    """List the files of an archive, each of at most `most` bytes, or `MAX_MEMBER_BYTES`.
+    """List the files of an archive, of at most `most` bytes together, or of the usual sizes.
 
     Raises InputError for damage, names that lead out of it, and what is too large.
     """
@@ -56,7 +56,7 @@ def members(path: Path, most: int | None = None) -> Iterator[Member]:
         entries = archive.infolist()
         if len(entries) > MAX_MEMBERS:
             raise InputError(f"holds more than {MAX_MEMBERS} members; pack fewer into one archive", path)
-        if sum(entry.file_size for entry in entries) > MAX_BYTES:
+        if sum(entry.file_size for entry in entries) > (most or MAX_BYTES):
             raise InputError("unpacks to too many bytes; pack fewer files into one archive", path)
         for entry in entries:
             name = posixpath.normpath(entry.filename.lstrip("/"))

@@ -174,6 +174,7 @@ BAD: dict[str, tuple[Callable[[Files], bytes], int]] = {
     "twice": (twice, 4),
     "link": (as_link, 4),
     "bomb": (lambda files: packed(files | {zoo.CARD: bytes(2**23)}), 3),
+    "bomb of parts": (lambda files: packed(files | dict.fromkeys((zoo.CARD, zoo.GRAPH), bytes(3 * 2**20))), 3),
     "checksum": (lambda files: packed(altered(files), sha256=bundle._digests(files)), 4),
     "one file less": (lambda files: packed({zoo.WEIGHTS: files[zoo.WEIGHTS]}, sha256=bundle._digests(files)), 4),
     "no checksums": (lambda files: packed(files, sha256={}), 4),

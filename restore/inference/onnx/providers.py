@@ -51,7 +51,9 @@ def providers(device: str) -> list[tuple[str, dict[str, str]]]:
         return [(CPU, {})]
     provider = PROVIDERS[kind]
     if device != kind and not (provider.numbered and number.isdecimal()):
-        raise UsageError("names no device; give its kind, or kind and number such as cuda:0", _asked(device))
+        raise UsageError(
+            "names no device; give its kind, or kind and number such as cuda:0", option("device", shown(device))
+        )
     if provider.name not in onnxruntime.get_available_providers():
         raise missing(device)
     return [(provider.name, provider.settings | ({"device_id": number} if number else {})), (CPU, {})]
@@ -61,8 +63,4 @@ def missing(device: str) -> UsageError:
     """The fault of a device that is not there."""
     package = PROVIDERS[device.partition(":")[0]].package
     remedy = f"pip uninstall onnxruntime, then pip install {package}"
-    return UsageError(f"onnxruntime finds no such device; {remedy}, or leave it out", _asked(device))
-
-
-def _asked(device: str) -> str:
-    return option("device", shown(device))
+    return UsageError(f"onnxruntime finds no such device; {remedy}, or leave it out", option("device", shown(device)))
