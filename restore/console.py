@@ -29,5 +29,5 @@ def tell(text: str, *, flush: bool = False) -> None:
 
 def drop(stream: TextIO) -> None:
     """Discard what is buffered and all that follows, so that flushing at exit does not fail."""
-    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         os.dup2(nowhere.fileno(), stream.fileno())

@@ -19,5 +19,8 @@ def pick_device(name: str = "auto") -> torch.device:
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
     if name not in known:
         asked = option("device", shown(str(name)))
-        raise UsageError(f"there is no such device here; choose one of auto, {', '.join(known)}", asked)
+        if name == "mps":
+            raise UsageError("has no double precision, which solvers need; give coreml, in onnxruntime, or cpu", asked)
+        other = "another build of torch (https://pytorch.org/get-started) may know more"
+        raise UsageError(f"torch finds no such device; choose one of auto, {', '.join(known)}; {other}", asked)
     return torch.device(name)

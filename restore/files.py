@@ -40,8 +40,9 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
             stream.flush()
             os.fsync(stream.fileno())
         if before is not None:
-            with contextlib.suppress(OSError, AttributeError):  # Windows has no owners
-                os.chown(temporary, before.st_uid, before.st_gid)
+            if hasattr(os, "chown"):  # Windows has no owners
+                with contextlib.suppress(OSError):
+                    os.chown(temporary, before.st_uid, before.st_gid)
             # What the old group was allowed is not for another group.
             same = temporary.stat().st_gid == before.st_gid
             temporary.chmod(stat.S_IMODE(before.st_mode) & (0o777 if same else 0o707))

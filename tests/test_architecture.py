@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
         "errors fields marginals registry families channels devices files sizes units images priors zoo solvers"
     ),
     "torch": "errors channels registry priors zoo solvers",
-    "export": "errors fields marginals registry families channels zoo solvers inference",
+    "export": "errors files data fields marginals registry families channels zoo solvers inference",
     "app": "errors marginals files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
@@ -72,7 +72,7 @@ HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
 
 def imported(path: Path) -> Iterator[str]:
     """Full names of the modules a file imports anywhere in it, in functions and for type checkers too."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

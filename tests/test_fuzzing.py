@@ -253,8 +253,8 @@ def mutated(sound: bytes, draw: np.random.Generator) -> bytes:
 
 def most_memory() -> int:
     """The most bytes this process has held since it was last asked."""
-    most = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) * 1024  # type: ignore[index]
-    Path("/proc/self/clear_refs").write_text("5")  # begins to count anew
+    most = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) * 1024  # type: ignore[index]
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # begins to count anew
     return most
 
 

@@ -88,7 +88,7 @@ def main() -> None:
             found |= restamp(folder, digests.get(folder.name, zoo.describe(folder).recipe))
             print(f"{folder.name:28} tensors {payload((folder / zoo.WEIGHTS).read_bytes())}")
     for path in sorted(TRAINING.rglob("*.json")):
-        text = path.read_text()
+        text = path.read_text("utf-8")
         for old, new in (found | dict(outdated(json.loads(text), digests))).items():
             text = text.replace(old, new)
         write_atomically(path, text.encode())

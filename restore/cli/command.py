@@ -41,6 +41,7 @@ EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "tor
     "matplotlib": "plots",
     "sklearn": "sklearn",
     **dict.fromkeys(("uvicorn", "fastapi", "prometheus_client", "multipart"), "serve"),
+    "huggingface_hub": "hub",
 }
 
 # Errors of a stream or a file that cannot be written: no space, no quota, no device, not open.

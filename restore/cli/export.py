@@ -27,9 +27,13 @@ def export(
         bool,
         typer.Option("--beside", help="Write solver.onnx to the prior's folder; its tensors stay in the weights."),
     ] = False,
+    bundle: Annotated[
+        str | None,
+        typer.Option("--bundle", metavar="FILE", help="Write the prior itself as one .zip file, for `restore import`."),
+    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write a prior and its solver to an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
+    """Write a prior and its solver to an ONNX file, for onnxruntime in any language; or a prior to a file to share."""
     from restore import zoo
     from restore.errors import ModelError, OutputError, UsageError, option
     from restore.files import write_atomically
@@ -38,19 +42,26 @@ def export(
     folder = zoo.find(model)
     if not folder.is_dir():
         raise ModelError("is exported already; name the prior it was made from", folder)
-    if beside and (output is not None or float16 or no_channel):
-        raise UsageError(f"{option('beside')} writes the whole prior into its folder; leave the other options out")
+    if (beside or bundle) and (output is not None or float16 or no_channel or (beside and bundle)):
+        whole = option("beside" if beside else "bundle")
+        raise UsageError(f"{whole} writes the whole prior to a place of its own; leave the other options out")
     # The path may not contain the folder's name: it may be a dot.
-    target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
+    target = folder / zoo.GRAPH if beside else Path(bundle or output or f"{folder.resolve().name}.onnx")
+    kind = ".zip" if bundle else ".onnx"
     if is_folder(target):
         raise OutputError("is a folder; name a file", target)
-    if target.suffix != ".onnx":
-        raise UsageError("the name of a graph ends in .onnx; choose such a name", target)
+    if target.suffix != kind:
+        raise UsageError(f"the name of such a file ends in {kind}; choose such a name", target)
     if os.path.lexists(target) and not overwrite:
         raise OutputError(f"exists already; give {option('overwrite')} or another -o", target)
     require_writable(target.parent)
 
-    from restore.export.packing import beside_weights, standalone
+    if bundle:
+        from restore.export.bundle import pack
 
-    content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
+        content = pack(folder)
+    else:
+        from restore.export.packing import beside_weights, standalone
+
+        content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
     write_atomically(target, content)

@@ -15,25 +15,76 @@ EXAMPLE = "Example:  restore import rbm.npz --name mine   (then: restore denoise
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A .npz or safetensors file of weights W and biases b and c.")],
-    name: Annotated[str, typer.Option(help="Name for the prior.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="File or URL of a bundle or of weights W and biases b and c, .npz or safetensors; or hf:OWNER/NAME."
+        ),
+    ],
+    name: Annotated[str | None, typer.Option(help="Name for the prior. [of a bundle: its own]")] = None,
+    sha256: Annotated[str, typer.Option(metavar="DIGITS", help="The checksum that the file must have.")] = "",
     shape: options.Shape = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make a prior of a binary RBM trained elsewhere, with scikit-learn or PyTorch, in about a minute."""
+    """Keep a prior that someone shares, or make one of a binary RBM of scikit-learn or PyTorch in about a minute."""
+    from tempfile import TemporaryDirectory
+
+    from restore.errors import InputError, ModelError, UsageError, option
+    from restore.export import bundle
+
+    with TemporaryDirectory() as folder:
+        path = bundle.fetched(source, Path(folder), sha256)
+        try:
+            if bundle.is_bundle(path):
+                _keep(path, name, overwrite=overwrite, quiet=quiet)
+            elif name is None:
+                raise UsageError("is missing; choose one for the prior", option("name"))
+            else:
+                _learn(path, name, source, shape, seed, overwrite=overwrite, quiet=quiet)
+        except (InputError, ModelError) as fault:  # of what was downloaded, whose place means nothing
+            raise type(fault)(str(fault).replace(shown(path), shown(source))) from fault
+
+
+def _keep(path: Path, name: str | None, *, overwrite: bool, quiet: bool) -> None:
+    """Keep the prior in a bundle or a folder."""
+    from restore.export import bundle
+    from restore.learning.run.place import reserve
+    from restore.zoo.search import check_name
+
+    files, header = bundle.read(path)
+    name = name or header.name
+    check_name(name)
+    place = reserve(name, None, overwrite=overwrite, run=None, resume=False)
+    assert place.target is not None
+    bundle.keep(files, place.target)
+    if not quiet:
+        say(f"{shown(str(place.target))}: imported")
+
+
+def _learn(
+    file: Path,
+    name: str,
+    source: str,
+    shape: tuple[int, int] | None,
+    seed: int,
+    *,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Make the prior of an RBM."""
     from restore import zoo
     from restore.errors import OutputError
     from restore.learning.imports import ENOUGH, SWEEPS, prior_of, read_rbm
-    from restore.learning.recipe.recipe import check_name
     from restore.learning.run.place import reserve
     from restore.progress import progress
     from restore.zoo.description import Description
+    from restore.zoo.search import check_name
 
     check_name(name)
     machine, image_shape = read_rbm(file, shape)
-    source = shown(file.name)[: zoo.limits.TEXT]
+    source = shown(Path(source).name)[: zoo.limits.TEXT]
     header = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
     place = reserve(name, None, overwrite=overwrite, run=None, resume=False)
     with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, quiet=quiet) as meter:

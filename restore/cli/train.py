@@ -194,7 +194,9 @@ def _by_recipe(
 
         root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
         other = data if root is None else None
-        return read_lesson(recipe, Path(source).read_text(), prior=prior, source=other, root=root, **limits)
+        return read_lesson(
+            recipe, Path(source).read_text(encoding="utf-8"), prior=prior, source=other, root=root, **limits
+        )
 
     return recipe.name, lesson
 
@@ -204,7 +206,7 @@ def _by_plan(
 ) -> tuple[str, Callable[[], Lesson]]:
     """As `_by_recipe`, for images, whose recipe a plan makes."""
     from restore.learning.recipe.plan import Wishes
-    from restore.learning.recipe.recipe import check_name
+    from restore.zoo.search import check_name
 
     name = given["name"] or Path(source).absolute().stem
     check_name(name)

@@ -47,19 +47,22 @@ def unpacked(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
-def members(path: Path) -> Iterator[Member]:
-    """List the files of an archive; raises InputError for damage, names that lead out of it, and what is too large."""
+def members(path: Path, most: int | None = None) -> Iterator[Member]:
+    """List the files of an archive, of at most `most` bytes together, or of the usual sizes.
+
+    Raises InputError for damage, names that lead out of it, and what is too large.
+    """
     with readable(path), zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_MEMBERS:
             raise InputError(f"holds more than {MAX_MEMBERS} members; pack fewer into one archive", path)
-        if sum(entry.file_size for entry in entries) > MAX_BYTES:
+        if sum(entry.file_size for entry in entries) > (most or MAX_BYTES):
             raise InputError("unpacks to too many bytes; pack fewer files into one archive", path)
         for entry in entries:
             name = posixpath.normpath(entry.filename.lstrip("/"))
             if name == ".." or name.startswith("../"):
                 raise InputError(f"{shown(entry.filename)} leads out of it; pack plain files only", path)
-            if entry.file_size > MAX_MEMBER_BYTES:
+            if entry.file_size > (most or MAX_MEMBER_BYTES):
                 raise InputError(f"{shown(entry.filename)} unpacks to too many bytes; leave it out", path)
             if not entry.is_dir():
                 yield Member(name, partial(archive.read, entry))

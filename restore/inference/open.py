@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, option, shown
+from restore.inference.onnx.providers import is_provided
 from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
@@ -50,27 +51,31 @@ def open_engine(
         raise UsageError(f"engine must be one of {', '.join(get_args(EngineName))}, not {shown(str(engine))}")
     if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
+    place = find(model)
+    alone = not place.is_dir()
     beyond = option("max_memory") if max_memory is not None else ""
-    if device not in ("auto", "cpu"):
+    # CUDA is torch's where there is torch.
+    cuda_in_torch = device.startswith("cuda") and engine == "auto" and not alone and find_spec("torch") is not None
+    in_onnx = is_provided(device) and engine != "torch" and not cuda_in_torch
+    if device not in ("auto", "cpu") and not in_onnx:
         beyond = option("device", shown(device))
     if engine == "onnx" and beyond:
         remedy = f"leave it out, or give {option('engine', 'torch')}"
         raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)
-    place = find(model)
-    alone = not place.is_dir()
     if alone and (engine == "torch" or beyond):
         raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", place)
     if solver is not None and not alone:
         header = describe(place)
         if engine == "auto" and header.with_solver(solver) != header:
             engine, beyond = "torch", beyond or option("solver", solver)
-    if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, pixels)):
+    best = engine == "auto" and not beyond and (in_onnx or _graph_is_best(place, device, pixels))
+    if engine == "onnx" or alone or best:
         if not alone and not (place / GRAPH).is_file():
             remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
             raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", place)
         from restore.inference.onnx.engine import OnnxEngine
 
-        loaded: PictureEngine = OnnxEngine.load(place)
+        loaded: PictureEngine = OnnxEngine.load(place, device)
     else:
         require_torch(beyond or shown(model))
         from restore.inference.torch_engine import Engine

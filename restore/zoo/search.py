@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from restore.errors import ModelError, remedy
+from restore.errors import ModelError, UsageError, remedy
 from restore.zoo.store import GRAPH, WEIGHTS
 
 
@@ -53,6 +54,13 @@ def folders() -> Iterator[Path]:
                 yield weights.parent
 
 
+def check_name(name: str) -> None:
+    """Raise UsageError for an invalid name of a prior."""
+    if not re.fullmatch(r"\w[\w.+-]{0,59}", name):
+        allowed = "at most 60 letters, digits and . _ + -, beginning with no sign"
+        raise UsageError(f"name becomes a folder: {allowed}, not {name!r}")
+
+
 def find(name_or_path: str) -> Path:
     """Find the folder of a prior by its name, folder or weights file; or a file made by `restore export`.
 
@@ -79,4 +87,6 @@ def find(name_or_path: str) -> Path:
         if near
         else remedy("`restore models` lists them", "restore.list_models() lists them")
     )
+    if (Path(__file__).parent.parent / "models").is_dir():  # a wheel, which leaves out priors that only repeat papers
+        hint += "; pip install 'restore-prior[papers]' adds those of papers"
     raise ModelError(f"there is no such model; {hint}", name_or_path)

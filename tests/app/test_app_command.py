@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path

@@ -66,7 +66,7 @@ def test_the_commands_of_the_page_restore(there: Callable[[str], str]) -> None:
         if written in wanted:
             np.testing.assert_array_equal(pixels(written), np.asarray(wanted[written].pop(0)))
     assert not any(wanted.values())
-    assert json.loads(Path("answer.json").read_text())["model"] == "tap-mnist"
+    assert json.loads(Path("answer.json").read_text(encoding="utf-8"))["model"] == "tap-mnist"
 
 
 def test_its_python_restores(there: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,8 +75,6 @@ def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unet, "PAGES", 2)
 
 
-
-
 def test_tesseract_reads_a_page_but_not_its_noise(families: list[text.Family]) -> None:
     if shutil.which("tesseract") is None:
         pytest.skip("tesseract is not installed")

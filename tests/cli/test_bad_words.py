@@ -74,7 +74,7 @@ USAGE = {
     "row36-max-pixels-zero": ["--p", "0.1", "--max-pixels", "0"],
     "row37-no-such-device": ["--p", "0.1", "--device", "cuda:9"],
     "row37-no-device": ["--p", "0.1", "--device", "quantum"],
-    "row37-no-device-in-onnxruntime": ["--p", "0.1", "--device", "cuda", "--engine", "onnx"],
+    "row37-no-device-in-onnxruntime": ["--p", "0.1", "--device", "quantum", "--engine", "onnx"],
     "row36-no-engine": ["--p", "0.1", "--engine", "steam"],
     "row49-no-format": ["--p", "0.1", "-o", "out.xyz"],
     "row54-json-and-image-on-stdout": ["--p", "0.1", "-o", "-", "--json"],

@@ -58,8 +58,8 @@ def test_denoise_with_what_is_no_graph(
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
-    ["mixed", "no/such.onnx", "{} --engine torch", "{} --device cuda"],
-    ids=["38-name", "38-file", "44-torch", "44-cuda"],
+    ["mixed", "no/such.onnx", "{} --engine torch", "{} --device quantum"],
+    ids=["38-name", "38-file", "44-torch", "44-device"],
 )
 def test_denoise_without_a_model_that_will_do(
     words: str, exported: Callable[[str], Exported], run: Run, picture: Path, capfd: pytest.CaptureFixture[str]

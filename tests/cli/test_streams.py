@@ -34,7 +34,8 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("data.npy", np.random.default_rng(0).integers(0, 256, (20, *bad_images.SHAPE), dtype=np.uint8))
     Path("mine.toml").write_text(
         'name = "mine"\n[data]\nsource = "data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
-        '[training]\nepochs = 1\nbatch = 10\n[inference]\nsolver = "mean_field"\nmodes = 0\nstarts = 0\n'
+        '[training]\nepochs = 1\nbatch = 10\n[inference]\nsolver = "mean_field"\nmodes = 0\nstarts = 0\n',
+        encoding="utf-8",
     )
     return tmp_path
 
@@ -243,7 +244,7 @@ def test_row70_nor_do_bars(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_row68_what_is_said_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
-    with open("/dev/full", "w") as full:  # noqa: PTH123
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
         monkeypatch.setattr(sys, "stderr", full)
         say("nobody hears this")
         say("nor this")

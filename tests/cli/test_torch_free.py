@@ -101,7 +101,7 @@ assert not {{name for name in sys.modules if sys.modules[name] and name.split(".
         (["export", "tap-mnist"], "onnx"),
         (["export", "tap-mnist", "--no-channel", "-o", "x.onnx"], "onnx"),
         (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--engine", "torch"], "torch"),
-        (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--device", "cuda"], "torch"),
+        (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--device", "quantum"], "torch"),
         (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--max-memory", "1G"], "torch"),
     ],
     ids=lambda value: " ".join(map(str, value[:2])) if isinstance(value, list) else value,

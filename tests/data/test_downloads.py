@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 from idx_files import IMAGES, idx_bytes, write
+from mirrors import Mirror, serving
 from mnist_data import mnist, needs_mnist
 from overlaps import overlap
 
@@ -24,41 +22,11 @@ from restore.data.sets.named import NamedSet
 from restore.errors import InputError
 
 
-@dataclass
-class Mirror:
-    """A web server on this machine: what it answers per path, and what it was asked."""
-
-    address: str
-    answers: dict[str, tuple[int, bytes]]
-    promised: dict[str, int] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-
-
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
     monkeypatch.setenv("no_proxy", "*")
-    state = Mirror("", {})
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            status, body = state.answers.get(self.path, (404, b""))
-            self.send_response(status)
-            self.send_header("Content-Length", str(state.promised.get(self.path, len(body))))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield state
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving() as state:
+        yield state
 
 
 CONTENT = gzip.compress(idx_bytes(IMAGES), mtime=0)

@@ -21,3 +21,10 @@ def test_flips_that_are_no_numbers(p: Any) -> None:
 def test_no_device_at_all() -> None:
     with pytest.raises(UsageError):
         pick_device(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("device", ["mps", "quantum"])
+def test_a_device_that_torch_lacks_is_named(device: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        pick_device(device)
+    assert device in str(caught.value)

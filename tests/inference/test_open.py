@@ -18,6 +18,7 @@ from restore import zoo
 from restore.errors import ModelError, UsageError
 from restore.inference import open as room
 from restore.inference.damage import Damage, Observed
+from restore.inference.onnx.providers import PROVIDERS, providers
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.torch_engine import Engine
@@ -45,8 +46,9 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
         name = "onnx"
 
         @classmethod
-        def load(cls, folder: Path) -> OnnxEngine:
-            assert (folder / zoo.WEIGHTS).exists()
+        def load(cls, place: Path, device: str) -> OnnxEngine:
+            assert place.suffix == ".onnx" or (place / zoo.WEIGHTS).exists()
+            providers(device)
             return cls()
 
     module = ModuleType("restore.inference.onnx.engine")
@@ -99,7 +101,9 @@ def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: p
 @pytest.mark.parametrize(
     ("engine", "device", "max_memory", "subject"),
     [
-        ("onnx", "cuda", None, "cuda"),
+        ("onnx", "warp", None, "warp"),
+        ("torch", "coreml", None, "coreml"),
+        ("auto", "coreml", 10**9, "coreml"),
         ("onnx", "auto", 10**9, "max_memory"),
         ("tensorflow", "auto", None, "tensorflow"),
         ("auto", "auto", "2G", "2G"),
@@ -118,7 +122,7 @@ def test_what_cannot_be_had_is_a_fault_of_usage(
 def test_a_prior_without_a_graph_needs_torch_and_a_graph_by_itself_onnxruntime(plain: str, tmp_path: Path) -> None:
     alone = tmp_path / "alone.onnx"
     alone.write_bytes(b"")
-    asked: list[dict[str, Any]] = [{"engine": "torch"}, {"device": "cuda"}, {"max_memory": 10**9}]
+    asked: list[dict[str, Any]] = [{"engine": "torch"}, {"device": "warp"}, {"max_memory": 10**9}]
     for model, options in ((plain, {"engine": "onnx"}), *((str(alone), options) for options in asked)):
         with pytest.raises(ModelError) as caught:
             open_engine(model, **options)
@@ -132,13 +136,33 @@ def test_what_is_not_installed_is_named(exported: str, without: Callable[..., No
     assert open_engine(exported, device="cpu").name == "onnx"
     for engine, device, max_memory, culprit in (
         ("torch", "auto", None, "random-12x10"),
-        ("auto", "cuda", None, "cuda"),
         ("auto", "quantum", None, "quantum"),
         ("auto", "auto", 10**9, "max_memory"),
     ):
         with pytest.raises(UsageError) as caught:
             open_engine(exported, engine, device, max_memory)  # type: ignore[arg-type]
         assert culprit in str(caught.value) and "restore-prior[torch]" in str(caught.value)
+
+
+@pytest.fixture
+def any_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An onnxruntime that says it was built for every device."""
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [each.name for each in PROVIDERS.values()])
+
+
+@pytest.mark.usefixtures("any_build")
+def test_onnxruntime_has_devices_that_torch_lacks_and_cuda_where_torch_is_missing(
+    exported: str, tmp_path: Path, without: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "load", lambda model, device, max_memory: Engine)
+    alone = tmp_path / "alone.onnx"
+    alone.write_bytes(b"")
+    for device in PROVIDERS:
+        assert open_engine(exported, "onnx", device).name == open_engine(str(alone), device=device).name == "onnx"
+        assert open_engine(exported, "auto", device).name == ("torch" if device == "cuda" else "onnx")
+    assert open_engine(exported, device="cuda:1").name == "torch"
+    without("torch")
+    assert open_engine(exported, device="cuda:1").name == "onnx"
 
 
 def test_many_pixels_are_worth_the_start_of_torch(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:

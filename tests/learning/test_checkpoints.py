@@ -51,7 +51,7 @@ def spoil(path: Path, how: str) -> None:
     elif how == "other-number":
         record = json.loads(data)
         record["step"] += 1
-        path.write_text(json.dumps(record))
+        path.write_text(json.dumps(record), encoding="utf-8")
 
 
 DAMAGES = [

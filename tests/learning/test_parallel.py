@@ -185,7 +185,7 @@ def test_the_command_trains_in_two_processes(
 
 def process_of(launcher: subprocess.Popen[str], number: int) -> int:
     """The id of the process with a rank that torchrun has started."""
-    children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+    children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text(encoding="utf-8").split()
     variables = {int(child): Path(f"/proc/{child}/environ").read_bytes().split(b"\0") for child in children}
     (found,) = [child for child, words in variables.items() if f"RANK={number}".encode() in words]
     return found

@@ -110,7 +110,7 @@ def test_the_command_leaves_a_picture_scores_and_a_few_lines(
     short = () if "--method" in options else ("--epochs", 2)
     assert run("train", "images.npy", "--name", "parts", *short, *options) == 0
     said = capsys.readouterr().err
-    record = json.loads(Path("runs/parts/report.json").read_text())
+    record = json.loads(Path("runs/parts/report.json").read_text(encoding="utf-8"))
     assert record["name"] == "parts" and task in record["scores"] and record["verdict"] in said
     assert "median 3x3" in record["scores"][task] and "parts" in record["scores"][task]
     with Image.open("runs/parts/report.png") as picture:
@@ -137,10 +137,11 @@ def test_without_images_held_out_there_are_no_scores(home: Path, run: Run) -> No
     np.save("bars.npy", bars())
     Path("mine.toml").write_text(
         'name = "mine"\n[data]\nsource = "bars.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
-        "[training]\nepochs = 2\nbatch = 10\n"
+        "[training]\nepochs = 2\nbatch = 10\n",
+        encoding="utf-8",
     )
     assert run("train", "mine.toml", "--quiet", "-o", "a folder") == 0
-    record = json.loads(Path("runs/mine/report.json").read_text())
+    record = json.loads(Path("runs/mine/report.json").read_text(encoding="utf-8"))
     assert (record["scores"], record["verdict"]) == ({}, "")
     assert not zoo.describe(Path("a folder")).unfinished
 

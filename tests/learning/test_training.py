@@ -30,7 +30,7 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     card = (zoo.find("parts") / "card.md").read_text()
     assert "restore train images --name parts --epochs 2" in card and "[data.gathering]" in card
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "--engine", "torch", "-o", "clean.png") == 0
-    log = [json.loads(line) for line in Path("runs/parts/log.jsonl").read_text().splitlines()]
+    log = [json.loads(line) for line in Path("runs/parts/log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(log) == 2 and "validation_error" in log[-1]
 
 

@@ -118,7 +118,7 @@ def test_without_a_cache_the_kernel_is_built_for_the_process(
     unbuilt: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     unbuilt.parent.mkdir()
-    unbuilt.write_text("in the way")
+    unbuilt.write_text("in the way", encoding="utf-8")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -130,7 +130,7 @@ def test_without_a_cache_the_kernel_is_built_for_the_process(
 
 def test_without_any_folder_to_build_in_there_is_no_kernel(unbuilt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unbuilt.parent.mkdir()
-    unbuilt.write_text("in the way")
+    unbuilt.write_text("in the way", encoding="utf-8")
     monkeypatch.setattr(tempfile, "tempdir", str(unbuilt))
     assert bp_kernel.library() is None
 

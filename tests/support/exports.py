@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import fcntl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from filelock import FileLock
 from machines import two_patterns, with_weights
 from onnx import numpy_helper
 from priors import random_conditional, random_deep_prior, random_prior
@@ -169,8 +169,7 @@ def exporter(root: Path) -> Callable[[str], Exported]:
             make, options = MADE[name]
             folder, beside = root / name, options.get("beside", False)
             path = folder / GRAPH if beside else root / f"{name}.onnx"
-            with (root / f"{name}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with FileLock(root / f"{name}.lock"):
                 if not path.exists():
                     prior = make()
                     zoo.save(folder, replace(prior, description=replace(prior.description, name=name)), f"# {name}\n")

@@ -26,7 +26,7 @@ BARS, STRIPES = "shifting-bar", "bars-and-stripes"
 @cache
 def record(name: str) -> Record:
     """A study's record."""
-    found: Record = json.loads((TRAINING / "studies" / "records" / f"{name}.json").read_text())
+    found: Record = json.loads((TRAINING / "studies" / "records" / f"{name}.json").read_text("utf-8"))
     return found
 
 
@@ -38,7 +38,7 @@ def entry(study: str, group: str, **wanted: Any) -> Record:
 
 def bench(text: str) -> str:
     """A figure that the benchmarks have."""
-    assert text in BENCHMARKS.read_text(), text
+    assert text in BENCHMARKS.read_text("utf-8"), text
     return text
 
 
@@ -73,7 +73,7 @@ def letter(penalty: float, units: int) -> Record:
 
 def rounds(name: str) -> str:
     """Rounds of growth, from the card of a published prior."""
-    found = re.search(r"(\d+) rounds", (TRAINING.parent / "models" / name / "card.md").read_text())
+    found = re.search(r"(\d+) rounds", (TRAINING.parent / "models" / name / "card.md").read_text("utf-8"))
     return found[1] if found else ""
 
 

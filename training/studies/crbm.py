@@ -175,7 +175,7 @@ def convergence(log: Path) -> list[float]:
         InputError: if it is no such log.
     """
     try:
-        return [float(json.loads(line)["converged"]) for line in log.read_text().splitlines()]
+        return [float(json.loads(line)["converged"]) for line in log.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError, TypeError, KeyError) as fault:
         raise InputError(f"{shown(log)}: not the log of a run with an inference; remove it or train again") from fault
 

@@ -157,7 +157,7 @@ def train(
     course = (ZeroBias if plan.zero_bias else CleanImages)(training)
     base = torch.logit(pixel_means(training))
     path = folder / "likelihood.json"
-    record: dict[str, tuple[float, float]] = json.loads(path.read_text()) if path.exists() else {}
+    record: dict[str, tuple[float, float]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
     def after_epoch(passed: Passed) -> None:
         machine, epoch = passed.machine, passed.done

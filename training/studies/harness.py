@@ -109,7 +109,7 @@ class Asked:
     def train(self, recipe: Path, folder: Path, run: Path, every: int = 0) -> None:
         """Train a prior, or go on with it, as `restore train RECIPE --threads 1` does; without graph and report."""
         torch.set_num_threads(1)
-        plan, text = read_recipe(recipe), recipe.read_text()
+        plan, text = read_recipe(recipe), recipe.read_text(encoding="utf-8")
         lesson = read_lesson(plan, text, root=self.data)
         with progress(plan.name, plan.training.epochs or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
@@ -170,7 +170,7 @@ def read(path: Path, settings: Mapping[str, Any], **kinds: type) -> dict[str, li
     if not path.exists():
         return {name: [] for name in kinds}
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
         there = {name: record[name] for name in settings}
         found = {name: [parsed(kind, entry) for entry in record.get(name, ())] for name, kind in kinds.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as fault:
@@ -244,7 +244,7 @@ def publish(asked: Asked, tables: Mapping[str, str], figures: Mapping[str, Figur
     for name, figure in (figures or {}).items():
         figure.savefig(asked.records / name, dpi=DPI)
     for document in asked.documents:
-        text = document.read_text()
+        text = document.read_text("utf-8")
         for mark, table in tables.items():
             text = section(text, mark, table)
         write_atomically(document, text.encode())

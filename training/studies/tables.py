@@ -59,7 +59,7 @@ def tables() -> dict[str, str]:
 
 def _of(name: str, make: Any) -> dict[str, str]:
     path = RECORDS / f"{name}.json"
-    found: dict[str, str] = make(json.loads(path.read_text())) if path.exists() else {}
+    found: dict[str, str] = make(json.loads(path.read_text("utf-8"))) if path.exists() else {}
     return found
 
 
@@ -139,7 +139,7 @@ def _likelihoods(found: Any) -> dict[str, str]:
 
 def rewrite(document: Path) -> None:
     """Put the tables of all records between their marks in a document."""
-    text = document.read_text()
+    text = document.read_text(encoding="utf-8")
     for mark, table in tables().items():
         text = section(text, mark, table)
     write_atomically(document, text.encode())

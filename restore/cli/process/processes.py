@@ -31,7 +31,7 @@ def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]
         try:
             with ExitStack() as stack:
                 if not first:
-                    nowhere = stack.enter_context(Path(os.devnull).open("w"))
+                    nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
                     stack.enter_context(redirect_stdout(nowhere))
                     stack.enter_context(redirect_stderr(nowhere))
                 stack.enter_context(joined())

@@ -17,6 +17,7 @@ from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
+from restore.inference.onnx.providers import is_provided, missing, providers
 from restore.inference.options import LEVELS
 from restore.marginals import Marginals, Status, voided
 from restore.zoo import GRAPH, WEIGHTS
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 FATAL_ONLY = 4
 
 # Bytes that all graphs together may take: half of the machine's memory. One that needs more is damaged or too large.
-MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+# Windows does not say how much there is; 0 is no limit.
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
 onnxruntime.create_and_register_allocator(
     onnxruntime.OrtMemoryInfo(
         "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
@@ -59,6 +61,7 @@ class OnnxEngine:
         session: the graph.
         weights: the weights file that the graph was made from, if it lies beside the graph.
         patient: solve pictures again, with more damping, for which the solver did not converge.
+        device: where the graph runs: "cpu", or one of `providers.PROVIDERS`.
     """
 
     name: ClassVar[str] = "onnx"
@@ -68,14 +71,17 @@ class OnnxEngine:
     session: InferenceSession
     weights: Path | None = None
     patient: bool = True
+    device: str = "cpu"
 
     @classmethod
-    def load(cls, place: Path) -> OnnxEngine:
-        """Load the graph in a prior's folder, or a file made by `restore export`.
+    def load(cls, place: Path, device: str = "cpu") -> OnnxEngine:
+        """Load the graph in a prior's folder, or a file made by `restore export`, on a device.
 
         Raises:
+            UsageError: if onnxruntime has no such device.
             ModelError: if it is damaged, none of our exports, or not made from the weights beside it.
         """
+        found = providers(device)
         path = place / GRAPH if place.is_dir() else place
         content = read_intact(path)
         # A file that refers to weights, or is the graph of a folder, must have been made from the weights beside it.
@@ -86,6 +92,7 @@ class OnnxEngine:
         # Waiting threads would take the processors from other batches; see `marginals`.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
+        options.enable_mem_pattern = not device.startswith("directml")  # which refuses it
         try:
             if weights:
                 options.add_session_config_entry(FOLDER, str(path.parent))
@@ -93,7 +100,7 @@ class OnnxEngine:
             session = onnxruntime.InferenceSession(
                 content,
                 options,
-                providers=["CPUExecutionProvider"],
+                providers=found,
                 disabled_optimizers=NOT_BEFORE,
                 enable_fallback=False,  # which prints
             )
@@ -101,6 +108,8 @@ class OnnxEngine:
             ports = [_ports(nodes) for nodes in (session.get_inputs(), session.get_outputs())]
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             raise ModelError(f"is no graph that can be run ({_one_line(fault)}); get the file again", path) from fault
+        if found[0][0] not in session.get_providers():  # its libraries, or the device itself
+            raise missing(device)
         facts = Facts.from_metadata(metadata, shown(path))
         _check_interface(ports, facts, shown(path))
         if digest is not None and digest != facts.weights:
@@ -109,7 +118,7 @@ class OnnxEngine:
                 f"with `restore export {shown(path.parent)} --beside --overwrite`",
                 path,
             )
-        return cls(facts, facts.header, session, weights)
+        return cls(facts, facts.header, session, weights, device=device if is_provided(device) else "cpu")
 
     def with_solver(self, solver: str) -> OnnxEngine:
         own = self.description
@@ -156,8 +165,9 @@ class OnnxEngine:
             {name: value[rows[:1] % len(value)] if name in shared else value[rows] for name, value in told.items()}
             for rows in batches
         ]
-        # Threads gain more from a batch each than from a share of every operation, which is small.
-        parts = threads.each(self.run, observed)
+        # Threads gain more from a batch each than from a share of every operation, which is small. Other devices take
+        # one batch after another.
+        parts = threads.each(self.run, observed) if self.device == "cpu" else list(map(self.run, observed))
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         return _marginals(found, len(self.description.sizes)), found["inversion"]
@@ -167,7 +177,7 @@ class OnnxEngine:
         header = self.description
         each = sum(header.sizes) * max(1, header.inference.starts)
         most = max(1, LARGE // each) if header.kind.any_size else self.facts.at_once
-        return min(most, max(-(-images // threads.count()), SMALL // each))
+        return min(most, max(-(-images // threads.count()), SMALL // each)) if self.device == "cpu" else most
 
     def pixel_means(self) -> np.ndarray:
         """A graph by itself is asked: if one black pixel alone is seen, the gain by inversion is its log-odds."""

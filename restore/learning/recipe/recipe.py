@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tomllib
 import types
 import typing
@@ -20,6 +19,7 @@ from restore.families import FAMILIES
 from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.zoo.inference import Inference
+from restore.zoo.search import check_name
 
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
 # modes.
@@ -29,14 +29,6 @@ PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
 MAX_BYTES = 1 << 20
 
 Made = TypeVar("Made")
-
-
-def check_name(name: str) -> None:
-    """Raise UsageError for an invalid name of a prior."""
-    require(
-        bool(re.fullmatch(r"\w[\w.+-]{0,59}", name)),
-        f"name becomes a folder: at most 60 letters, digits and . _ + -, beginning with no sign, not {name!r}",
-    )
 
 
 @dataclass(frozen=True)

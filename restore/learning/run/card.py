@@ -18,7 +18,7 @@ SCORES = "## Scores"
 def machine_facts() -> str:
     """The computer in words: processor, threads, torch."""
     info = Path("/proc/cpuinfo")
-    models = re.findall(r"(?m)^model name\s*:\s*(.*)$", info.read_text()) if info.exists() else []
+    models = re.findall(r"(?m)^model name\s*:\s*(.*)$", info.read_text(encoding="utf-8")) if info.exists() else []
     processor = ", ".join(sorted(set(models))) or platform.machine()
     return f"{processor}, {torch.get_num_threads()} thread(s), torch {torch.__version__}"
 

@@ -89,7 +89,7 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(path.read_text())
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if record.pop("check") != _digest(record):
         raise ValueError("its record does not match its checksum")
     return record

@@ -134,7 +134,7 @@ def log(folder: Path, record: dict[str, Any]) -> None:
     path = folder / "log.jsonl"
     try:
         _without_link(path)
-        with path.open("a") as stream:
+        with path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
     except OSError as fault:
         raise TrainingError(f"cannot be written ({fault.strerror}); free some space", path) from fault
@@ -157,7 +157,7 @@ def cut_log(folder: Path, epochs: int) -> None:
 def epoch_records(folder: Path) -> list[dict[str, Any]]:
     """The records of all epochs in a run's log; a TrainingError if it is missing or damaged."""
     try:
-        lines = (folder / "log.jsonl").read_text().splitlines()
+        lines = (folder / "log.jsonl").read_text("utf-8").splitlines()
         if not lines:
             # A checkpoint is written after its line of the log.
             raise ValueError("empty")

@@ -9,15 +9,17 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from restore import zoo
 from restore.errors import ModelError, OutputError, RestoreError, TrainingError, UsageError, option, shown
 from restore.files import write_atomically
-from restore.learning.lesson import Lesson
-from restore.learning.run.card import write_card
-from restore.learning.run.outcome import Trained
-from restore.learning.run.session import Passed
 from restore.zoo.description import Description
+
+if TYPE_CHECKING:
+    from restore.learning.lesson import Lesson
+    from restore.learning.run.outcome import Trained
+    from restore.learning.run.session import Passed
 
 # Makes a graph in a process of its own, which can be ended when time is up.
 EXPORT = "import sys, pathlib; from restore.export.packing import beside_weights; "
@@ -40,6 +42,8 @@ class Place:
     again: str = ""
 
     def keep_unfinished(self, lesson: Lesson, passed: Passed) -> None:
+        from restore.learning.run.outcome import Trained
+
         if self.run is not None:
             trained = Trained(passed.machine, passed.done, passed.score, "")
             _save(self.run, trained, lesson, self.command, passed.seconds)
@@ -122,6 +126,8 @@ def reserve(
 
 
 def _save(folder: Path, trained: Trained, lesson: Lesson, command: str, used: float) -> None:
+    from restore.learning.run.card import write_card
+
     try:
         zoo.save(folder, trained.prior, write_card(trained, lesson, command, used), TrainingError)
     except BaseException:

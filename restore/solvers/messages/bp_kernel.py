@@ -131,7 +131,7 @@ def _ours_alone(path: Path, kind: Callable[[int], bool]) -> bool:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
     return f"{platform.machine()} {platform.processor()} {flags}"
 
