@@ -1,4 +1,4 @@
-"""Everything that computes with tensors, on a GPU that is not there: nothing mixes devices, and numbers are the same."""
+"""All that computes with tensors, on a GPU that is not there: devices do not mix, and numbers are the same."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import torch
 from card import CUDA, Generator, MixedDevices, card, compared, on_card, values_of
-from fits import CONDITIONAL, IMAGES, LEARNERS, conditional_recipe, damaged_images, recipe_of
+from fits import CONDITIONAL, IMAGES, LEARNERS, conditional_recipe, damaged_images, recipe_of, run, stopped_run
 from grey_priors import SPIKED, TRUNCATED, grey_prior
-from machines import bars_and_stripes, random_rbm, seeded
+from machines import random_rbm, seeded
+from together import PIPELINES
 from torch import Tensor
 from unit_cases import CASES
 
@@ -21,6 +21,7 @@ from restore.channels import AsymmetricFlip, BitFlip, GaussianNoise, Occlusion, 
 from restore.channels.salt_and_pepper import SaltAndPepper
 from restore.families import FAMILIES, Spec
 from restore.fields import Fields
+from restore.learning.course import CleanImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse
 from restore.learning.run.session import Session
@@ -29,7 +30,6 @@ from restore.registry import SOLVERS
 from restore.solvers import Gibbs, SeveralStarts, solver_of
 from restore.solvers.messages.belief_propagation import BeliefPropagation
 from restore.solvers.settling import Settling
-from restore.units import Bernoulli
 from restore.zoo.inference import Inference
 
 Place = Callable[[Any], Any]
@@ -149,7 +149,8 @@ def machine_of(spec: Spec) -> Any:
     return spec.kind.machine(spec, shape, made)
 
 
-SPECS = {name: spec_of(name) for name in FAMILIES} | {f"rbm-{kind}": spec_of("rbm", kind) for kind in (TRUNCATED, SPIKED)}
+SPECS = {name: spec_of(name) for name in FAMILIES}
+SPECS |= {f"rbm-{kind}": spec_of("rbm", kind) for kind in (TRUNCATED, SPIKED)}
 
 
 @pytest.mark.parametrize(("name", "solver"), [(name, each) for name, spec in SPECS.items() for each in spec.solvers])
@@ -286,17 +287,8 @@ def test_the_torch_layer(tmp_path: Path) -> None:
 # --- training, with checkpoints ---
 
 
-def resumed(recipe: Any, course: Callable[[], Any], folder: Path) -> Any:
-    """A run that is stopped in the middle and goes on from its checkpoint."""
-    half = replace(recipe, training=replace(recipe.training, last=recipe.training.epochs // 2))
-    fit(half, course(), Session(folder, "data"))
-    return fit(recipe, course(), Session(folder, "data", resume=True)).machine.parameters
-
-
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_learners_and_their_checkpoints(learner: str, tmp_path: Path) -> None:
-    from restore.learning.course import CleanImages
-
+def test_learners(learner: str, tmp_path: Path) -> None:
     recipe = recipe_of(learner)
 
     def work(place: Place) -> Any:
@@ -304,3 +296,42 @@ def test_learners_and_their_checkpoints(learner: str, tmp_path: Path) -> None:
         return fit(recipe, CleanImages(images), Session(tmp_path / images.device.type, "data")).machine.parameters
 
     compared(work, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("learner", CONDITIONAL)
+def test_learners_of_conditional_priors(learner: str, tmp_path: Path) -> None:
+    recipe = conditional_recipe(learner)
+
+    def work(place: Place) -> Any:
+        course = damaged_images()
+        course = replace(course, images=place(course.images), validation=place(course.validation))
+        found = fit(recipe, course, Session(tmp_path / course.images.device.type, "data"))
+        return found.machine.parameters, found.score
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines(name: str, tmp_path: Path) -> None:
+    modes = {"modes": 0 if name == "grey" else 3, "starts": 1}
+    common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": modes}
+    recipe = parse(common | PIPELINES[name])
+
+    def work(place: Place) -> Any:
+        images = place(IMAGES)
+        found = train(recipe, images, (3, 3), Session(tmp_path / images.device.type, "data"), every=1).prior
+        return found.machine.parameters, found.modes, found.pixel_means
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+def test_a_run_on_the_card_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    with card() as mode:
+        images = on_card(mode, IMAGES)
+        whole = run(recipe_of(), tmp_path / "whole", images=images)
+        stopped_run(tmp_path / "stopped", recipe_of(), images=images)
+        found = run(recipe_of(), tmp_path / "stopped", resume=True, images=images)
+    for name, value in whole.parameters.items():
+        assert torch.equal(values_of(value), values_of(found.parameters[name]))

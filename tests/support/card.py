@@ -1,8 +1,8 @@
-"""A GPU that is not there: tensors on "cuda" whose values a processor computes, and whose mixing with others is an error.
+"""A GPU that is not there: tensors on "cuda" whose values a processor computes, and which mix with no others.
 
-`FakeTensorMode` follows devices through every operation and raises where they mix, but knows no values, so that it cannot
-take a branch. Here each of its tensors has its values beside it, on the processor. What code computes on "cuda" can then
-be compared with what it computes without, number by number.
+`FakeTensorMode` follows devices through every operation and raises where they mix, but knows no values, so that it
+cannot take a branch. Here each of its tensors has its values beside it, on the processor. What code computes on "cuda"
+can then be compared with what it computes without, number by number.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class Card(FakeTensorMode):
         found = func(*real_args, **real_kwargs)
         # What an operation changes in place and returns is the caller's own.
         given = {id(each.real_tensor): each for each in _flat(args, kwargs) if isinstance(each, FakeTensor)}
-        return tree_map_only(Tensor, lambda each: given[id(each)] if id(each) in given else self.held(each, where), found)
+        return tree_map_only(
+            Tensor, lambda each: given[id(each)] if id(each) in given else self.held(each, where), found
+        )
 
     def _device(self, func: Any, args: Any, kwargs: Any) -> torch.device:
         """Where the result of an operation is; an error if what it is given is on several devices."""
@@ -166,12 +168,12 @@ class Words(TorchFunctionMode):
             return work()
 
 
-def _written(tensors: dict[str, Tensor]) -> bytes:
-    """A checkpoint's content; safetensors reads memory, which must be that of the processor."""
+def _written(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
+    """The content of a file; safetensors reads memory, which must be that of the processor."""
     assert all(value.device.type == "cpu" for value in tensors.values())
     plain = {name: _values(each) if isinstance(each, FakeTensor) else each for name, each in tensors.items()}
     with _disable_current_modes():
-        return save({name: value.contiguous() for name, value in plain.items()})
+        return save({name: value.contiguous() for name, value in plain.items()}, metadata)
 
 
 @contextmanager
@@ -184,6 +186,7 @@ def card() -> Iterator[Card]:
         patch.object(torch, "Generator", Generator),
         patch.object(belief_propagation, "sweep_for", lambda device: belief_propagation.sweep),
         patch.object(checkpoint, "to_bytes", _written),
+        patch("safetensors.torch.save", _written),
         mode,
         Words(),
     ):
