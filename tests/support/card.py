@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_map, tree_map_only
 
 from restore.learning.run import checkpoint
-from restore.solvers.messages import belief_propagation
+from restore.solvers.messages import bp_kernel
 
 CUDA = torch.device("cuda", 0)
 
@@ -184,7 +184,7 @@ def card() -> Iterator[Card]:
         patch.object(torch.cuda, "is_available", lambda: True),
         patch.object(torch.cuda, "device_count", lambda: 1),
         patch.object(torch, "Generator", Generator),
-        patch.object(belief_propagation, "sweep_for", lambda device: belief_propagation.sweep),
+        patch.object(bp_kernel, "usable", lambda device: False),
         patch.object(checkpoint, "to_bytes", _written),
         patch("safetensors.torch.save", _written),
         mode,

@@ -15,11 +15,10 @@ pairwise belief agrees with the visible belief, and log Z needs the messages of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib.util import find_spec
-from typing import Literal, get_args
+from functools import partial
+from importlib import import_module
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -82,18 +81,6 @@ def _total(messages: Tensor, over: int) -> Tensor:
     return messages.sum(over, dtype=torch.float64).to(messages.dtype)
 
 
-@lru_cache(maxsize=1)
-def _accelerated() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    # Triton builds the launchers of its kernels with a C compiler.
-    fusible = find_spec("triton") is not None and bool(bp_kernel.compilers())
-    return torch.compile(sweep, dynamic=True) if fusible else sweep
-
-
-def sweep_for(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """`sweep` itself, or fused into one kernel per direction on a GPU with a compiler for it."""
-    return _accelerated() if device.type == "cuda" else sweep
-
-
 @dataclass(frozen=True)
 class BeliefPropagation:
     """Belief propagation: binary units send each other messages; exact where couplings form no loop.
@@ -134,7 +121,7 @@ class BeliefPropagation:
     def step(self, machine: RBM, state: State) -> State:
         """One iteration on means of both layers, hidden log-odds, and messages to hidden units."""
         _, _, hidden, flat = state
-        visible, hidden, sent = sweep_for(machine.weights.device)(
+        visible, hidden, sent = sweep(
             machine.weights,
             _own(machine.visible),
             _own(machine.hidden),
@@ -179,12 +166,20 @@ class BeliefPropagation:
             return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
         plain = ARRAYS * max(1, machine.weights.numel()) * machine.weights.element_size()
-        memory = plain if largest is None else bp_kernel.memory(machine.weights, pairs)
+        if largest is None:
+            memory, solved = plain, self._plain
+        else:
+            memory, solved = self._kernel(machine.weights).memory(machine.weights, pairs), partial(self._fused, largest)
         at_once = images_at_once("belief propagation", machine, memory, self.max_memory)
-        if largest is not None:
-            return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs, largest)
+        if largest is not None and not machine.weights.is_cuda:
+            return self._fused(largest, machine, batch, pairs, min(at_once, torch.get_num_threads()))
         parts = parts_of(machine, batch, at_once, memory)
-        return concatenate([self._plain(machine.rows(rows), len(rows), pairs) for rows in parts])
+        return concatenate([solved(machine.rows(rows), len(rows), pairs) for rows in parts])
+
+    @staticmethod
+    def _kernel(weights: Tensor) -> Any:
+        """The module of the kernel for the device of the weights; the GPU's takes triton to load."""
+        return import_module("restore.solvers.messages.bp_triton") if weights.is_cuda else bp_kernel
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
         outcome = iterate(
@@ -213,13 +208,13 @@ class BeliefPropagation:
         found = bp_kernel.Found(means, hidden_means, both, None, outcome.iterations, outcome.residual)
         return _solution(found, log_z, outcome.status, broken)
 
-    def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool, largest: float) -> Solution:
+    def _fused(self, largest: float, machine: RBM, batch: int, pairs: bool, threads: int = 1) -> Solution:
         sound = _finite(machine, batch)
         fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
         # Beyond this limit a unit is certain, and a larger field would only change log Z.
         limit = bp_kernel.LARGEST_FIELD
         visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
-        found = bp_kernel.run(
+        found = self._kernel(machine.weights).run(
             machine.weights,
             visible,
             hidden,

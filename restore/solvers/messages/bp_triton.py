@@ -24,8 +24,8 @@ from restore.solvers.messages.bp_kernel import KINDS, OFF, Found, Rule
 from restore.units import log_one_plus_exp
 
 # Edges of a tile, the most hidden units of one, and warps that share it: counted in docs/gpu.md.
-EDGES = 4096
-WIDEST = 256
+EDGES = 2048
+WIDEST = 128
 WARPS = 8
 
 # Partial products of so many tiles are taken at once.
@@ -273,11 +273,11 @@ def shapes(weights: Tensor) -> tuple[int, int]:
     return max(4, min(EDGES // columns, triton.next_power_of_2(weights.shape[0]))), columns
 
 
-def memory(weights: Tensor) -> int:
-    """Bytes that an image takes: its messages, and products of each tile."""
+def memory(weights: Tensor, pairs: bool) -> int:
+    """Bytes that an image takes: its messages, and the products of each tile; pairs take as much for all images."""
     rows, columns = shapes(weights)
     height, width = _padded(weights, rows, columns)
-    return 4 * height * width + 8 * height * width // rows + 32 * (height + width)
+    return 4 * (1 + pairs) * height * width + 8 * height * width // rows + 32 * (height + width)
 
 
 def run(
@@ -286,15 +286,16 @@ def run(
     hidden_fields: Tensor,
     rule: Rule,
     *,
+    largest: float,
+    threads: int,
     pairs: bool,
     together: bool | None = None,
 ) -> Found:
-    """Solve a batch; as `bp_kernel.run`, on the device of the weights.
+    """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`, and
 
     Args:
-        weights, visible_fields, hidden_fields, rule, pairs: as there.
-        together: whether one program does all iterations of an image; None if that depends on how many images there
-            are.
+        largest, threads: not needed here.
+        together: whether one program does all iterations of an image; None if that depends on how many there are.
     """
     (visible, hidden), batch, device = weights.shape, len(visible_fields), weights.device
     rows, columns = shapes(weights)
