@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-POINTER = {"weights": "*fp32", "iterations": "*i32", "active": "*i32", "residuals": "*fp32", "own": "*fp32"}
+NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count")
+COUNTED = ("powers", "sum_powers", "exponents", "iterations", "active", "ratio_powers")
 
 # A multiprocessor of sm_80 and sm_90: registers, threads, bytes of shared memory that programs may take.
 REGISTERS, THREADS = 65536, 2048
@@ -43,14 +45,21 @@ class Compiled(NamedTuple):
         return self.programs(architecture) * 32 * self.warps / THREADS
 
 
-def compiled(kernel: Any, signature: dict[str, str], constants: dict[str, int], architecture: int, warps: int) -> Compiled:
+def _kind(name: str) -> str:
+    if name == "tol":
+        return "fp32"
+    return "i32" if name in NUMBERS else "*i32" if name.startswith(COUNTED) else "*fp32"
+
+
+@cache
+def compiled(kernel: Any, architecture: int, warps: int, **constants: int) -> Compiled:
     """Compile a kernel whose arrays begin, and whose rows end, at multiples of 16."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    named = signature | dict.fromkeys(constants, "constexpr")
-    signature = {name: named[name] for name in kernel.arg_names}
+    constants = {name: value for name, value in constants.items() if name in kernel.arg_names}
+    signature = {name: "constexpr" if name in constants else _kind(name) for name in kernel.arg_names}
     attributes = {
         (index,): [["tt.divisibility", 16]]
         for index, name in enumerate(kernel.arg_names)

@@ -15,10 +15,10 @@ pairwise belief agrees with the visible belief, and log Z needs the messages of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -32,6 +32,8 @@ from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
+
+NAME = "belief propagation"
 
 Kind = Literal["sum", "max", "mixed"]
 
@@ -166,20 +168,17 @@ class BeliefPropagation:
             return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
         plain = ARRAYS * max(1, machine.weights.numel()) * machine.weights.element_size()
-        if largest is None:
-            memory, solved = plain, self._plain
-        else:
-            memory, solved = self._kernel(machine.weights).memory(machine.weights, pairs), partial(self._fused, largest)
-        at_once = images_at_once("belief propagation", machine, memory, self.max_memory)
         if largest is not None and not machine.weights.is_cuda:
-            return self._fused(largest, machine, batch, pairs, min(at_once, torch.get_num_threads()))
-        parts = parts_of(machine, batch, at_once, memory)
-        return concatenate([solved(machine.rows(rows), len(rows), pairs) for rows in parts])
+            at_once = images_at_once(NAME, machine, bp_kernel.memory(machine.weights, pairs), self.max_memory)
+            run = partial(bp_kernel.run, largest=largest, threads=min(at_once, torch.get_num_threads()))
+            return self._fused(run, machine, batch, pairs)
+        memory, solved = plain, self._plain
+        if largest is not None:
+            from restore.solvers.messages import bp_triton
 
-    @staticmethod
-    def _kernel(weights: Tensor) -> Any:
-        """The module of the kernel for the device of the weights; the GPU's takes triton to load."""
-        return import_module("restore.solvers.messages.bp_triton") if weights.is_cuda else bp_kernel
+            memory, solved = bp_triton.memory(machine.weights, pairs), partial(self._fused, bp_triton.run)
+        parts = parts_of(machine, batch, images_at_once(NAME, machine, memory, self.max_memory), memory)
+        return concatenate([solved(machine.rows(rows), len(rows), pairs) for rows in parts])
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
         outcome = iterate(
@@ -208,21 +207,14 @@ class BeliefPropagation:
         found = bp_kernel.Found(means, hidden_means, both, None, outcome.iterations, outcome.residual)
         return _solution(found, log_z, outcome.status, broken)
 
-    def _fused(self, largest: float, machine: RBM, batch: int, pairs: bool, threads: int = 1) -> Solution:
+    def _fused(self, run: Callable[..., bp_kernel.Found], machine: RBM, batch: int, pairs: bool) -> Solution:
         sound = _finite(machine, batch)
         fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
         # Beyond this limit a unit is certain, and a larger field would only change log Z.
         limit = bp_kernel.LARGEST_FIELD
         visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
-        found = self._kernel(machine.weights).run(
-            machine.weights,
-            visible,
-            hidden,
-            bp_kernel.Rule(self.kind, self.max_iter, self.tol),
-            largest=largest,
-            threads=threads,
-            pairs=pairs,
-        )
+        rule = bp_kernel.Rule(self.kind, self.max_iter, self.tol)
+        found = run(machine.weights, visible, hidden, rule, pairs=pairs)
         status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
         if found.log_partition is None:
             log_z = self._log_probability(machine, found.visible, found.hidden)

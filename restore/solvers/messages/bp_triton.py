@@ -286,15 +286,12 @@ def run(
     hidden_fields: Tensor,
     rule: Rule,
     *,
-    largest: float,
-    threads: int,
     pairs: bool,
     together: bool | None = None,
 ) -> Found:
-    """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`, and
+    """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`.
 
     Args:
-        largest, threads: not needed here.
         together: whether one program does all iterations of an image; None if that depends on how many there are.
     """
     (visible, hidden), batch, device = weights.shape, len(visible_fields), weights.device
