@@ -56,6 +56,10 @@ class Generator(torch.Generator):
     def device(self) -> torch.device:  # type: ignore[override]
         return _places[self._cdata]
 
+    def set_state(self, state: Tensor) -> torch.Generator:
+        assert state.device.type == "cpu", "the state of a generator is on the processor"
+        return super().set_state(_values(state) if isinstance(state, FakeTensor) else state)
+
 
 class MixedDevices(AssertionError):
     """Code has given an operation things of several devices, which a GPU would refuse."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import seeded
+from machines import random_rbm, seeded
 from torch import Tensor
 
 from restore.fields import Fields
