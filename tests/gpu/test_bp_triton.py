@@ -9,14 +9,13 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from card import card, on_card, values_of
+from card import Launched, card, on_card, values_of
 from compiled import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreted import interpreted, needs_triton
 from machines import brute_force, random_rbm, seeded
 from textbook import agree, forest, kinds, needs_kernel, numpy_of, under_evidence
-from torch import Tensor
 
 from restore.fields import Fields
 from restore.marginals import Status
@@ -127,23 +126,6 @@ def test_fields_and_weights_at_their_limits(kernels: Any, kind: str) -> None:
 
 
 # --- on the card ---
-
-
-class Launched:
-    """In the place of a kernel: sees that what it is given is on the card, and laid out row by row."""
-
-    def __init__(self) -> None:
-        self.grids: list[tuple[int, ...]] = []
-
-    def __getitem__(self, grid: tuple[int, ...]) -> Any:
-        def launch(*arguments: Any, **options: Any) -> None:
-            self.grids.append(grid)
-            tensors = [each for each in arguments if isinstance(each, Tensor)]
-            assert tensors
-            for tensor in tensors:
-                assert values_of(tensor).is_contiguous() and tensor.dtype in (torch.float32, torch.int32)
-
-        return launch
 
 
 @pytest.mark.parametrize(("images", "used"), [(2, {"tiles_once", "hidden_once", "settled"}), (300, {"whole"})])

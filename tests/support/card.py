@@ -248,3 +248,20 @@ def _listed(thing: Any) -> list[Any]:
     if isinstance(thing, tuple | list):
         return [each for part in thing for each in _listed(part)]
     return []
+
+
+class Launched:
+    """In the place of a kernel: sees that what it is given is on the card, and laid out row by row."""
+
+    def __init__(self) -> None:
+        self.grids: list[tuple[int, ...]] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Any:
+        def launch(*arguments: Any, **options: Any) -> None:
+            self.grids.append(grid)
+            tensors = [each for each in arguments if isinstance(each, Tensor)]
+            assert tensors
+            for tensor in tensors:
+                assert values_of(tensor).is_contiguous() and tensor.dtype in (torch.float32, torch.int32)
+
+        return launch

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count")
+NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count", "stride")
 COUNTED = ("powers", "sum_powers", "exponents", "iterations", "active", "ratio_powers")
 
 # A multiprocessor of sm_80 and sm_90: registers, threads, bytes of shared memory that programs may take.
@@ -46,7 +46,7 @@ class Compiled(NamedTuple):
 
 
 def _kind(name: str) -> str:
-    if name == "tol":
+    if name in ("tol", "damping"):
         return "fp32"
     return "i32" if name in NUMBERS else "*i32" if name.startswith(COUNTED) else "*fp32"
 

@@ -20,6 +20,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn.functional import pad
 
+from restore.solvers.loop import ASKED
 from restore.solvers.messages.bp_kernel import KINDS, OFF, Found, Rule
 from restore.units import log_one_plus_exp
 
@@ -41,9 +42,6 @@ MIXED = tl.constexpr(KINDS["mixed"])
 PROGRAMS = 2
 
 LOG_2 = math.log(2)
-
-# The host asks whether all images have settled every so many iterations.
-ASKED = 8
 
 
 @triton.jit
