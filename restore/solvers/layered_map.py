@@ -18,7 +18,7 @@ from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.priors.stability import stable
 from restore.solvers.loop import Change, State, average_change, check_settings, damped, iterate, largest_change
-from restore.solvers.messages.bp_kernel import usable
+from restore.solvers.messages import bp_kernel
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
 from restore.units import Bernoulli
@@ -42,7 +42,12 @@ def watched(machine: BoltzmannMachine) -> Change:
 
 def _fusible(state: Tensor) -> bool:
     """True if Triton's kernel can update units in this state, which no gradient passes."""
-    return state.is_cuda and state.dtype == torch.float32 and not torch.is_grad_enabled() and usable(state.device)
+    return (
+        state.is_cuda
+        and state.dtype == torch.float32
+        and not torch.is_grad_enabled()
+        and bp_kernel.usable(state.device)
+    )
 
 
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:

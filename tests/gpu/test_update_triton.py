@@ -17,6 +17,7 @@ from machines import random_rbm, seeded
 from restore.fields import Fields
 from restore.solvers import TAP, MeanField, layered_map
 from restore.solvers.loop import State
+from restore.solvers.messages import bp_kernel
 
 pytestmark = needs_triton
 
@@ -54,7 +55,7 @@ def test_on_the_card_it_is_launched_unless_a_gradient_passes() -> None:
     with (
         card() as mode,
         patch.object(update_triton, "bernoulli", launched),
-        patch.object(layered_map, "usable", lambda device: True),
+        patch.object(bp_kernel, "usable", lambda device: True),
     ):
         there = machine.with_parameters({name: on_card(mode, value) for name, value in machine.parameters.items()})
         state = TAP().init(there, on_card(mode, torch.rand(3, 7)))

@@ -27,6 +27,9 @@ from restore.solvers.messages import bp_kernel
 
 CUDA = torch.device("cuda", 0)
 
+# Bytes of its memory that are free.
+FREE = 2**32
+
 aten = torch.ops.aten
 
 IMPLICIT = "CompositeImplicitAutograd"
@@ -154,6 +157,11 @@ class Words(TorchFunctionMode):
     """What Python asks of a tensor without an operation, or what an operation would ask of its device."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.to:
+            # Without a number it would ask which card is the present one.
+            args = tuple(
+                CUDA if isinstance(each, str | torch.device) and str(each) == "cuda" else each for each in args
+            )
         if args and isinstance(args[0], FakeTensor):
             tensor = args[0]
             if func in (Tensor.numpy, Tensor.__array__):
@@ -187,6 +195,7 @@ def card() -> Iterator[Card]:
     with (
         patch.object(torch.cuda, "is_available", lambda: True),
         patch.object(torch.cuda, "device_count", lambda: 1),
+        patch.object(torch.cuda, "mem_get_info", lambda device=None: (FREE, FREE)),
         patch.object(torch, "Generator", Generator),
         patch.object(bp_kernel, "usable", lambda device: False),
         patch.object(checkpoint, "to_bytes", _written),
