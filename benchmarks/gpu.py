@@ -117,7 +117,7 @@ def correctness(asked: Asked) -> str:
             rows += [["log Z", apart(found[0].log_partition, found[1].log_partition)]]
             rows += [["pairs", apart(found[0].pairs, found[1].pairs)]]
     engines = [Engine.load("tap-mnist", str(device)) for device in (CPU, asked.device)]
-    clean = digits_of(engines[0], asked.pick(1000, 8))
+    clean = digits_of(engines[0], asked.pick(1000, 2))
     seen = BitFlip(0.1).corrupt(clean, torch.Generator().manual_seed(SEED))
     usual = [engine.restore(seen, BitFlip(0.1)).means[0].cpu() for engine in engines]
     rows.append(["TAP, tap-mnist", apart(*usual)])
@@ -196,7 +196,7 @@ def digits(asked: Asked) -> str:
     rows = []
     for name, channel in (("tap-mnist", BitFlip(0.1)), ("crbm-bp-mnist-flip10", None)):
         rates, starts = [], []
-        for device, count in ((asked.device, asked.pick(50_000, 4)), (CPU, asked.pick(200, 2))):
+        for device, count in ((asked.device, asked.pick(50_000, 2)), (CPU, asked.pick(200, 1))):
             start = time.perf_counter()
             engine = Engine.load(name, str(device))
             clean = digits_of(Engine.load("tap-mnist", "cpu"), count)

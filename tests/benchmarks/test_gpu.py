@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import gpu
@@ -14,8 +15,11 @@ ASKED = gpu.Asked(torch.device("cpu"), quick=True)
 
 @pytest.fixture(autouse=True)
 def no_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked(*arguments: object) -> None:
-        raise AssertionError("asked of a GPU that is not there")
+    def absent(name: str) -> Callable[..., None]:
+        def asked(*arguments: object) -> None:
+            raise AssertionError(f"{name} is asked of a GPU that is not there")
+
+        return asked
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for name in (
@@ -26,7 +30,7 @@ def no_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
         "get_device_properties",
         "set_device",
     ):
-        monkeypatch.setattr(torch.cuda, name, asked)
+        monkeypatch.setattr(torch.cuda, name, absent(name))
 
 
 def test_a_part_that_fails_says_so_and_the_others_go_on(

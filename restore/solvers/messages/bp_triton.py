@@ -99,6 +99,8 @@ def _tile(  # type: ignore[no-untyped-def]
     belief = _cut(mantissa, exponent)
     mean = belief / (1 + belief)
     moved = tl.reduce(tl.abs(mean - tl.load(means + rows)), 0, _larger)
+    # Every thread has read the old means and messages before one writes new ones.
+    tl.debug_barrier()
     tl.store(means + rows, mean)
     for first in range(0, width, COLS):
         at = first + tl.arange(0, COLS)
@@ -132,6 +134,7 @@ def _hidden(  # type: ignore[no-untyped-def]
     belief = _cut(mantissa, exponent)
     mean = belief / (1 + belief)
     moved = tl.reduce(tl.abs(mean - tl.load(means + at)), 0, _larger)
+    tl.debug_barrier()
     tl.store(hidden + at, belief)
     tl.store(sums + at, mantissa)
     tl.store(sum_powers + at, exponent)
@@ -332,7 +335,7 @@ def run(
                 COLS=columns, num_warps=WARPS,
             )  # fmt: skip
             settled[(batch,)](
-                moves, active, iterations, residuals, count, limits[1], COUNT=triton.next_power_of_2(count)
+                moves, active, iterations, residuals, count, limits[1], COUNT=triton.next_power_of_2(count), num_warps=1
             )
             if iteration % ASKED == ASKED - 1 and not bool(active.any()):
                 break
