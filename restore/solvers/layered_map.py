@@ -121,7 +121,8 @@ class LayeredMap(ABC):
                 from restore.solvers.update_triton import updated
 
                 heard = self.heard(machine, layer, means, variances)
-                means[layer], variances[layer] = updated(units.bias, *heard, *old, self.damping)
+                with torch.cuda.device_of(old[0]):
+                    means[layer], variances[layer] = updated(units.bias, *heard, *old, self.damping)
             else:
                 new = units.moments(self.fields(machine, layer, means, variances))
                 means[layer], variances[layer] = damped(new, old, self.damping)

@@ -8,7 +8,7 @@ can then be compared with what it computes without, number by number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from typing import Any
 from unittest.mock import patch
@@ -196,6 +196,7 @@ def card() -> Iterator[Card]:
         patch.object(torch.cuda, "is_available", lambda: True),
         patch.object(torch.cuda, "device_count", lambda: 1),
         patch.object(torch.cuda, "mem_get_info", lambda device=None: (FREE, FREE)),
+        patch.object(torch.cuda, "device_of", lambda tensor: nullcontext()),
         patch.object(torch, "Generator", Generator),
         patch.object(bp_kernel, "usable", lambda device: False),
         patch.object(checkpoint, "to_bytes", _written),

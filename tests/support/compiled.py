@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count", "stride")
 COUNTED = ("powers", "sum_powers", "exponents", "iterations", "active", "ratio_powers")
 
-# A multiprocessor of sm_80 and sm_90: registers, threads, bytes of shared memory that programs may take.
-REGISTERS, THREADS = 65536, 2048
+# A multiprocessor of sm_80 and sm_90: registers, threads, programs, bytes of shared memory that programs may take.
+REGISTERS, THREADS, PROGRAMS = 65536, 2048, 32
 SHARED = {80: 164 * 1024, 90: 228 * 1024}
 
 
@@ -39,7 +39,7 @@ class Compiled(NamedTuple):
         warp = -(-32 * self.registers // 256) * 256
         by_registers = REGISTERS // (warp * self.warps)
         by_shared = SHARED[architecture] // max(1, self.shared + 1024)
-        return min(by_registers, by_shared, THREADS // (32 * self.warps))
+        return min(by_registers, by_shared, THREADS // (32 * self.warps), PROGRAMS)
 
     def occupancy(self, architecture: int) -> float:
         return self.programs(architecture) * 32 * self.warps / THREADS

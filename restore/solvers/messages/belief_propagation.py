@@ -214,7 +214,9 @@ class BeliefPropagation:
         limit = bp_kernel.LARGEST_FIELD
         visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
         rule = bp_kernel.Rule(self.kind, self.max_iter, self.tol)
-        found = run(machine.weights, visible, hidden, rule, pairs=pairs)
+        # Triton launches kernels on the present GPU, which need not be that of the weights.
+        with torch.cuda.device_of(machine.weights):
+            found = run(machine.weights, visible, hidden, rule, pairs=pairs)
         status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
         if found.log_partition is None:
             log_z = self._log_probability(machine, found.visible, found.hidden)
