@@ -24,6 +24,7 @@ from restore.fields import Fields
 from restore.learning.course import CleanImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse
+from restore.learning.recipe.spec import Training
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.registry import SOLVERS
@@ -240,7 +241,6 @@ def test_evaluation_and_likelihoods() -> None:
     from restore.evaluation.likelihoods.ais import ais_likelihood
     from restore.evaluation.likelihoods.exact import exact_likelihood
     from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
-    from restore.evaluation.tilings import best_tiling
     from restore.inference.torch_engine import Engine
 
     def work(place: Place) -> Any:
@@ -249,14 +249,26 @@ def test_evaluation_and_likelihoods() -> None:
         report = evaluate(restorer_of(engine), images, parse_task("flip:0.1"), SHAPE, seeded(1))
         machine = place(engine_of().trained.machine)
         draw = torch.Generator(images.device).manual_seed(1)
-        whole = [some_images(4).reshape(8, 6)]
         return (
             report.error_all.mean,
             exact_likelihood(machine, images).mean,
             pseudo_likelihood(machine, images, pixels=12, generator=draw).mean,
-            ais_likelihood(machine, images, "linear:20", runs=50, generator=draw).mean,
-            best_tiling(engine, whole).rounds,
+            ais_likelihood(machine, images, "linear:6", runs=20, generator=draw).mean,
         )
+
+    compared(work)
+
+
+@pytest.mark.thorough
+def test_the_choice_of_a_tiling() -> None:
+    from small_engines import some_images, trained
+
+    from restore.evaluation.tilings import best_tiling
+    from restore.inference.torch_engine import Engine
+
+    def work(place: Place) -> Any:
+        tiling = best_tiling(Engine.of(trained(), place(torch.zeros(1)).device), [some_images(4).reshape(8, 6)])
+        return tiling.rounds, tiling.worth, tiling.overlap
 
     compared(work)
 
@@ -289,7 +301,7 @@ def test_the_torch_layer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learners(learner: str, tmp_path: Path) -> None:
-    recipe = recipe_of(learner)
+    recipe = recipe_of(learner, training=Training(epochs=2, batch=9, checkpoint_every=2))
 
     def work(place: Place) -> Any:
         images = place(IMAGES)
