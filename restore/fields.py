@@ -49,5 +49,6 @@ def stacked(parts: Sequence[Fields]) -> Fields:
     presence = None
     if any(part.presence is not None for part in parts):
         presence = torch.cat([part.with_presence(torch.zeros_like(part.linear)) for part in parts])
-    quadratic = torch.cat([part.quadratic.expand_as(part.linear) for part in parts])
+    # What is not given is a zero on the processor.
+    quadratic = torch.cat([part.quadratic.to(part.linear).expand_as(part.linear) for part in parts])
     return Fields(torch.cat([part.linear for part in parts]), quadratic, presence)

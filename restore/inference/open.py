@@ -25,18 +25,25 @@ if TYPE_CHECKING:
 MANY = 48
 
 
+# There where Linux has a driver of NVIDIA.
+DRIVER = Path("/proc/driver/nvidia/version")
+
+# The number of pixels to restore if it is not known.
+UNKNOWN = 1
+
+
 def open_engine(
     model: str,
     engine: EngineName = "auto",
     device: str = "auto",
     max_memory: int | None = None,
-    pixels: int = 1,
+    pixels: int = UNKNOWN,
     solver: str | None = None,
 ) -> PictureEngine:
     """Load a prior into an engine; see `Options`.
 
     "auto" takes the prior's graph if there is one, unless there are too many images for it, an option needs torch, or
-    the caller has loaded torch already and has a CUDA device.
+    there is a CUDA device and there are enough images for it (`restore.devices.MANY`), as far as is known.
 
     Args:
         model: name or path of a prior, or a file made by `restore export`.
@@ -80,7 +87,7 @@ def open_engine(
         require_torch(beyond or shown(model))
         from restore.inference.torch_engine import Engine
 
-        loaded = Engine.load(model, device, max_memory)
+        loaded = Engine.load(model, device, max_memory, None if pixels == UNKNOWN else pixels)
     return loaded if solver is None else loaded.with_solver(solver)
 
 
@@ -95,7 +102,7 @@ def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -
 class Engines:
     """The priors of a run, each opened once, when it is first needed."""
 
-    def __init__(self, options: Options, pixels: int = 1, only: PictureEngine | None = None) -> None:
+    def __init__(self, options: Options, pixels: int = UNKNOWN, only: PictureEngine | None = None) -> None:
         """Open what `options` names, or use an engine that is open already, for so many pixels as far as is known."""
         self._options, self._pixels = options, pixels
         self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
@@ -176,9 +183,12 @@ def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
         return False
     if find_spec("torch") is None:
         return True
-    torch = sys.modules.get("torch")
-    if device == "auto" and torch is not None and torch.cuda.is_available():  # loaded already, at no more cost
-        return False
     header = describe(folder)
+    # Torch takes a second to load, unless the caller has, and only to say whether there is a GPU.
+    if device == "auto" and ("torch" in sys.modules or (pixels > UNKNOWN and DRIVER.exists())):
+        from restore.devices import pick_device
+
+        if pick_device(device, None if pixels == UNKNOWN else pixels // header.pixels).type == "cuda":
+            return False
     # Each window of a larger image is an image for the engine.
     return pixels < MANY * header.pixels or not SOLVERS[header.inference.solver].kernel

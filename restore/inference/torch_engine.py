@@ -11,22 +11,25 @@ import torch
 from torch import Tensor
 
 from restore.channels import Channel
-from restore.devices import pick_device
+from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.marginals import Marginals, voided
-from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
+from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
-from restore.zoo import TrainedPrior, find, light_ground, load
+from restore.zoo import TrainedPrior, describe, find, light_ground, load
 from restore.zoo.description import Description
 from restore.zoo.tiling import Tiling
 
 # Rows (images times starts) solved side by side: enough to keep matrix products busy, few enough that their state stays
 # in a processor's caches.
 ROWS = {"cpu": 2048, "cuda": 32768}
+
+# How many arrays of all units a row takes on a GPU at most.
+ARRAYS = 24
 
 # Machines with more hidden units than this are solved in smaller parts.
 UNITS = 2000
@@ -49,9 +52,13 @@ class Engine:
     max_memory: int | None = None
 
     @classmethod
-    def load(cls, model: str, device: str = "auto", max_memory: int | None = None) -> Engine:
-        """Load a published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
-        where = pick_device(device)
+    def load(cls, model: str, device: str = "auto", max_memory: int | None = None, pixels: int | None = None) -> Engine:
+        """Load a published or user-trained prior by name or path; see `restore.zoo.find` for the errors.
+
+        `pixels` are all that there are to restore, for "auto" to decide; None if that is unknown.
+        """
+        images = None if pixels is None else pixels // describe(find(model)).pixels
+        where = pick_device(device, images)
         return cls.of(load(find(model)), where, max_memory)
 
     @classmethod
@@ -76,9 +83,10 @@ class Engine:
     @cached_property
     def solver(self) -> FixedPoint:
         made = solver_of(self.trained.description.inference)
-        if isinstance(made, LayeredMap) or self.max_memory is None:
+        limit = self.max_memory or room(self.device)
+        if limit is None or not hasattr(made, "max_memory"):
             return made
-        return replace(made, max_memory=self.max_memory)
+        return replace(made, max_memory=limit)
 
     def with_solver(self, solver: str) -> Engine:
         return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
@@ -126,7 +134,7 @@ class Engine:
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
         much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // UNITS)
-        first, size = 0, max(1, ROWS[self.device.type] // much)
+        first, size = 0, max(1, self._planned(ROWS[self.device.type]) // much)
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -141,6 +149,11 @@ class Engine:
                     continue
                 first += size
         return concatenate(done)
+
+    def _planned(self, rows: int) -> int:
+        """As many rows as there is room for on a GPU, at most so many; shortage is met as it comes, too."""
+        free = room(self.device)
+        return rows if free is None else min(rows, free // (4 * ARRAYS * sum(self.description.sizes)))
 
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:

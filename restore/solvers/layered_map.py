@@ -18,6 +18,7 @@ from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.priors.stability import stable
 from restore.solvers.loop import Change, State, average_change, check_settings, damped, iterate, largest_change
+from restore.solvers.messages import bp_kernel
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
 from restore.units import Bernoulli
@@ -37,6 +38,16 @@ def watched(machine: BoltzmannMachine) -> Change:
         return average_change
     binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
     return largest_change(len(machine.layers) * (1 if binary else 2))
+
+
+def _fusible(state: Tensor) -> bool:
+    """True if Triton's kernel can update units in this state, which no gradient passes."""
+    return (
+        state.is_cuda
+        and state.dtype == torch.float32
+        and not torch.is_grad_enabled()
+        and bp_kernel.usable(state.device)
+    )
 
 
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
@@ -88,6 +99,12 @@ class LayeredMap(ABC):
         return mean_field_state(machine, start)
 
     @abstractmethod
+    def heard(
+        self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]
+    ) -> tuple[Tensor, Tensor | None]:
+        """What `fields` is made of: W a from the neighbours' means, and (W∘W) c from their variances if it counts."""
+
+    @abstractmethod
     def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
         """The fields on one layer from its neighbours; with these its units have their marginals."""
 
@@ -99,9 +116,16 @@ class LayeredMap(ABC):
         depth = len(machine.layers)
         means, variances = list(state[:depth]), list(state[depth:])
         for layer in (*range(1, depth, 2), *range(0, depth, 2)):
-            old = (means[layer], variances[layer])
-            new = machine.layers[layer].moments(self.fields(machine, layer, means, variances))
-            means[layer], variances[layer] = damped(new, old, self.damping)
+            old, units = (means[layer], variances[layer]), machine.layers[layer]
+            if isinstance(units, Bernoulli) and _fusible(old[0]):
+                from restore.solvers.update_triton import updated
+
+                heard = self.heard(machine, layer, means, variances)
+                with torch.cuda.device_of(old[0]):
+                    means[layer], variances[layer] = updated(units.bias, *heard, *old, self.damping)
+            else:
+                new = units.moments(self.fields(machine, layer, means, variances))
+                means[layer], variances[layer] = damped(new, old, self.damping)
         return (*means, *variances)
 
     def stepped(self, machine: BoltzmannMachine, state: State, count: int) -> State:

@@ -21,6 +21,9 @@ from restore.tracing import tracing
 
 State = tuple[Tensor, ...]
 
+# A GPU is asked every so many iterations which images still move: the question waits for all that it has to do.
+ASKED = 8
+
 # How far a state has moved from an old one, per image (batch,); NaN if a value that counts is NaN.
 Change: TypeAlias = Callable[[State, State], Tensor]
 
@@ -168,8 +171,11 @@ def _gathering(
     """The loop in Python. When half of the images at work are done, the rest are gathered into a smaller batch."""
     final = tuple(value.clone() for value in now.tensors())
     at_work = torch.arange(len(now.active), device=now.active.device)
-    for _ in range(max_iter):
+    every = ASKED if now.active.is_cuda else 1
+    for iteration in range(1, max_iter + 1):
         now = advance(step, problem, now, tol, change)
+        if iteration % every:
+            continue
         remaining = int(now.active.sum())
         if remaining == 0:
             break

@@ -26,6 +26,11 @@ class MeanField(LayeredMap):
     (3.48, 3.54)
     """
 
+    def heard(
+        self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]
+    ) -> tuple[Tensor, None]:
+        return machine.inputs(layer, means), None
+
     def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
         return Fields(machine.inputs(layer, means))
 

@@ -41,6 +41,11 @@ class TAP(LayeredMap):
         _ = machine.squared_couplings
         return super().init(machine, start)
 
+    def heard(
+        self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        return machine.inputs(layer, means), machine.squared_inputs(layer, variances)
+
     def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
         return cavity_fields(machine, layer, means, variances)
 

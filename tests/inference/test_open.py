@@ -90,12 +90,29 @@ def test_torch_does_what_the_graph_cannot(plain: str, without: Callable[..., Non
 def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: list[tuple[str, str]] = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(Engine, "load", lambda model, device, max_memory: chosen.append((model, device)))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(Engine, "load", lambda model, device, *rest: chosen.append((model, device)))
     open_engine(exported)
     assert chosen == [(exported, "auto")]
     assert open_engine(exported, device="cpu").name == "onnx"
     monkeypatch.delitem(sys.modules, "torch")
     assert open_engine(exported).name == "onnx"
+
+
+def test_few_images_are_not_worth_the_start_of_a_gpu(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from restore.devices import MANY, pick_device
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert [pick_device("auto", images).type for images in (1, MANY - 1, MANY, None)] == ["cpu", "cpu", "cuda", "cuda"]
+    assert pick_device("cuda", 1).type == "cuda"
+    chosen: list[Any] = []
+    monkeypatch.setattr(Engine, "of", lambda trained, device, limit: chosen.append(device.type))
+    pixels = zoo.describe(Path(exported)).pixels
+    assert open_engine(exported, pixels=MANY * pixels - 1).name == "onnx"
+    open_engine(exported, pixels=MANY * pixels)
+    open_engine(exported, "torch", pixels=MANY * pixels - 1)
+    assert chosen == ["cuda", "cpu"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from textbook import (
     CLOSE,
     CLOSE_LOG_Z,
     agree,
+    forest,
     forms,
     log_summed,
     numbers,
@@ -25,27 +26,6 @@ from textbook import (
 )
 
 from restore.priors import RBM
-
-
-def forest(visible: int, hidden: int, seed: int, scale: float = 2.0, bias: float = 1.0) -> RBM:
-    """A machine whose weights that are not zero form a random forest."""
-    machine = random_rbm(visible, hidden, scale=scale, bias=bias, seed=seed)
-    draw = np.random.default_rng(seed)
-    root = list(range(visible + hidden))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            node = root[node]
-        return node
-
-    keep = torch.zeros(visible, hidden, dtype=torch.float64)
-    for edge in draw.permutation(visible * hidden):
-        i, j = divmod(int(edge), hidden)
-        if find(i) != find(visible + j) and draw.random() < 0.9:
-            root[find(i)] = find(visible + j)
-            keep[i, j] = 1
-    return rounded(with_values(machine, machine.weights * keep))
-
 
 # --- exact on trees ---
 

@@ -106,11 +106,11 @@ def after_step(monkeypatch: pytest.MonkeyPatch, learner: Any, act: Callable[[int
     monkeypatch.setattr(kind, "step", step)
 
 
-def stopped_run(folder: Path, recipe: Recipe) -> None:
+def stopped_run(folder: Path, recipe: Recipe, images: Tensor = IMAGES) -> None:
     with pytest.MonkeyPatch.context() as patch:
         after_step(patch, recipe.learner, lambda taken: taken == 6 and os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(Stopped):
-            run(recipe, folder)
+            run(recipe, folder, images=images)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import seeded
+from machines import random_rbm, seeded
 from torch import Tensor
 
 from restore.fields import Fields
@@ -172,6 +172,26 @@ def under_evidence(machine: RBM, images: int, strength: float = 1.0, seed: int =
 def rounded(machine: RBM) -> RBM:
     """With parameters that float32 can hold, so that both precisions have the same problem."""
     return machine.to(torch.float32).to(torch.float64)
+
+
+def forest(visible: int, hidden: int, seed: int, scale: float = 2.0, bias: float = 1.0) -> RBM:
+    """A machine whose weights that are not zero form a random forest."""
+    machine = random_rbm(visible, hidden, scale=scale, bias=bias, seed=seed)
+    draw = np.random.default_rng(seed)
+    root = list(range(visible + hidden))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            node = root[node]
+        return node
+
+    keep = torch.zeros(visible, hidden, dtype=torch.float64)
+    for edge in draw.permutation(visible * hidden):
+        i, j = divmod(int(edge), hidden)
+        if find(i) != find(visible + j) and draw.random() < 0.9:
+            root[find(i)] = find(visible + j)
+            keep[i, j] = 1
+    return rounded(with_values(machine, machine.weights * keep))
 
 
 def with_values(machine: RBM, weights: Tensor | None = None, **biases: Tensor) -> RBM:

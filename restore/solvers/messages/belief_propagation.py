@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib.util import find_spec
+from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -33,6 +32,8 @@ from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
+
+NAME = "belief propagation"
 
 Kind = Literal["sum", "max", "mixed"]
 
@@ -82,18 +83,6 @@ def _total(messages: Tensor, over: int) -> Tensor:
     return messages.sum(over, dtype=torch.float64).to(messages.dtype)
 
 
-@lru_cache(maxsize=1)
-def _accelerated() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    # Triton builds the launchers of its kernels with a C compiler.
-    fusible = find_spec("triton") is not None and bool(bp_kernel.compilers())
-    return torch.compile(sweep, dynamic=True) if fusible else sweep
-
-
-def sweep_for(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """`sweep` itself, or fused into one kernel per direction on a GPU with a compiler for it."""
-    return _accelerated() if device.type == "cuda" else sweep
-
-
 @dataclass(frozen=True)
 class BeliefPropagation:
     """Belief propagation: binary units send each other messages; exact where couplings form no loop.
@@ -134,7 +123,7 @@ class BeliefPropagation:
     def step(self, machine: RBM, state: State) -> State:
         """One iteration on means of both layers, hidden log-odds, and messages to hidden units."""
         _, _, hidden, flat = state
-        visible, hidden, sent = sweep_for(machine.weights.device)(
+        visible, hidden, sent = sweep(
             machine.weights,
             _own(machine.visible),
             _own(machine.hidden),
@@ -179,12 +168,17 @@ class BeliefPropagation:
             return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
         plain = ARRAYS * max(1, machine.weights.numel()) * machine.weights.element_size()
-        memory = plain if largest is None else bp_kernel.memory(machine.weights, pairs)
-        at_once = images_at_once("belief propagation", machine, memory, self.max_memory)
+        if largest is not None and not machine.weights.is_cuda:
+            at_once = images_at_once(NAME, machine, bp_kernel.memory(machine.weights, pairs), self.max_memory)
+            run = partial(bp_kernel.run, largest=largest, threads=min(at_once, torch.get_num_threads()))
+            return self._fused(run, machine, batch, pairs)
+        memory, solved = plain, self._plain
         if largest is not None:
-            return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs, largest)
-        parts = parts_of(machine, batch, at_once, memory)
-        return concatenate([self._plain(machine.rows(rows), len(rows), pairs) for rows in parts])
+            from restore.solvers.messages import bp_triton
+
+            memory, solved = bp_triton.memory(machine.weights, pairs), partial(self._fused, bp_triton.run)
+        parts = parts_of(machine, batch, images_at_once(NAME, machine, memory, self.max_memory), memory)
+        return concatenate([solved(machine.rows(rows), len(rows), pairs) for rows in parts])
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
         outcome = iterate(
@@ -213,21 +207,16 @@ class BeliefPropagation:
         found = bp_kernel.Found(means, hidden_means, both, None, outcome.iterations, outcome.residual)
         return _solution(found, log_z, outcome.status, broken)
 
-    def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool, largest: float) -> Solution:
+    def _fused(self, run: Callable[..., bp_kernel.Found], machine: RBM, batch: int, pairs: bool) -> Solution:
         sound = _finite(machine, batch)
         fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
         # Beyond this limit a unit is certain, and a larger field would only change log Z.
         limit = bp_kernel.LARGEST_FIELD
         visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
-        found = bp_kernel.run(
-            machine.weights,
-            visible,
-            hidden,
-            bp_kernel.Rule(self.kind, self.max_iter, self.tol),
-            largest=largest,
-            threads=threads,
-            pairs=pairs,
-        )
+        rule = bp_kernel.Rule(self.kind, self.max_iter, self.tol)
+        # Triton launches kernels on the present GPU, which need not be that of the weights.
+        with torch.cuda.device_of(machine.weights):
+            found = run(machine.weights, visible, hidden, rule, pairs=pairs)
         status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
         if found.log_partition is None:
             log_z = self._log_probability(machine, found.visible, found.hidden)

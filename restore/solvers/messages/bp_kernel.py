@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -136,14 +137,22 @@ def _processor() -> str:
     return f"{platform.machine()} {platform.processor()} {flags}"
 
 
+def usable(device: torch.device) -> bool:
+    """True if a kernel for this kind of device can be built here: this one, or that of `bp_triton.py`."""
+    if device.type == "cuda":
+        # Triton builds the launchers of its kernels with a C compiler.
+        return find_spec("triton") is not None and bool(compilers())
+    return device.type == "cpu" and library() is not None
+
+
 def largest_weight(weights: Tensor) -> float | None:
-    """The size of the largest weight, or None if the kernel cannot handle a machine with these weights."""
-    if weights.device.type != "cpu" or weights.dtype != torch.float32 or weights.numel() == 0:
+    """The size of the largest weight, or None if no kernel can handle a machine with these weights."""
+    if weights.dtype != torch.float32 or weights.numel() == 0:
         return None
     # One pass; `abs` would copy the weights first.
     smallest, largest = map(float, torch.aminmax(weights))
     size = max(-smallest, largest)
-    return size if size <= LARGEST_WEIGHT and library() is not None else None
+    return size if size <= LARGEST_WEIGHT and usable(weights.device) else None
 
 
 class Rule(NamedTuple):

@@ -1,0 +1,349 @@
+"""All that computes with tensors, on a GPU that is not there: devices do not mix, and numbers are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from card import CUDA, Generator, MixedDevices, card, compared, on_card, values_of
+from fits import CONDITIONAL, IMAGES, LEARNERS, conditional_recipe, damaged_images, recipe_of, run, stopped_run
+from grey_priors import SPIKED, TRUNCATED, grey_prior
+from machines import random_rbm, seeded
+from restore.solvers.settling import Settling
+from together import PIPELINES
+from torch import Tensor
+from unit_cases import CASES
+
+from restore.channels import AsymmetricFlip, BitFlip, GaussianNoise, Occlusion, parse_task
+from restore.channels.salt_and_pepper import SaltAndPepper
+from restore.families import FAMILIES, Spec
+from restore.fields import Fields
+from restore.learning.course import CleanImages
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import parse
+from restore.learning.recipe.spec import Training
+from restore.learning.run.session import Session
+from restore.learning.train import train
+from restore.registry import SOLVERS
+from restore.solvers import Gibbs, SeveralStarts, solver_of
+from restore.solvers.messages.belief_propagation import BeliefPropagation
+from restore.zoo.inference import Inference
+
+Place = Callable[[Any], Any]
+
+pytestmark = pytest.mark.usefixtures("quick_disk", "quick_growth")
+
+
+# --- the card itself ---
+
+
+def test_what_a_gpu_refuses_is_refused() -> None:
+    with card() as mode:
+        there, here = on_card(mode, torch.ones(3)), torch.ones(3)
+        assert there.device == CUDA and there.is_cuda
+        for mixed in (
+            lambda: there + here,
+            lambda: here[on_card(mode, torch.tensor([0]))],
+            lambda: torch.stack([there, here]),
+            lambda: torch.rand(3, device="cuda", generator=torch.Generator()),
+            lambda: torch.bernoulli(there, generator=torch.Generator()),
+            lambda: torch.where(here > 0, there, 0.0),
+        ):
+            with pytest.raises(MixedDevices):
+                mixed()
+        with pytest.raises(TypeError):
+            there.numpy()
+
+
+def test_what_a_gpu_takes_is_taken() -> None:
+    with card() as mode:
+        there = on_card(mode, torch.arange(4.0))
+        drawn = torch.rand(4, device="cuda", generator=torch.Generator("cuda").manual_seed(1))
+        found = [
+            there * torch.tensor(2.0),  # a number
+            there[torch.tensor([1, 2])],
+            there.cpu().to(there),
+            torch.where(there > 1, there, 0.0),
+            drawn,
+        ]
+        assert there.cpu().numpy().tolist() == there.tolist() == [0, 1, 2, 3]
+        assert bool(there.any()) and int(there.sum()) == 6
+        there[there > 2] = -1.0
+    assert [values_of(each).tolist() for each in found[:4]] == [[0, 2, 4, 6], [1, 2], [0, 1, 2, 3], [0, 0, 2, 3]]
+    assert torch.equal(values_of(drawn), torch.rand(4, generator=Generator().manual_seed(1)))
+    assert values_of(there).tolist() == [0, 1, 2, -1]
+
+
+# --- units, channels, solvers ---
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_units(case: Any) -> None:
+    def work(place: Place) -> Any:
+        units = place(case.units(torch.float32))
+        fields = Fields(*(place(torch.full((5, 2), value)) for value in (0.3, 0.5, -0.2)))
+        draw = torch.Generator(units.parameters["bias"].device).manual_seed(1)
+        samples = units.sample(fields, draw)
+        statistics = units.statistics(samples), units.expected_statistics(fields)
+        return units.moments(fields), units.log_partition(fields), units.mode(fields), samples, statistics
+
+    compared(work)
+
+
+CHANNELS = {
+    "flips": lambda place: BitFlip(place(torch.linspace(0, 1, 9))),
+    "flips-of-each-colour": lambda place: AsymmetricFlip(0.2, 0.01),
+    "noise": lambda place: GaussianNoise(place(torch.full((1, 9), 0.2))),
+    "salt": lambda place: SaltAndPepper(0.2),
+    "hole": lambda place: BitFlip(0.1) + Occlusion(place(torch.arange(9) < 3)),
+}
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_channels(name: str) -> None:
+    def work(place: Place) -> Any:
+        channel, images = CHANNELS[name](place), place(IMAGES)
+        draw = torch.Generator(images.device).manual_seed(1)
+        seen = channel.corrupt(images, draw)
+        evidence = channel.evidence(seen)
+        return seen, evidence.linear, channel.log_likelihood(seen, images)
+
+    compared(work)
+
+
+@pytest.mark.parametrize("text", ["flip:0.2", "patch:2", "noise:0.1", "salt:0.1", "holes:1:0.2", "flip:0.1,0.05"])
+def test_damage_is_drawn_where_the_generator_is(text: str) -> None:
+    """Images on the GPU, damaged by numbers from the processor, as evaluation has them; and by numbers from the GPU."""
+
+    def work(place: Place) -> Any:
+        images = place(IMAGES)
+        task = parse_task(text)
+        found = []
+        for device in (images.device, torch.device("cpu")):
+            damaged = task.damage(images, (3, 3), torch.Generator(device).manual_seed(1))
+            evidence = damaged.channel.evidence(damaged.observed)
+            found.append((damaged.observed, evidence.linear))
+        return found
+
+    compared(work)
+
+
+def spec_of(name: str, visible: str = "") -> Spec:
+    asked: dict[str, dict[str, Any]] = {
+        "deep": {"deeper": (2, 3)},
+        "convolutional": {"kernel": 2},
+        "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
+        "fvbm": {"hidden": 0},
+    }
+    return Spec(**{"family": name, "hidden": 5} | asked.get(name, {}) | ({"visible": visible} if visible else {}))
+
+
+def machine_of(spec: Spec) -> Any:
+    draw, shape = seeded(), (3, 4)
+    made = {name: 0.1 * torch.rand(size, generator=draw) for name, size in spec.kind.shapes(spec, shape).items()}
+    if spec.kind.structure == "pairwise":
+        made["weights.0"] = (made["weights.0"] + made["weights.0"].T).fill_diagonal_(0)
+    return spec.kind.machine(spec, shape, made)
+
+
+SPECS = {name: spec_of(name) for name in FAMILIES}
+SPECS |= {f"rbm-{kind}": spec_of("rbm", kind) for kind in (TRUNCATED, SPIKED)}
+
+
+@pytest.mark.parametrize(("name", "solver"), [(name, each) for name, spec in SPECS.items() for each in spec.solvers])
+def test_solvers(name: str, solver: str) -> None:
+    spec = SPECS[name]
+    settings = Inference(solver, max_iter=30, tol=1e-4, modes=0, starts=int(SOLVERS[solver].starts))
+    seen = (torch.rand(4, 12, generator=seeded(2)) < 0.5).float()
+
+    def work(place: Place) -> Any:
+        evidence = seen if spec.kind.learnt else 4 * seen - 2
+        fields = Fields(place(evidence), place(torch.ones(1, 12) if spec.grey else torch.zeros(())))
+        found = solver_of(settings).solve(spec.kind.given(place(machine_of(spec)), fields))
+        return found.means, found.variances, found.log_partition, found.status
+
+    compared(work, atol=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
+def test_belief_propagation_with_damping_and_pairs(kind: Any) -> None:
+    def work(place: Place) -> Any:
+        machine = place(random_rbm(5, 4, dtype=torch.float32).tilt(Fields(torch.randn(3, 5, generator=seeded(1)))))
+        found = [BeliefPropagation(kind, 20, 1e-4, damping).solve(machine) for damping in (0.0, 0.3)]
+        return found, BeliefPropagation(max_iter=20).solve(machine, pairs=True).pairs
+
+    compared(work, atol=2e-4)
+
+
+def test_several_starts_and_further_tries() -> None:
+    def work(place: Place) -> Any:
+        machine = place(random_rbm(8, 5, scale=2.0, dtype=torch.float32).tilt(Fields(torch.zeros(3, 8))))
+        starts = place(torch.rand(3, 4, 8, generator=seeded(4)))
+        solver = solver_of(Inference("tap", max_iter=3, tol=1e-6))
+        needy = place(torch.tensor([True, False, True]))
+
+        def others(rows: Tensor) -> Tensor:
+            return starts[rows, 1:]
+
+        return (
+            SeveralStarts(solver).solve(machine, starts),
+            SeveralStarts(solver).solve_where_needed(machine, starts[:, 0], needy, others, starts.new_ones(3)),
+            Settling(solver).solve(machine, starts[:, 0]),
+        )
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+def test_chains() -> None:
+    def work(place: Place) -> Any:
+        machine = place(random_rbm(6, 4, dtype=torch.float32))
+        draw = torch.Generator(machine.weights.device).manual_seed(1)
+        return Gibbs(burn_in=3, samples=6).solve(machine, place(torch.zeros(5, 6)), draw)
+
+    compared(work)
+
+
+# --- engines and what uses them ---
+
+
+@pytest.mark.parametrize("name", ["binary", "grey"])
+def test_the_engine_restores_what_it_is_given_on_any_device(name: str) -> None:
+    from small_engines import PIXELS, SHAPE, some_images, trained
+
+    from restore.inference.damage import Damage
+    from restore.inference.torch_engine import Engine
+
+    prior = trained(clear=0.3) if name == "binary" else grey_prior(shape=SHAPE)
+    images = some_images(7)
+    channel = BitFlip(0.1) if name == "binary" else GaussianNoise(0.2)
+    hole = channel + Occlusion(torch.arange(PIXELS) < 4)
+    told = Damage(p=0.1) if name == "binary" else Damage(sigma=0.2)
+
+    def work(place: Place) -> Any:
+        # Observations come from the processor.
+        engine = Engine.of(prior, place(torch.zeros(1)).device)
+        found = engine.restore(images, channel), engine.restore(images, hole)
+        marginals, gain = engine.marginals(images.reshape(-1, *SHAPE).numpy(), told)
+        numbers = [*marginals.means, marginals.log_partition, gain, engine.pixel_means()]
+        return found, [float(value) for each in numbers for value in each.reshape(-1)[:50]], engine.light_ground
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+def test_evaluation_and_likelihoods() -> None:
+    from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
+    from small_engines import SHAPE, engine_of, some_images, trained
+
+    from restore.evaluation.evaluate import evaluate, restorer_of
+    from restore.evaluation.likelihoods.ais import ais_likelihood
+    from restore.evaluation.likelihoods.exact import exact_likelihood
+    from restore.inference.torch_engine import Engine
+
+    def work(place: Place) -> Any:
+        images = place(some_images(9))
+        engine = Engine.of(trained(), images.device)
+        report = evaluate(restorer_of(engine), images, parse_task("flip:0.1"), SHAPE, seeded(1))
+        machine = place(engine_of().trained.machine)
+        draw = torch.Generator(images.device).manual_seed(1)
+        return (
+            report.error_all.mean,
+            exact_likelihood(machine, images).mean,
+            pseudo_likelihood(machine, images, pixels=12, generator=draw).mean,
+            ais_likelihood(machine, images, "linear:6", runs=20, generator=draw).mean,
+        )
+
+    compared(work)
+
+
+@pytest.mark.thorough
+def test_the_choice_of_a_tiling() -> None:
+    from restore.evaluation.tilings import best_tiling
+    from small_engines import some_images, trained
+
+    from restore.inference.torch_engine import Engine
+
+    def work(place: Place) -> Any:
+        tiling = best_tiling(Engine.of(trained(), place(torch.zeros(1)).device), [some_images(4).reshape(8, 6)])
+        return tiling.rounds, tiling.worth, tiling.overlap
+
+    compared(work)
+
+
+def test_the_torch_layer(tmp_path: Path) -> None:
+    from priors import saved_prior
+
+    from restore.torch import Restorer
+
+    folder = saved_prior(tmp_path, (3, 4))
+
+    def work(place: Place) -> Any:
+        layer = Restorer(folder, iterations=4)
+        for name, value in (*layer.named_parameters(), *layer.named_buffers()):
+            moved = place(value.detach())
+            layer.register_parameter(name, torch.nn.Parameter(moved)) if name in dict(
+                layer.named_parameters()
+            ) else layer.register_buffer(name, moved)
+        images = place(torch.rand(3, 1, 3, 4, generator=seeded(3)).round()).requires_grad_(True)
+        mask = place(torch.rand(3, 1, 3, 4, generator=seeded(4)) < 0.3)
+        clean = layer(images, p=0.1, mask=mask)
+        clean.sum().backward()
+        return clean.detach(), images.grad, [value.grad for value in layer.parameters()]
+
+    compared(work)
+
+
+# --- training, with checkpoints ---
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learners(learner: str, tmp_path: Path) -> None:
+    recipe = recipe_of(learner, training=Training(epochs=2, batch=9, checkpoint_every=2))
+
+    def work(place: Place) -> Any:
+        images = place(IMAGES)
+        return fit(recipe, CleanImages(images), Session(tmp_path / images.device.type, "data")).machine.parameters
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("learner", CONDITIONAL)
+def test_learners_of_conditional_priors(learner: str, tmp_path: Path) -> None:
+    recipe = conditional_recipe(learner)
+
+    def work(place: Place) -> Any:
+        course = damaged_images()
+        course = replace(course, images=place(course.images), validation=place(course.validation))
+        found = fit(recipe, course, Session(tmp_path / course.images.device.type, "data"))
+        return found.machine.parameters, found.score
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines(name: str, tmp_path: Path) -> None:
+    modes = {"modes": 0 if name == "grey" else 3, "starts": 1}
+    common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": modes}
+    recipe = parse(common | PIPELINES[name])
+
+    def work(place: Place) -> Any:
+        images = place(IMAGES)
+        found = train(recipe, images, (3, 3), Session(tmp_path / images.device.type, "data"), every=1).prior
+        return found.machine.parameters, found.modes, found.pixel_means
+
+    compared(work, rtol=1e-3, atol=1e-3)
+
+
+def test_a_run_on_the_card_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    with card() as mode:
+        images = on_card(mode, IMAGES)
+        whole = run(recipe_of(), tmp_path / "whole", images=images)
+        stopped_run(tmp_path / "stopped", recipe_of(), images=images)
+        found = run(recipe_of(), tmp_path / "stopped", resume=True, images=images)
+    for name, value in whole.parameters.items():
+        assert torch.equal(values_of(value), values_of(found.parameters[name]))

@@ -1,0 +1,78 @@
+"""Memory of a GPU: planned before work begins, and smaller batches where the plan was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from card import card, values_of
+from small_engines import engine_of, some_images, trained
+
+from restore.channels import BitFlip
+from restore.devices import room
+from restore.errors import InputError
+from restore.fields import Fields
+from restore.inference import torch_engine
+from restore.inference.torch_engine import ARRAYS, Engine
+from restore.solvers import BeliefPropagation, FixedPoint, Solution
+from restore.zoo import TrainedPrior
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[int]]:
+    """Call with the most images that fit; the sizes of all batches that are tried from then on are in the list."""
+    solve = torch_engine.solve
+
+    def recorded(most: int) -> list[int]:
+        tried: list[int] = []
+
+        def limited(prior: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
+            tried.append(len(evidence.linear))
+            if tried[-1] > most:
+                raise torch.cuda.OutOfMemoryError("made up")
+            return solve(prior, solver, evidence)
+
+        monkeypatch.setattr(torch_engine, "solve", limited)
+        return tried
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    return recorded
+
+
+def test_batches_are_planned_for_the_memory_that_is_free(
+    batches: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = batches(100)
+    with card():
+        engine = Engine.of(trained(starts=1), torch.device("cuda"))
+        row = 4 * ARRAYS * (12 + 6)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2 * 4 * row, 2**40))
+        engine.restore(some_images(9), BitFlip(0.1))
+    assert tried == [4, 4, 1]
+
+
+def test_a_shortage_makes_batches_smaller(batches: Callable[[int], list[int]]) -> None:
+    wanted = engine_of(starts=1).restore(some_images(9), BitFlip(0.1)).means[0]
+    tried = batches(3)
+    with card():
+        engine = Engine.of(trained(starts=1), torch.device("cuda"))
+        found = values_of(engine.restore(some_images(9), BitFlip(0.1)).means[0])
+        # It asks for as many as it can, and then for half until they fit.
+        assert tried[0] >= 9 and sum(size for size in tried if size <= 3) == 9
+        batches(0)
+        with pytest.raises(InputError):
+            engine.restore(some_images(2), BitFlip(0.1))
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)
+
+
+def test_messages_take_half_of_what_is_free_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    prior = trained(modes=0, starts=0)
+    sums = replace(prior, description=prior.description.with_solver("sum_product"))
+    assert room(torch.device("cpu")) is None
+    with card():
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2000, 2**40))
+        for asked, limit in ((None, 1000), (300, 300)):
+            solver = Engine.of(sums, torch.device("cuda"), asked).solver
+            assert isinstance(solver, BeliefPropagation) and solver.max_memory == limit

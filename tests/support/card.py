@@ -1,0 +1,277 @@
+"""A GPU that is not there: tensors on "cuda" whose values a processor computes, and which mix with no others.
+
+`FakeTensorMode` follows devices through every operation and raises where they mix, but knows no values, so that it
+cannot take a branch. Here each of its tensors has its values beside it, on the processor. What code computes on "cuda"
+can then be compared with what it computes without, number by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields, is_dataclass
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import torch
+from safetensors.torch import save
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_map, tree_map_only
+
+from restore.learning.run import checkpoint
+from restore.solvers.messages import bp_kernel
+
+CUDA = torch.device("cuda", 0)
+
+# Bytes of its memory that are free.
+FREE = 2**32
+
+aten = torch.ops.aten
+
+IMPLICIT = "CompositeImplicitAutograd"
+
+# These may read from another device than that of their first tensor, and are meant to.
+MOVING = {aten._to_copy, aten.copy_, aten._local_scalar_dense, aten.set_}
+
+# Their indices may be on the processor.
+INDEXED = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
+
+# The devices of generators; operations see another Python object than the caller's.
+_places: dict[int, torch.device] = {}
+
+
+class Generator(torch.Generator):
+    """A generator that says it is on "cuda", of numbers from the processor."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        made = super().__new__(cls)
+        _places[made._cdata] = torch.device(device)
+        return made
+
+    def __init__(self, device: Any = "cpu") -> None:
+        pass
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return _places[self._cdata]
+
+    def set_state(self, state: Tensor) -> torch.Generator:
+        assert state.device.type == "cpu", "the state of a generator is on the processor"
+        return super().set_state(_values(state) if isinstance(state, FakeTensor) else state)
+
+
+class MixedDevices(AssertionError):
+    """Code has given an operation things of several devices, which a GPU would refuse."""
+
+
+class Card(FakeTensorMode):
+    """See this file."""
+
+    # Where there is a GPU, too.
+    avoid_device_init = True  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__(allow_non_fake_inputs=True, static_shapes=True)
+
+    def held(self, values: Tensor, device: torch.device) -> FakeTensor:
+        """A tensor of these values that says it is on a device."""
+        with torch._C._DisableTorchDispatch(), torch.inference_mode(values.is_inference()):
+            like = torch.empty_strided(values.shape, values.stride(), dtype=values.dtype, device="meta")
+            made = FakeTensor(self, like, device)
+        made.real_tensor = values
+        return made
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.ops.prim.device.default:
+            # Asked by what is not Python, which would make the device current, or start a stream there.
+            return torch.device("meta") if args[0].fake_device == CUDA else args[0].fake_device
+        if func is torch.ops.aten.lift_fresh.default or func is torch.ops.aten.lift.default:
+            return args[0] if isinstance(args[0], FakeTensor) else self.held(args[0], torch.device("cpu"))
+
+        if func._can_decompose() and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), IMPLICIT):
+            # In inference mode operations come as they were called.
+            with self:
+                return func.decompose(*args, **kwargs)
+
+        def fake(value: Any) -> Any:
+            return self.held(value, value.device) if type(value) in (Tensor, torch.nn.Parameter) else value
+
+        args, kwargs = tree_map(fake, args), tree_map(fake, kwargs)
+        asked = kwargs.get("device")
+        generator = kwargs.get("generator")
+        if generator is not None:
+            target = asked or next(each.fake_device for each in args if isinstance(each, FakeTensor))
+            place = _places.get(generator._cdata, torch.device("cpu"))
+            if torch.device(target).type != place.type:
+                raise MixedDevices(f"{func} on {target} with a generator on {place}")
+        where = self._device(func, args, kwargs)
+        real_args, real_kwargs = tree_map_only(FakeTensor, _values, (args, kwargs))
+        if "device" in kwargs:
+            real_kwargs["device"] = torch.device("cpu")
+        found = func(*real_args, **real_kwargs)
+        # What an operation changes in place and returns is the caller's own.
+        given = {id(each.real_tensor): each for each in _flat(args, kwargs) if isinstance(each, FakeTensor)}
+        return tree_map_only(
+            Tensor, lambda each: given[id(each)] if id(each) in given else self.held(each, where), found
+        )
+
+    def _device(self, func: Any, args: Any, kwargs: Any) -> torch.device:
+        """Where the result of an operation is; an error if what it is given is on several devices."""
+        asked, packet = kwargs.get("device"), func.overloadpacket
+        if asked is not None and torch.device(asked).type == "meta":  # the card, as what is not Python knows it
+            asked = CUDA
+        tensors = [each for each in _flat(args, kwargs) if isinstance(each, FakeTensor)]
+        if not tensors or (packet is aten._to_copy and asked is not None):
+            return FakeTensor._normalize_fake_device(torch.device(asked or "cpu"))
+        if packet in MOVING:
+            return tensors[0].fake_device
+        if packet in INDEXED:
+            # A processor may say which rows of a GPU's tensor are meant.
+            index, tensors = tensors[1:], [*tensors[:1], *(each for each in tensors[-1:] if packet is not aten.index)]
+            if tensors[0].fake_device.type == "cpu" and any(each.fake_device.type != "cpu" for each in index):
+                raise MixedDevices(f"{func} of a tensor on cpu by indices on cuda")
+        try:
+            return FakeTensor._find_common_device(func, tensors)[0]
+        except RuntimeError as fault:
+            raise MixedDevices(str(fault)) from fault
+
+
+def _values(tensor: FakeTensor) -> Tensor:
+    values = tensor.real_tensor
+    assert values is not None, "a tensor without values"
+    return values
+
+
+def _flat(args: Any, kwargs: Any) -> list[Any]:
+    flat: list[Any] = []
+    tree_map(flat.append, (args, kwargs))
+    return flat
+
+
+class Words(TorchFunctionMode):
+    """What Python asks of a tensor without an operation, or what an operation would ask of its device."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.to:
+            # Without a number it would ask which card is the present one.
+            args = tuple(
+                CUDA if isinstance(each, str | torch.device) and str(each) == "cuda" else each for each in args
+            )
+        if args and isinstance(args[0], FakeTensor):
+            tensor = args[0]
+            if func in (Tensor.numpy, Tensor.__array__):
+                if tensor.device.type != "cpu":
+                    raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
+                return self._alone(lambda: _values(tensor).detach().numpy())
+            if func is Tensor.tolist:
+                return self._alone(_values(tensor).tolist)
+            if func == Tensor.is_cuda.__get__:
+                return tensor.fake_device.type == "cuda"
+        return func(*args, **(kwargs or {}))
+
+    @staticmethod
+    def _alone(work: Any) -> Any:
+        with _disable_current_modes():
+            return work()
+
+
+def _written(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
+    """The content of a file; safetensors reads memory, which must be that of the processor."""
+    assert all(value.device.type == "cpu" for value in tensors.values())
+    plain = {name: _values(each) if isinstance(each, FakeTensor) else each for name, each in tensors.items()}
+    with _disable_current_modes():
+        return save({name: value.contiguous() for name, value in plain.items()}, metadata)
+
+
+@contextmanager
+def card() -> Iterator[Card]:
+    """As if the machine had a GPU, with torch alone to use it: no triton, nothing compiled."""
+    mode = Card()
+    with (
+        patch.object(torch.cuda, "is_available", lambda: True),
+        patch.object(torch.cuda, "device_count", lambda: 1),
+        patch.object(torch.cuda, "mem_get_info", lambda device=None: (FREE, FREE)),
+        patch.object(torch.cuda, "device_of", lambda tensor: nullcontext()),
+        patch.object(torch, "Generator", Generator),
+        patch.object(bp_kernel, "usable", lambda device: False),
+        patch.object(checkpoint, "to_bytes", _written),
+        patch("safetensors.torch.save", _written),
+        mode,
+        Words(),
+    ):
+        yield mode
+
+
+def on_card(mode: Card, values: Tensor) -> Tensor:
+    """A copy of a tensor on the card."""
+    values = _values(values) if isinstance(values, FakeTensor) else values
+    with _disable_current_modes():
+        return mode.held(values.detach().clone(), CUDA)
+
+
+def values_of(tensor: Tensor) -> Tensor:
+    """The values of a tensor that must be on the card."""
+    assert isinstance(tensor, FakeTensor) and tensor.fake_device.type == "cuda", f"left the card: {tensor.device}"
+    return _values(tensor)
+
+
+def compared(work: Callable[[Callable[[Any], Any]], Any], *, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    """Check that work comes to the same on the card and without it.
+
+    Args:
+        work: given a function that brings tensors, in whatever holds them, to where it shall compute, returns what it
+            has found, in tuples, dictionaries, data classes, ... Every tensor in it must be on the card.
+        rtol, atol: how far values may be apart: on a processor some are computed in parts, or by another program.
+    """
+    wanted = _listed(work(lambda thing: thing))
+    with card() as mode:
+        found = _listed(work(lambda thing: _moved(thing, lambda each: on_card(mode, each))))
+    assert len(found) == len(wanted) > 0
+    for one, other in zip(found, wanted, strict=True):
+        if isinstance(other, Tensor):
+            torch.testing.assert_close(values_of(one), other, rtol=rtol, atol=atol, equal_nan=True)
+        else:
+            assert one == pytest.approx(other, rel=1e-4, abs=1e-6, nan_ok=True)
+
+
+def _moved(thing: Any, move: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(thing, Tensor):
+        return move(thing)
+    if hasattr(thing, "with_parameters"):  # units or a machine
+        return thing.with_parameters({name: move(value) for name, value in thing.parameters.items()})
+    return tree_map_only(Tensor, move, thing)
+
+
+def _listed(thing: Any) -> list[Any]:
+    """All tensors and numbers in something."""
+    if isinstance(thing, Tensor | float | int):
+        return [thing]
+    if is_dataclass(thing):
+        return [each for field in fields(thing) for each in _listed(getattr(thing, field.name))]
+    if isinstance(thing, Mapping):
+        return [each for name in sorted(thing) for each in _listed(thing[name])]
+    if isinstance(thing, tuple | list):
+        return [each for part in thing for each in _listed(part)]
+    return []
+
+
+class Launched:
+    """In the place of a kernel: sees that what it is given is on the card, and laid out row by row."""
+
+    def __init__(self) -> None:
+        self.grids: list[tuple[int, ...]] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Any:
+        def launch(*arguments: Any, **options: Any) -> None:
+            self.grids.append(grid)
+            tensors = [each for each in arguments if isinstance(each, Tensor)]
+            assert tensors
+            for tensor in tensors:
+                assert values_of(tensor).is_contiguous() and tensor.dtype in (torch.float32, torch.int32)
+
+        return launch
