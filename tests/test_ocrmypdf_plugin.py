@@ -123,7 +123,7 @@ def test_options_are_read_and_checked() -> None:
     parser = argparse.ArgumentParser()
     hooks().add_options(parser=parser)
     assert vars(parser.parse_args([])) == {"restore_model": None, "restore_p": None}
-    for words in ([], ["--restore-model", "tap-text"], ["--restore-p", "scan"], ["--restore-p", "0.1,0.02"]):
+    for words in ([], ["--restore-model", "tap-text"], ["--restore-p", "scan"]):
         ocrmypdf_plugin.check_options(parser.parse_args(words))
     # The last one is conditional: it has learnt its damage.
     wrong = (["--restore-model", "no-such"], ["--restore-p", "2"], ["--restore-p", "crbm"])

@@ -105,7 +105,7 @@ def test_the_container_is_built_of_what_the_repository_has() -> None:
     assert sorted(copied()) == sorted(sent()), "what is copied is what .dockerignore lets through"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     facts, wheel = project["project"], project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    needed = {facts["readme"], *facts["license-files"], *wheel["packages"], *wheel["force-include"], "pyproject.toml"}
+    needed = {"README.md", *facts["license-files"], *wheel["only-include"], "pyproject.toml"}
     assert set(copied()) == needed
     (install,) = (line for line in instructions("RUN") if "pip install" in line)
     asked = re.findall(r"\[(.*?)\]", install)[0].split(",")

@@ -171,7 +171,7 @@ def any_build(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_onnxruntime_has_devices_that_torch_lacks_and_cuda_where_torch_is_missing(
     exported: str, tmp_path: Path, without: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Engine, "load", lambda model, device, max_memory: Engine)
+    monkeypatch.setattr(Engine, "load", lambda model, device, max_memory, pixels: Engine)
     alone = tmp_path / "alone.onnx"
     alone.write_bytes(b"")
     for device in PROVIDERS:

@@ -71,7 +71,7 @@ def compiled(kernel: Any, architecture: int, warps: int, **constants: int) -> Co
     text = folder / "checked.ptx"
     text.write_text(made.asm["ptx"])
     assembler = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
-    name = f"sm_{architecture}{'a' if architecture >= 90 else ''}"
+    name = re.search(r"^\.target (\w+)", made.asm["ptx"], re.MULTILINE)[1]  # type: ignore[index]
     words = [assembler, "-v", "--regAllocOptLevel=2", f"--gpu-name={name}", text, "-o", folder / "checked.cubin"]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stderr
     registers = int(re.search(r"Used (\d+) registers", said)[1])  # type: ignore[index]
