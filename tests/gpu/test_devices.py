@@ -259,8 +259,8 @@ def test_evaluation_and_likelihoods() -> None:
 
 @pytest.mark.thorough
 def test_the_choice_of_a_tiling() -> None:
-    from restore.evaluation.tilings import best_tiling
     from small_engines import some_images, trained
+    from tilings import best_tiling
 
     from restore.inference.torch_engine import Engine
 
