@@ -26,7 +26,8 @@ class Spec:
         visible, hidden_type: unit types, keys of `UNITS`.
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
-        kernel: side, in pixels, of the square that a feature of a convolutional machine sees.
+        kernel: side of the square that a feature of a convolutional machine sees, in pixels, or places of the layer below.
+        stride: places of the layer below between two places of a deep convolutional machine's features.
 
     >>> spec = Spec(hidden=100)
     >>> spec.check()
@@ -41,6 +42,7 @@ class Spec:
     deeper: tuple[int, ...] = ()
     components: int = 0
     kernel: int = 0
+    stride: int = 0
 
     @property
     def kind(self) -> Family:

@@ -2,6 +2,7 @@
 
 from restore.priors.conditional import ConditionalRBM
 from restore.priors.convolutional import ConvolutionalRBM
+from restore.priors.deep_convolutional import ConvolutionalDBM
 from restore.priors.fractional import FractionalRBM
 from restore.priors.fully_visible import FullyVisible
 from restore.priors.layered import LayeredPrior
@@ -13,6 +14,7 @@ __all__ = [
     "RBM",
     "BoltzmannMachine",
     "ConditionalRBM",
+    "ConvolutionalDBM",
     "ConvolutionalRBM",
     "FractionalRBM",
     "FullyVisible",

@@ -25,6 +25,7 @@ SHAPE = (3, 4)
 ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
     "convolutional": {"kernel": 2},
+    "deep_convolutional": {"kernel": 3, "stride": 1, "deeper": (2, 3)},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
     "fvbm": {"hidden": 0},
 }
@@ -166,7 +167,7 @@ def test_a_family_of_any_size_knows_no_places(name: str) -> None:
 
 
 def test_priors_that_have_learnt_their_iterations_are_not_solved_again() -> None:
-    assert {name for name, kind in FAMILIES.items() if not kind.tries_again} == {"crbm", "convolutional"}
+    assert {name for name, kind in FAMILIES.items() if not kind.tries_again} == {"crbm", "convolutional", "deep_convolutional"}
 
 
 @every_family

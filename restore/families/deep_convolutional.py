@@ -1,0 +1,81 @@
+"""Convolutional deep Boltzmann machines: layers of features, each coarser than the one below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from restore.errors import UsageError
+from restore.families.convolutional import Convolutional
+from restore.registry import Learner
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from restore.families.spec import Spec
+    from restore.priors import ConvolutionalDBM
+
+
+class DeepConvolutional(Convolutional):
+    words = "convolutional deep Boltzmann machine"
+    learners: ClassVar[Mapping[str, Learner]] = {"matched": Learner("restore.learning.rules.matched:MatchedMarginals")}
+    special: ClassVar[Mapping[str, int]] = {"kernel": 1, "stride": 1, "deeper": 1}
+    features = False
+
+    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+        super().check(spec, image_shape)
+        if spec.kernel % (2 * spec.stride) != spec.stride:
+            raise UsageError(f"kernel must be an odd multiple of stride, {spec.stride}, not {spec.kernel}")
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        shapes = [image_shape]
+        for _ in spec.hidden_counts:
+            rows, columns = (-(-size // spec.stride) for size in shapes[-1])
+            shapes.append((rows, columns))
+        channels = (1, *spec.hidden_counts)
+        return tuple(rows * columns * count for (rows, columns), count in zip(shapes, channels, strict=True))
+
+    def count(self, spec: Spec) -> str:
+        above = "".join(f", {features} above them" for features in spec.deeper)
+        step = f"at every place of {spec.stride}x{spec.stride}"
+        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel}{above}, the same {step}"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        channels, window = (1, *spec.hidden_counts), (spec.kernel, spec.kernel)
+        couplings = enumerate(zip(channels[1:], channels, strict=False))
+        shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": (*pair, *window) for index, pair in couplings}
+        return shapes | {f"units.{layer}.bias": (features,) for layer, features in enumerate(channels)}
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
+        from restore.priors import ConvolutionalDBM
+
+        own = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConvolutionalDBM.of(own, image_shape, spec.stride)
+
+    def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
+        return machine.of(machine.shared, image_shape, machine.lowest.stride)
+
+    def hidden_in(self, spec: Spec, machine: ConvolutionalDBM) -> int:
+        return len(machine.shared["weights.0"])
+
+    def first(
+        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+    ) -> ConvolutionalDBM:
+        """The machine of the share of white; fields on features have a variance of scale² for each pixel of 7x7."""
+        import torch
+
+        drawn: dict[str, Tensor] = {}
+        for name, shape in self.shapes(spec, image_shape).items():
+            if name.startswith("weights"):
+                spread = scale * min(1.0, 7 / math.prod(shape[1:]) ** 0.5)
+                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * spread
+            else:
+                drawn[name] = means.new_zeros(shape)
+        # The log-odds of a unit of -1 or 1 are twice its field.
+        drawn["units.0.bias"] = torch.logit(means.mean()).reshape(1) / 2
+        return self.machine(spec, image_shape, drawn)
+
+    def pictures(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> Tensor:
+        return machine.shared["weights.0"].squeeze(1)
