@@ -82,7 +82,8 @@ class Strided(Convolution):
         """The grid below, (..., channels, rows, columns), up to a multiple of the stride."""
         grid = below.unflatten(-1, (*self.image_shape, self.channels)).movedim(-1, -3)
         down, right = (-size % self.stride for size in self.image_shape)
-        return grid if (down, right) == (0, 0) else pad(grid, (0, right, 0, down))
+        # In a graph sizes are not known yet.
+        return pad(grid, (0, right, 0, down)) if tracing() or down or right else grid
 
     def _features(self, above: Tensor) -> Tensor:
         return above.unflatten(-1, (*self.places, len(self.weights))).movedim(-1, -3)

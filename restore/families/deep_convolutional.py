@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
@@ -63,14 +62,13 @@ class DeepConvolutional(Convolutional):
     def first(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> ConvolutionalDBM:
-        """The machine of the share of white; fields on features have a variance of scale² for each pixel of 7x7."""
+        """The machine of the share of white, with weights from N(0, scale²)."""
         import torch
 
         drawn: dict[str, Tensor] = {}
         for name, shape in self.shapes(spec, image_shape).items():
             if name.startswith("weights"):
-                spread = scale * min(1.0, 7 / math.prod(shape[1:]) ** 0.5)
-                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * spread
+                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * scale
             else:
                 drawn[name] = means.new_zeros(shape)
         # The log-odds of a unit of -1 or 1 are twice its field.

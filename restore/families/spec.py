@@ -26,8 +26,9 @@ class Spec:
         visible, hidden_type: unit types, keys of `UNITS`.
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
-        kernel: side of the square that a feature of a convolutional machine sees, in pixels, or places of the layer below.
-        stride: places of the layer below between two places of a deep convolutional machine's features.
+        kernel: side, in pixels or places of the layer below, of the square that a feature of a convolutional machine
+            sees.
+        stride: by how many places of the layer below a deep convolutional machine's features are apart.
 
     >>> spec = Spec(hidden=100)
     >>> spec.check()

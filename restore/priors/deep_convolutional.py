@@ -23,7 +23,9 @@ class ConvolutionalDBM(LayeredPrior):
     the border are 0 then, absent, neither black nor white.
 
     Attributes:
-        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer; see `of`.
+        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer; see `of`. The
+            coupling is the weight divided by the root of the number of channels, so that weights of every layer are of
+            one size, and so are the steps of learning.
 
     >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 2, 2)}
     >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(3)}
@@ -36,18 +38,18 @@ class ConvolutionalDBM(LayeredPrior):
     @classmethod
     def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int], stride: int) -> Self:
         """The machine for images of some shape (H, W)."""
-        couplings, shape = list[Strided](), image_shape
+        couplings, grids = list[Strided](), [image_shape]
         for name in takewhile(shared.__contains__, (f"weights.{index}" for index in count())):
-            couplings.append(Strided(shared[name], shape, stride))
-            shape = couplings[-1].places
+            weights = shared[name]
+            couplings.append(Strided(weights / weights.shape[1] ** 0.5, grids[-1], stride))
+            grids.append(couplings[-1].places)
         layers = []
-        for index in range(len(couplings) + 1):
+        for index, (rows, columns) in enumerate(grids):
             bias = shared[f"units.{index}.bias"]
             # As in `RBM.from_spins`: each unit's bias depends on the sum of its couplings.
             sums = [each.up(bias.new_ones(each.sizes[0])) for each in couplings[max(index - 1, 0) : index]]
             sums += [each.down(bias.new_ones(each.sizes[1])) for each in couplings[index : index + 1]]
-            total = torch.stack(sums).sum(0)
-            layers.append(Bernoulli(2 * (bias.repeat(len(total) // len(bias)) - total)))
+            layers.append(Bernoulli(2 * (bias.repeat(rows * columns) - torch.stack(sums).sum(0))))
         return cls(tuple(layers), tuple(each.with_weights(4 * each.weights) for each in couplings), shared)
 
     @property

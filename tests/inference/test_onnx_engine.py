@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 from machines import brute_force
-from priors import random_conditional, random_prior
+from priors import random_conditional, random_convolutional_deep_prior, random_prior
 
 from restore import zoo
 from restore.errors import ModelError, UsageError
+from restore.export.packing import beside_weights
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.options import Options
@@ -151,3 +152,19 @@ def test_a_graph_that_diverges_leaves_the_picture_as_it_was(monkeypatch: pytest.
     assert [each.status is Status.DIVERGED for each in found] == [False, True, False]
     assert np.array_equal(found[1].estimate, pictures[1].pixels)
     assert all(np.isfinite(part).all() for each in found for part in (each.estimate, each.means, each.deviations))
+
+
+@pytest.mark.thorough
+def test_a_convolutional_deep_machine_is_the_same_in_either_engine_at_any_size(tmp_path: Path) -> None:
+    """Sides that no layer's step divides, others that it does, and pictures smaller than a window."""
+    prior = random_convolutional_deep_prior()
+    zoo.save(tmp_path, prior, "# layers\n")
+    (tmp_path / zoo.GRAPH).write_bytes(beside_weights(tmp_path))
+    graph, library = OnnxEngine.load(tmp_path), Engine(prior)
+    for shape in ((12, 8), (41, 37), (9, 16), (2, 5)):
+        seen = np.random.default_rng(0).integers(0, 2, (3, *shape)).astype(float)
+        (found, gain), (wanted, _) = (each.of_size(shape).marginals(seen, Damage(0.2)) for each in (graph, library))
+        for one, other in zip(found.means, wanted.means, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
+        np.testing.assert_allclose(found.log_partition, wanted.log_partition, rtol=1e-6, atol=1e-4)
+        assert wanted.means[0].std() > 0.1 and np.isfinite(gain).all()

@@ -66,7 +66,8 @@ def energies(parts: dict[str, Tensor], shape: tuple[int, int], stride: int, stat
     grid, total = shape, torch.zeros(len(states[0]), dtype=torch.float64)
     spins = [2 * state - 1 for state in states]
     for layer, (below, above) in enumerate(itertools.pairwise(spins)):
-        coupling = Strided(parts[f"weights.{layer}"], grid, stride)
+        weights = parts[f"weights.{layer}"]
+        coupling = Strided(weights / weights.shape[1] ** 0.5, grid, stride)
         total += torch.einsum("nb,ba,na->n", below, coupling.matrix, above)
         grid = coupling.places
     for layer, spin in enumerate(spins):
