@@ -114,6 +114,16 @@ def test_a_feature_fits_into_the_images() -> None:
         spec.check(SHAPE)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "fits"), [(6, 2, True), (9, 3, True), (4, 2, False), (3, 2, False)])
+def test_windows_are_as_wide_on_either_side_of_their_place(kernel: int, stride: int, fits: bool) -> None:
+    spec = replace(spec_of("deep_convolutional"), kernel=kernel, stride=stride)
+    if fits:
+        spec.check((9, 9))
+    else:
+        with pytest.raises(UsageError):
+            spec.check((9, 9))
+
+
 @pytest.mark.parametrize(
     ("spec", "key", "value"),
     [
