@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from restore.errors import UsageError
-from restore.families.convolutional import Convolutional
+from restore.families.convolutional import Uniform
 from restore.registry import Learner
 
 if TYPE_CHECKING:
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from restore.priors import ConvolutionalDBM
 
 
-class DeepConvolutional(Convolutional):
+class DeepConvolutional(Uniform):
     words = "convolutional deep Boltzmann machine"
     learners: ClassVar[Mapping[str, Learner]] = {"matched": Learner("restore.learning.rules.matched:MatchedMarginals")}
     special: ClassVar[Mapping[str, int]] = {"kernel": 1, "stride": 1, "deeper": 1}
-    features = False
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)
