@@ -160,7 +160,7 @@ def test_a_convolutional_deep_machine_is_the_same_in_either_engine_at_any_size(t
     prior = random_convolutional_deep_prior()
     zoo.save(tmp_path, prior, "# layers\n")
     (tmp_path / zoo.GRAPH).write_bytes(beside_weights(tmp_path))
-    graph, library = OnnxEngine.load(tmp_path), Engine(prior)
+    graph, library = OnnxEngine.load(tmp_path), Engine.load(str(tmp_path), "cpu")
     for shape in ((12, 8), (41, 37), (9, 16), (2, 5)):
         seen = np.random.default_rng(0).integers(0, 2, (3, *shape)).astype(float)
         (found, gain), (wanted, _) = (each.of_size(shape).marginals(seen, Damage(0.2)) for each in (graph, library))
