@@ -44,7 +44,8 @@ class DeepConvolutional(Uniform):
         channels, window = (1, *spec.hidden_counts), (spec.kernel, spec.kernel)
         couplings = enumerate(zip(channels[1:], channels, strict=False))
         shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": (*pair, *window) for index, pair in couplings}
-        return shapes | {f"units.{layer}.bias": (features,) for layer, features in enumerate(channels)}
+        shapes |= {f"units.{layer}.bias": (features,) for layer, features in enumerate(channels)}
+        return shapes | {"units.0.centre": (1,)}
 
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
         from restore.priors import ConvolutionalDBM
@@ -61,17 +62,18 @@ class DeepConvolutional(Uniform):
     def first(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> ConvolutionalDBM:
-        """The machine of the share of white, with weights from N(0, scale²)."""
+        """The machine of the share of white, with couplings from N(0, scale²) over the number of channels."""
         import torch
 
         drawn: dict[str, Tensor] = {}
         for name, shape in self.shapes(spec, image_shape).items():
             if name.startswith("weights"):
-                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * scale
+                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * scale * shape[1] ** 0.5
             else:
                 drawn[name] = means.new_zeros(shape)
         # The log-odds of a unit of -1 or 1 are twice its field.
         drawn["units.0.bias"] = torch.logit(means.mean()).reshape(1) / 2
+        drawn["units.0.centre"] = means.mean().reshape(1)
         return self.machine(spec, image_shape, drawn)
 
     def pictures(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> Tensor:

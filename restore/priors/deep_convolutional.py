@@ -19,16 +19,19 @@ from restore.units import Bernoulli
 class ConvolutionalDBM(LayeredPrior):
     """A deep machine whose parameters are the same at every place, over binary units.
 
-    Solvers see any layered machine over bits. Learners see what is shared, for units that are -1 and 1: pixels beyond
-    the border are 0 then, absent, neither black nor white.
+    Solvers see any layered machine over bits. Learners see what is shared, for units that are -1 and 1, of pixels their
+    difference from a centre: without it the many pixels that are paper would hold all layers above at one end (Montavon
+    & Müller, Neural Networks: Tricks of the Trade, 2012). Units beyond the border are absent.
 
     Attributes:
-        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer; see `of`. The
-            coupling is the weight divided by the root of the number of channels, so that weights of every layer are of
-            one size, and so are the steps of learning.
+        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, and
+            `units.0.centre` (1,), the share of white that tells the layer above nothing; see `of`. The
+            coupling is the weight divided by the number of channels, so that a step of learning, which is of one size
+            for all weights, moves the fields of all layers alike.
 
     >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 2, 2)}
     >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(3)}
+    >>> shared["units.0.centre"] = torch.full((1,), 0.5)
     >>> [layer.size for layer in ConvolutionalDBM.of(shared, (5, 4), stride=2).layers]
     [20, 6, 2]
     """
@@ -41,13 +44,14 @@ class ConvolutionalDBM(LayeredPrior):
         couplings, grids = list[Strided](), [image_shape]
         for name in takewhile(shared.__contains__, (f"weights.{index}" for index in count())):
             weights = shared[name]
-            couplings.append(Strided(weights / weights.shape[1] ** 0.5, grids[-1], stride))
+            couplings.append(Strided(weights / weights.shape[1], grids[-1], stride))
             grids.append(couplings[-1].places)
         layers = []
         for index, (rows, columns) in enumerate(grids):
             bias = shared[f"units.{index}.bias"]
             # As in `RBM.from_spins`: each unit's bias depends on the sum of its couplings.
-            sums = [each.up(bias.new_ones(each.sizes[0])) for each in couplings[max(index - 1, 0) : index]]
+            rest = 2 * shared["units.0.centre"] if index == 1 else bias.new_ones(1)
+            sums = [each.up(rest.repeat(each.sizes[0])) for each in couplings[max(index - 1, 0) : index]]
             sums += [each.down(bias.new_ones(each.sizes[1])) for each in couplings[index : index + 1]]
             layers.append(Bernoulli(2 * (bias.repeat(rows * columns) - torch.stack(sums).sum(0))))
         return cls(tuple(layers), tuple(each.with_weights(4 * each.weights) for each in couplings), shared)

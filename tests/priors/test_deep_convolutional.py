@@ -62,12 +62,13 @@ def test_a_strided_convolution_is_its_matrix(
 
 
 def energies(parts: dict[str, Tensor], shape: tuple[int, int], stride: int, states: list[Tensor]) -> Tensor:
-    """Minus the exponents of spins of -1 and 1, of which those beyond the border are left out."""
+    """Minus the exponents of spins of -1 and 1, of which those beyond the border are left out; pixels are centred."""
     grid, total = shape, torch.zeros(len(states[0]), dtype=torch.float64)
     spins = [2 * state - 1 for state in states]
-    for layer, (below, above) in enumerate(itertools.pairwise(spins)):
+    centred = [2 * (states[0] - parts["units.0.centre"]), *spins[1:]]
+    for layer, (below, above) in enumerate(itertools.pairwise(centred)):
         weights = parts[f"weights.{layer}"]
-        coupling = Strided(weights / weights.shape[1] ** 0.5, grid, stride)
+        coupling = Strided(weights / weights.shape[1], grid, stride)
         total += torch.einsum("nb,ba,na->n", below, coupling.matrix, above)
         grid = coupling.places
     for layer, spin in enumerate(spins):

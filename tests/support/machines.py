@@ -57,7 +57,7 @@ def random_pyramid(*channels: int, side: int, stride: int, scale: float = 0.5, s
         f"units.{layer}.bias": 0.7 * torch.randn(count, generator=draw, dtype=torch.float64)
         for layer, count in enumerate(channels)
     }
-    return parts | biases
+    return parts | biases | {"units.0.centre": torch.full((1,), 0.2, dtype=torch.float64)}
 
 
 def random_rbm(
