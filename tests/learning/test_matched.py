@@ -132,21 +132,6 @@ def test_implicit_gradient_is_the_unrolled_one_at_a_fixed_point(machine: Boltzma
     assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-7)
 
 
-@every_machine
-def test_products_in_half_precision_hardly_turn_the_gradient(machine: BoltzmannMachine) -> None:
-    machine, batch = machine.to(torch.float32), damaged(machine)
-    fields = Fields(*(value.float() for value in (batch.evidence.linear, batch.evidence.quadratic)))
-    batch = Restorations(batch.clean.float(), fields, batch.start.float(), batch.tasks)
-    exact, rough = (
-        torch.cat([value.flatten() for value in slopes(rule, machine, batch).values()])
-        for rule in (
-            MatchedMarginals(("flip:0.1", "flip:0.2"), precision=precision)  # type: ignore[arg-type]
-            for precision in ("float32", "bfloat16")
-        )
-    )
-    assert 0 < (rough - exact).norm() < 0.05 * exact.norm()
-
-
 @both_solvers
 def test_gradient_of_a_fully_visible_machine_moves_each_pair_at_once(solver: str) -> None:
     upper = 0.3 * torch.randn(5, 5, generator=seeded(1), dtype=torch.float64).triu(1)

@@ -48,7 +48,6 @@ class MatchedMarginals(LearningRule):
         unrolled: an unrolled gradient goes back through the last so many iterations; 0 goes back through all.
         gradient: "unrolled" goes back through iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
-        precision: of the products of couplings and states; "bfloat16" is several times faster where processors have it.
     """
 
     any_units: ClassVar[bool] = True
@@ -60,7 +59,6 @@ class MatchedMarginals(LearningRule):
     damping: float = DAMPING
     gradient: Literal["unrolled", "implicit"] = "unrolled"
     unrolled: int = 0
-    precision: Literal["float32", "bfloat16"] = "float32"
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS or not SOLVERS[self.solver].smooth:
@@ -117,9 +115,7 @@ class MatchedMarginals(LearningRule):
             machine = prior.with_parameters(leaves).tilt(own.evidence)
             # A machine of its own, for what a machine computes only once would else lack its gradient.
             fixed = prior.with_parameters({name: value.detach() for name, value in leaves.items()}).tilt(own.evidence)
-            find = _unrolled if self.gradient == "unrolled" else _settled
-            with torch.autocast(own.clean.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-                restored = find(self, machine, fixed, own)
+            restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, fixed, own)
             before, losses = state["loss"], restored.losses.detach()
             sums = {"sum": losses, "count": torch.ones_like(losses)}
             found = summed({name: torch.zeros_like(before).index_add(0, own.tasks, of) for name, of in sums.items()})
