@@ -26,7 +26,7 @@ class Strided(Convolution):
 
     >>> coupling = Strided(torch.ones(1, 1, 6, 6), (3, 5), stride=2)
     >>> coupling.places, coupling.up(torch.ones(1, 15)).tolist()  # how many pixels each window holds
-    ((2, 3), [[12.0, 15.0, 9.0, 9.0, 12.0, 9.0]])
+    ((2, 3), [[12.0, 15.0, 9.0, 12.0, 15.0, 9.0]])
     """
 
     stride: int = 1

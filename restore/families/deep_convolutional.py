@@ -17,28 +17,36 @@ if TYPE_CHECKING:
     from restore.priors import ConvolutionalDBM
 
 
+# How many steps from one place to the next make the side of a window.
+WIDTH = 3
+
+
+def stride_of(spec: Spec) -> int:
+    """By how many places of the layer below features are apart."""
+    return spec.kernel // WIDTH
+
+
 class DeepConvolutional(Uniform):
     words = "convolutional deep Boltzmann machine"
     learners: ClassVar[Mapping[str, Learner]] = {"matched": Learner("restore.learning.rules.matched:MatchedMarginals")}
-    special: ClassVar[Mapping[str, int]] = {"kernel": 1, "stride": 1, "deeper": 1}
+    special: ClassVar[Mapping[str, int]] = {"kernel": 3, "deeper": 1}
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)
-        if spec.kernel % (2 * spec.stride) != spec.stride:
-            raise UsageError(f"kernel must be an odd multiple of stride, {spec.stride}, not {spec.kernel}")
+        if spec.kernel % WIDTH:
+            raise UsageError(f"kernel of a {self.words} must be a multiple of {WIDTH}, not {spec.kernel}")
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
         shapes = [image_shape]
         for _ in spec.hidden_counts:
-            rows, columns = (-(-size // spec.stride) for size in shapes[-1])
+            rows, columns = (-(-size // stride_of(spec)) for size in shapes[-1])
             shapes.append((rows, columns))
         channels = (1, *spec.hidden_counts)
         return tuple(rows * columns * count for (rows, columns), count in zip(shapes, channels, strict=True))
 
     def count(self, spec: Spec) -> str:
         above = "".join(f", {features} above them" for features in spec.deeper)
-        step = f"at every place of {spec.stride}x{spec.stride}"
-        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel}{above}, the same {step}"
+        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel}{above}, {stride_of(spec)} places apart"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         channels, window = (1, *spec.hidden_counts), (spec.kernel, spec.kernel)
@@ -51,7 +59,7 @@ class DeepConvolutional(Uniform):
         from restore.priors import ConvolutionalDBM
 
         own = {name: values[name] for name in self.shapes(spec, image_shape)}
-        return ConvolutionalDBM.of(own, image_shape, spec.stride)
+        return ConvolutionalDBM.of(own, image_shape, stride_of(spec))
 
     def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
         return machine.of(machine.shared, image_shape, machine.lowest.stride)

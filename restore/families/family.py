@@ -32,7 +32,7 @@ OBSERVED: Mapping[Observation, tuple[str, ...]] = {
 BITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits)
 
 # Keys of a `Spec` that some families alone have.
-SPECIAL = ("deeper", "components", "kernel", "stride")
+SPECIAL = ("deeper", "components", "kernel")
 
 
 class Family:

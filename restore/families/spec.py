@@ -27,8 +27,7 @@ class Spec:
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
         kernel: side, in pixels or places of the layer below, of the square that a feature of a convolutional machine
-            sees.
-        stride: by how many places of the layer below a deep convolutional machine's features are apart.
+            sees; those of a deep one are a third of it apart.
 
     >>> spec = Spec(hidden=100)
     >>> spec.check()
@@ -43,7 +42,6 @@ class Spec:
     deeper: tuple[int, ...] = ()
     components: int = 0
     kernel: int = 0
-    stride: int = 0
 
     @property
     def kind(self) -> Family:

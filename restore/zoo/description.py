@@ -162,7 +162,7 @@ class Description(Spec):
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": FORMAT}
-        for name in ("deeper", "components", "kernel", "stride", "unfinished", "run", "auto"):
+        for name in ("deeper", "components", "kernel", "unfinished", "run", "auto"):
             if not facts[name]:
                 del facts[name]
         if self.tiling == Tiling():
