@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from restore.priors import ConvolutionalRBM
 
 
-class Convolutional(Family):
-    words = "convolutional restricted Boltzmann machine"
-    learners: ClassVar[Mapping[str, Learner]] = {
-        "matched": Learner("restore.learning.rules.matched:MatchedMarginals", {"convolutional": Offer()})
-    }
-    special: ClassVar[Mapping[str, int]] = {"kernel": 2}
+class Uniform(Family):
+    """Machines to which all places are alike."""
+
     any_size = True
     # It has learnt what its solver makes of an image in so many iterations.
     tries_again = False
@@ -33,6 +30,17 @@ class Convolutional(Family):
         super().check(spec, image_shape)
         if image_shape is not None and spec.kernel > min(image_shape):
             raise UsageError(f"kernel must be at most the smaller side of the images, not {spec.kernel}")
+
+    def pixel_means(self, means: Tensor) -> Tensor:
+        return means.mean().repeat(len(means))
+
+
+class Convolutional(Uniform):
+    words = "convolutional restricted Boltzmann machine"
+    learners: ClassVar[Mapping[str, Learner]] = {
+        "matched": Learner("restore.learning.rules.matched:MatchedMarginals", {"convolutional": Offer()})
+    }
+    special: ClassVar[Mapping[str, int]] = {"kernel": 2}
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
         height, width = image_shape
@@ -61,9 +69,6 @@ class Convolutional(Family):
 
     def hidden_in(self, spec: Spec, machine: ConvolutionalRBM) -> int:
         return len(machine.shared.features)
-
-    def pixel_means(self, means: Tensor) -> Tensor:
-        return means.mean().repeat(len(means))
 
     def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator

@@ -26,7 +26,8 @@ class Spec:
         visible, hidden_type: unit types, keys of `UNITS`.
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
-        kernel: side, in pixels, of the square that a feature of a convolutional machine sees.
+        kernel: side, in pixels or places of the layer below, of the square that a feature of a convolutional machine
+            sees; those of a deep one are a third of it apart.
 
     >>> spec = Spec(hidden=100)
     >>> spec.check()

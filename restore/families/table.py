@@ -8,6 +8,7 @@ from types import MappingProxyType
 from restore.families.conditional import Conditional
 from restore.families.convolutional import Convolutional
 from restore.families.deep import Deep
+from restore.families.deep_convolutional import DeepConvolutional
 from restore.families.family import Family
 from restore.families.fully_visible import Pairs
 from restore.families.mixture import Mixture
@@ -20,6 +21,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "fvbm": Pairs(),
         "deep": Deep(),
         "convolutional": Convolutional(),
+        "deep_convolutional": DeepConvolutional(),
         "mixture": Mixture(),
     }
 )

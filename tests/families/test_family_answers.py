@@ -25,6 +25,7 @@ SHAPE = (3, 4)
 ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
     "convolutional": {"kernel": 2},
+    "deep_convolutional": {"kernel": 3, "deeper": (2, 3)},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
     "fvbm": {"hidden": 0},
 }
@@ -113,6 +114,16 @@ def test_a_feature_fits_into_the_images() -> None:
         spec.check(SHAPE)
 
 
+@pytest.mark.parametrize(("kernel", "fits"), [(6, True), (9, True), (4, False), (8, False)])
+def test_windows_are_as_wide_on_either_side_of_their_place(kernel: int, fits: bool) -> None:
+    spec = replace(spec_of("deep_convolutional"), kernel=kernel)
+    if fits:
+        spec.check((9, 9))
+    else:
+        with pytest.raises(UsageError):
+            spec.check((9, 9))
+
+
 @pytest.mark.parametrize(
     ("spec", "key", "value"),
     [
@@ -166,4 +177,13 @@ def test_a_family_of_any_size_knows_no_places(name: str) -> None:
 
 
 def test_priors_that_have_learnt_their_iterations_are_not_solved_again() -> None:
-    assert {name for name, kind in FAMILIES.items() if not kind.tries_again} == {"crbm", "convolutional"}
+    patient = {name for name, kind in FAMILIES.items() if kind.tries_again}
+    assert set(FAMILIES) - patient == {"crbm", "convolutional", "deep_convolutional"}
+
+
+@every_family
+def test_pixels_of_images_of_any_size_share_one_mean(name: str) -> None:
+    """A machine that no pixel's place matters to has no place for a mean of each."""
+    means, kind = torch.tensor([0.1, 0.3, 0.8]), FAMILIES[name]
+    wanted = torch.full((3,), 0.4) if kind.any_size else means
+    torch.testing.assert_close(kind.pixel_means(means), wanted)

@@ -14,6 +14,7 @@ from machines import (
     random_deep,
     random_features,
     random_machine,
+    random_pyramid,
     random_rbm,
     seeded,
 )
@@ -24,7 +25,7 @@ from restore.fields import Fields
 from restore.learning.course import RestoredImages
 from restore.learning.rules.contract import Restorations
 from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise
-from restore.priors import BoltzmannMachine, ConvolutionalRBM, FullyVisible
+from restore.priors import BoltzmannMachine, ConvolutionalDBM, ConvolutionalRBM, FullyVisible
 from restore.registry import SOLVERS
 from restore.units import Bernoulli
 
@@ -33,6 +34,7 @@ MACHINES: dict[str, BoltzmannMachine] = {
     "deep": random_deep(4, 3, 3, scale=0.6, seed=5),
     "grey": random_machine(("truncated", 4), ("gaussian", 3), scale=0.4),
     "convolutional": ConvolutionalRBM.of(random_features(2, 2, seed=8), (2, 3)),
+    "deep convolutional": ConvolutionalDBM.of(random_pyramid(1, 2, 2, side=3, stride=1, scale=0.15, seed=8), (2, 2), 1),
     "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
 }
 

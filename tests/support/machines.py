@@ -42,6 +42,24 @@ def random_features(count: int, side: int, *, scale: float = 0.5, bias: float = 
     return Shared(scale * features, *(bias * each for each in biases))
 
 
+def random_pyramid(*channels: int, side: int, stride: int, scale: float = 0.5, seed: int = 0) -> dict[str, Tensor]:
+    """What a deep convolutional machine shares, with channels of each layer, the image's first, and normal values.
+
+    Its sides are odd multiples of its stride.
+    """
+    draw = seeded(seed)
+    assert side % (2 * stride) == stride
+    parts = {
+        f"weights.{layer}": scale * torch.randn(above, below, side, side, generator=draw, dtype=torch.float64)
+        for layer, (below, above) in enumerate(itertools.pairwise(channels))
+    }
+    biases = {
+        f"units.{layer}.bias": 0.7 * torch.randn(count, generator=draw, dtype=torch.float64)
+        for layer, count in enumerate(channels)
+    }
+    return parts | biases | {"units.0.centre": torch.full((1,), 0.2, dtype=torch.float64)}
+
+
 def random_rbm(
     visible: int,
     hidden: int,

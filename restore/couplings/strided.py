@@ -1,0 +1,109 @@
+"""The strided convolution: features of many channels, at every few places only, as in the layers of a pyramid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, conv_transpose2d, pad
+from torch.nn.grad import conv2d_weight
+
+from restore.couplings.convolution import Convolution
+from restore.tracing import tracing
+
+
+@dataclass(frozen=True)
+class Strided(Convolution):
+    """One weight for each unit in a feature's window: (features, channels, side, side).
+
+    The units below are channels at each place of a grid; those above are the features at every `stride`-th place. Both
+    are flat, all channels of a place side by side. What lies beyond the border is absent.
+
+    Attributes:
+        image_shape: rows and columns of the grid below.
+        stride: the step between windows; their side is an odd multiple of it.
+
+    >>> coupling = Strided(torch.ones(1, 1, 6, 6), (3, 5), stride=2)
+    >>> coupling.places, coupling.up(torch.ones(1, 15)).tolist()  # how many pixels each window holds
+    ((2, 3), [[12.0, 15.0, 9.0, 12.0, 15.0, 9.0]])
+    """
+
+    stride: int = 1
+
+    @property
+    def channels(self) -> int:
+        return self.weights.shape[1]
+
+    @property
+    def places(self) -> tuple[int, int]:
+        rows, columns = self.image_shape
+        return (rows + self.stride - 1) // self.stride, (columns + self.stride - 1) // self.stride
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        below, above = (size[0] * size[1] for size in (self.image_shape, self.places))
+        return below * self.channels, above * len(self.weights)
+
+    @property
+    def margin(self) -> int:
+        """How far windows reach beyond a multiple of the stride, on each side."""
+        return (self.side - self.stride) // 2
+
+    def up(self, below: Tensor) -> Tensor:
+        grid, dtype = self._pixels(below), below.dtype
+        if tracing():
+            grid = grid.float()
+        if self.channels == 1:
+            found = conv2d(self._blocks(grid), self._blockwise(grid.dtype), padding=self.margin // self.stride)
+        else:
+            found = conv2d(grid, self.weights.to(grid.dtype), stride=self.stride, padding=self.margin)
+        return _flat(found).to(dtype)
+
+    def down(self, above: Tensor) -> Tensor:
+        features, dtype = self._features(above), above.dtype
+        if tracing():
+            features = features.float()
+        if self.channels == 1:
+            weights, margin = self._blockwise(features.dtype), self.margin // self.stride
+            found = self._unblocked(conv_transpose2d(features, weights, padding=margin))
+        else:
+            weights = self.weights.to(features.dtype)
+            found = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
+        rows, columns = self.image_shape
+        return _flat(found[..., :rows, :columns]).to(dtype)
+
+    def product(self, below: Tensor, above: Tensor) -> Tensor:
+        shape = tuple(self.weights.shape)
+        grid, features = self._pixels(below), self._features(above)
+        return conv2d_weight(grid, shape, features, stride=self.stride, padding=self.margin)
+
+    def _pixels(self, below: Tensor) -> Tensor:
+        """The grid below, (..., channels, rows, columns), up to a multiple of the stride."""
+        grid = below.unflatten(-1, (*self.image_shape, self.channels)).movedim(-1, -3)
+        down, right = (-size % self.stride for size in self.image_shape)
+        # In a graph sizes are not known yet.
+        return pad(grid, (0, right, 0, down)) if tracing() or down or right else grid
+
+    def _features(self, above: Tensor) -> Tensor:
+        return above.unflatten(-1, (*self.places, len(self.weights))).movedim(-1, -3)
+
+    # A convolution of one channel would leave a processor's vectors empty: the pixels of a block become channels.
+    def _blocks(self, grid: Tensor) -> Tensor:
+        """(..., 1, rows, columns) -> (..., stride², rows / stride, columns / stride)."""
+        rows, columns = self.places
+        parts = grid.squeeze(-3).unflatten(-1, (columns, self.stride)).unflatten(-3, (rows, self.stride))
+        return parts.movedim(-3, -2).flatten(-2).movedim(-1, -3)
+
+    def _unblocked(self, blocks: Tensor) -> Tensor:
+        parts = blocks.movedim(-3, -1).unflatten(-1, (self.stride, self.stride)).movedim(-2, -3)
+        return parts.flatten(-2).flatten(-3, -2).unsqueeze(-3)
+
+    def _blockwise(self, dtype: torch.dtype) -> Tensor:
+        across = self.side // self.stride
+        parts = self.weights.to(dtype).reshape(len(self.weights), across, self.stride, across, self.stride)
+        return parts.permute(0, 2, 4, 1, 3).flatten(1, 2)
+
+
+def _flat(grid: Tensor) -> Tensor:
+    return grid.movedim(-3, -1).flatten(-3)
