@@ -78,11 +78,14 @@ seer = restore.load("crbm-bp-mnist-flip10")
 assert seer.denoise(batch).shape == batch.shape and seer.engine.name == "onnx"
 assert restore.denoise(batch, "tap-mnist-25", np.full((28, 28), 0.1)).dtype == np.float64
 assert "tap-mnist" in restore.list_models()
-for call in (lambda: restore.load("tap-mnist", engine="torch"), lambda: restore.load("tap-mnist", "cuda")):
+for remedy, call in {{
+    "'restore-prior[torch]'": lambda: restore.load("tap-mnist", engine="torch"),
+    "onnxruntime-gpu": lambda: restore.load("tap-mnist", "cuda"),
+}}.items():
     try:
         call()
     except restore.UsageError as fault:
-        assert "pip install 'restore-prior[torch]'" in str(fault)
+        assert "pip install " + remedy in str(fault)
     else:
         raise SystemExit("no fault")
 assert not {{name for name in sys.modules if sys.modules[name] and name.split(".")[0] in {MISSING}}}

@@ -76,9 +76,8 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
         assert all((point.lawless is None) == (each.method == "tap") for point in each.points)
     readme = (asked.root / "log.md").read_text()
     assert readme.startswith("before") and "old" not in readme and "adaptive TAP, 2 iterations" in readme
-    # The figure is drawn once; its pixels take most of the time.
     tables: list[dict[str, str]] = []
-    monkeypatch.setattr(study, "publish", lambda asked, told, figures: tables.append(told))
+    monkeypatch.setattr(study, "publish", lambda asked, told: tables.append(told))
     # A run that was stopped counts as far as it got, and is measured on from there.
     epochs = asked.runs / "adaptive-tap-2" / "epochs"
     parked = shutil.move(epochs / "0003", tmp_path / "0003")
