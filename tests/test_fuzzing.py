@@ -122,11 +122,15 @@ def prior() -> tuple[bytes, bytes]:
 
 
 @cache
-def saved_checkpoint() -> tuple[bytes, bytes]:
+def saved_checkpoint() -> bytes:
     with TemporaryDirectory() as folder:
         tensors, facts = {"weights": torch.ones(3, 2)}, {"epoch": 3, "losses": [0.5, 0.25]}
         checkpoint.save(Path(folder), checkpoint.Checkpoint(7, tensors, facts))
-        return tuple(path.read_bytes() for path in sorted(Path(folder).iterdir()))  # type: ignore[return-value]
+        return (Path(folder) / checkpoint.NAME).read_bytes()
+
+
+def checkpoint_of(facts: str) -> bytes:
+    return checkpoint.to_bytes({"weights": torch.ones(3, 2)}, {"step": "7", "facts": facts})
 
 
 # --- readers ---
@@ -156,15 +160,9 @@ def read_graph(path: Path) -> None:
     OnnxEngine.load(path.parent)
 
 
-def read_record(path: Path) -> None:
-    path.with_suffix(".safetensors").write_bytes(saved_checkpoint()[1])
+def read_checkpoint(path: Path) -> None:
     checkpoint.facts(path.parent)
-    checkpoint.newest(path.parent)
-
-
-def read_tensors(path: Path) -> None:
-    path.with_suffix(".json").write_bytes(saved_checkpoint()[0])
-    checkpoint.newest(path.parent)
+    checkpoint.load(path.parent)
 
 
 def of_images(make: Callable[[], bytes]) -> Kind:
@@ -175,7 +173,6 @@ def of_sets(make: Callable[[], bytes]) -> Kind:
     return Kind(make, read_set, 8)
 
 
-STEM = "checkpoint-000000007"
 KINDS: dict[str, Kind] = {
     "png": of_images(lambda: encoded(GREY)),
     "png-palette": of_images(lambda: encoded(Image.fromarray(GREY).convert("P"), transparency=bytes(range(256)))),
@@ -212,8 +209,7 @@ KINDS: dict[str, Kind] = {
     "safetensors": Kind(lambda: prior()[0], read_weights, 12, name=zoo.WEIGHTS),
     "onnx": Kind(lambda: prior()[1], read_graph, 5, 400, zoo.GRAPH, sealed),
     "toml": Kind(GOOD.encode, read_recipe, 20),
-    "checkpoint-record": Kind(lambda: saved_checkpoint()[0], read_record, 12, name=f"{STEM}.json"),
-    "checkpoint-tensors": Kind(lambda: saved_checkpoint()[1], read_tensors, 12, name=f"{STEM}.safetensors"),
+    "checkpoint": Kind(saved_checkpoint, read_checkpoint, 12, name=checkpoint.NAME),
 }
 
 
@@ -271,8 +267,7 @@ def refused(read: Callable[[Path], object], path: Path, case: object) -> bool:
     started = time.process_time()
     try:
         with warnings.catch_warnings():
-            # Damaged checkpoints are passed over with a warning; all else says nothing beside its error.
-            warnings.simplefilter("ignore" if path.suffix in (".json", ".safetensors") else "error")
+            warnings.simplefilter("error")
             read(path)
         fault = ""
     except RestoreError as caught:
@@ -367,11 +362,11 @@ HARMFUL: dict[str, tuple[Callable[[], bytes], Callable[[Path], object]]] = {
     "safetensors-of-all": (lambda: struct.pack("<Q", 2**63) + prior()[0][8:], read_weights),
     "toml-of-any-depth": (lambda: GOOD.encode() + b"x = " + b"[" * 100_000, read_recipe),
     "toml-of-a-long-number": (lambda: GOOD.replace("5", "9" * 5000).encode(), read_recipe),
-    "json-of-a-number": (lambda: b"9", read_record),
-    "json-of-any-depth": (lambda: b'{"check": ' + b"[" * 100_000, read_record),
+    "json-of-a-number": (lambda: checkpoint_of("9"), read_checkpoint),
+    "json-of-any-depth": (lambda: checkpoint_of("[" * 100_000), read_checkpoint),
 }
 # What is written is a file of this name, if the reader asks for one.
-NAMES: dict[object, str] = {read_weights: zoo.WEIGHTS, read_record: f"{STEM}.json"}
+NAMES: dict[object, str] = {read_weights: zoo.WEIGHTS, read_checkpoint: checkpoint.NAME}
 
 
 def test_a_page_that_is_never_drawn_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def train(
         seed: seed of all randomness.
         run: folder for checkpoints, the log, the best prior so far (`load(run)`), and the report (`report.png`,
             `report.json`). By default a temporary folder without a report; nothing can be resumed then.
-        resume: continue from the newest checkpoint in `run`; `minutes` may differ from before.
+        resume: continue from the checkpoint in `run`; `minutes` may differ from before.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
         overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".

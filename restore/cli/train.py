@@ -71,7 +71,7 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the newest checkpoint; --minutes and --threads may change.")
+        bool, typer.Option("--resume", help="Continue from the checkpoint; --minutes and --threads may change.")
     ] = False,
     every: Annotated[int, typer.Option(min=0, help="Also keep the prior every N epochs, in epochs/ of the run.")] = 0,
     overwrite: options.Overwrite = False,

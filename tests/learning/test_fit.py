@@ -36,7 +36,7 @@ from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
 from restore.learning.rules.contract import LearnerState, Step
-from restore.learning.run.checkpoint import newest
+from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped, epoch_seconds, locked
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import epoch_folder, train
@@ -136,7 +136,7 @@ def test_divergence_is_reported(learner: str, optimizer: Any, tmp_path: Path) ->
         run(recipe, tmp_path)
     assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert newest(tmp_path) is None
+    assert checkpoints.load(tmp_path) is None
 
 
 def test_weights_that_are_not_finite_are_never_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_weights_that_are_not_finite_are_never_saved(tmp_path: Path, monkeypatch
     after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Stopped), pytest.warns(UserWarning):
         run(recipe, tmp_path)
-    kept = newest(tmp_path)
+    kept = checkpoints.load(tmp_path)
     assert kept is not None and kept.step == 0 and kept.facts["halvings"] == 1
     assert all(value.isfinite().all() for name, value in kept.tensors.items() if name.startswith("prior."))
 
@@ -239,14 +239,14 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     def link(*names: str) -> None:
         for name in names:
             (tmp_path / name).write_bytes(b"mine")
+            (tmp_path / "run" / name).unlink(missing_ok=True)
             (tmp_path / "run" / name).symlink_to(tmp_path / name)
 
     (tmp_path / "run").mkdir()
     link("lock", "log.jsonl")
-    last = [f"checkpoint-{EPOCHS * BATCHES:09d}.{kind}" for kind in ("json", "safetensors")]
-    run(recipe_of(), tmp_path / "run", watch=lambda passed: link(*last) if passed.done == EPOCHS else None)
+    run(recipe_of(), tmp_path / "run", watch=lambda passed: link(checkpoints.NAME) if passed.done == EPOCHS else None)
     assert len(log_of(tmp_path / "run")) == EPOCHS
-    for name in ("lock", "log.jsonl", *last):
+    for name in ("lock", "log.jsonl", checkpoints.NAME):
         assert (tmp_path / name).read_bytes() == b"mine" and not (tmp_path / "run" / name).is_symlink()
 
 

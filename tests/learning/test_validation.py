@@ -20,7 +20,7 @@ from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.run.checkpoint import newest
+from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Passed, Session
 from restore.priors import RBM
@@ -96,7 +96,7 @@ def test_a_finished_run_stays_finished(every: int, tmp_path: Path) -> None:
     fitted = judge(recipe, Graded(errors), tmp_path)
     assert len(log_of(tmp_path)) == 8 and (fitted.done, fitted.score) == (7, 0.39)
     # However few checkpoints there are, the last step has one.
-    assert newest(tmp_path).step == 8 * BATCHES
+    assert checkpoints.load(tmp_path).step == 8 * BATCHES
     again = judge(recipe, Graded([]), tmp_path, resume=True)
     assert (again.done, again.score, bits(again.machine)) == (fitted.done, fitted.score, bits(fitted.machine))
     assert len(log_of(tmp_path)) == 8

@@ -136,9 +136,9 @@ def stopped_and_resumed(folder: Path) -> tuple[str, dict[str, Tensor]]:
     after_step(Patch(), recipe.learner, stop)  # type: ignore[arg-type]
     said = raised(Stopped, lambda: run(recipe, folder))
     type(recipe.learner).step = original
-    newest = checkpoints.newest(folder)
-    assert newest is not None
-    return f"{said} at step {newest.step}", run(recipe, folder, resume=True).parameters
+    last = checkpoints.load(folder)
+    assert last is not None
+    return f"{said} at step {last.step}", run(recipe, folder, resume=True).parameters
 
 
 def refused_by_disk(folder: Path) -> str:

@@ -25,7 +25,7 @@ from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning.lesson import read_lesson
 from restore.learning.recipe.recipe import Recipe, read_recipe
-from restore.learning.run.checkpoint import newest
+from restore.learning.run.checkpoint import load as load_checkpoint
 from restore.learning.run.place import Place
 from restore.learning.run.session import Session
 from restore.learning.train import carry_out, kept_epochs
@@ -125,7 +125,7 @@ def kept_of(plan: Recipe, run: Path) -> dict[int, Path]:
         InputError: if it is the run of another recipe. Its checkpoint says so, which has all settings in full.
     """
     kept = kept_epochs(run)
-    found = newest(run) if kept else None
+    found = load_checkpoint(run) if kept else None
     if kept and (found is None or found.facts["identity"]["recipe"] not in (plan.training_facts, plan.growth_facts)):
         raise InputError(f"{shown(run)}: holds a run of another recipe; remove it, or give another --runs")
     return kept

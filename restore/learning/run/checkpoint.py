@@ -1,32 +1,27 @@
-"""Checkpoints of a training run: one safetensors file and one JSON each, the last two kept.
+"""The checkpoint of a training run: one safetensors file, whose header has numbers and texts as JSON.
 
-The tensors are written first, and then the JSON with their checksum; a checkpoint exists once its JSON does. If one is
-damaged, the one before it is used.
+It takes the place of the one before in a single step, so that a run that is killed leaves one of the two.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from restore.errors import RestoreWarning, TrainingError, shown
+from restore.errors import TrainingError, reason
 from restore.files import write_atomically
 
-KEPT = 2
+NAME = "checkpoint.safetensors"
 
-# How the reading of a damaged record fails.
-DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SafetensorError)
+# How the reading of a damaged file fails.
+DAMAGE = (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError)
 
 
 @dataclass(frozen=True)
@@ -47,60 +42,41 @@ class Checkpoint:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint and remove all but the last two; if it cannot be written, older ones stay as they are."""
-    stem = f"checkpoint-{checkpoint.step:09d}"
+    """Write a checkpoint; if it cannot be written, the one before stays as it is."""
     # Not written by safetensors, whose error on a full disk is no OSError.
-    content = to_bytes({name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()})
-    write_atomically(folder / f"{stem}.safetensors", content, TrainingError)
-    record = {"step": checkpoint.step, "sha256": hashlib.sha256(content).hexdigest(), "facts": checkpoint.facts}
-    record["check"] = _digest(record)
-    write_atomically(folder / f"{stem}.json", json.dumps(record).encode(), TrainingError)
-    for old in _listed(folder)[KEPT:]:
-        old.unlink()
-        old.with_suffix(".safetensors").unlink(missing_ok=True)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
+    header = {"step": str(checkpoint.step), "facts": json.dumps(checkpoint.facts)}
+    write_atomically(folder / NAME, to_bytes(tensors, header), TrainingError)
 
 
-def newest(folder: Path) -> Checkpoint | None:
-    """The newest intact checkpoint of a run's folder; a TrainingError if there are some but every one is damaged."""
-    listed = _listed(folder)
-    for path in listed:
-        try:
-            record = _record(path)
-            weights = path.with_suffix(".safetensors")
-            if hashlib.sha256(weights.read_bytes()).hexdigest() != record["sha256"]:
-                raise ValueError("its tensors do not match their checksum")
+def load(folder: Path) -> Checkpoint | None:
+    """The checkpoint in a run's folder, if there is one; a TrainingError if it is damaged."""
+    path = folder / NAME
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, "pt") as opened:
             # Copies, aligned like any allocation: otherwise products of matrices may have other bits.
-            tensors = {name: value.clone() for name, value in load_file(weights).items()}
-            return Checkpoint(record["step"], tensors, record["facts"])
-        except DAMAGE as fault:
-            warnings.warn(f"{shown(path)}: damaged checkpoint passed over ({fault})", RestoreWarning, stacklevel=2)
-    if listed:
-        raise TrainingError("every checkpoint is damaged; remove the folder and train again", folder)
-    return None
+            tensors = {name: opened.get_tensor(name).clone() for name in opened.keys()}  # noqa: SIM118
+            return Checkpoint(int(opened.metadata()["step"]), tensors, _facts_in(opened.metadata()))
+    except DAMAGE as fault:
+        raise TrainingError(f"is damaged ({reason(fault)}); remove the folder and train again", path) from fault
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """The facts of a folder's newest intact checkpoint; empty without one. Reads no tensors."""
-    for path in _listed(folder):
-        with suppress(*DAMAGE):
-            found: dict[str, Any] = _record(path)["facts"]
-            return found
-    return {}
+    """The facts of the checkpoint in a folder; empty without one, or if it is damaged. Reads no tensors."""
+    try:
+        with safe_open(folder / NAME, "pt") as opened:
+            return _facts_in(opened.metadata())
+    except DAMAGE:
+        return {}
 
 
-def _record(path: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if record.pop("check") != _digest(record):
-        raise ValueError("its record does not match its checksum")
-    return record
-
-
-def _listed(folder: Path) -> list[Path]:
-    return sorted(folder.glob("checkpoint-*.json"), reverse=True)
-
-
-def _digest(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+def _facts_in(header: Mapping[str, str]) -> dict[str, Any]:
+    found = json.loads(header["facts"])
+    if not isinstance(found, dict):
+        raise ValueError("its facts are no table")
+    return found
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

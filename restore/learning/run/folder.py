@@ -97,7 +97,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, str]:
     """The checkpoint to continue from, and in words, whether the number of threads differs from then."""
-    found = checkpoints.newest(folder)
+    found = checkpoints.load(folder)
     if found is None:
         return None, ""
     if not resume:

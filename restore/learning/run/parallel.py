@@ -51,7 +51,7 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         message = torch.cat([value.flatten() for value in alike.values()])
         _meet(group.all_reduce, message)
         parts = message.split([value.numel() for value in alike.values()])
-        # Copies, aligned like a checkpoint's: see `checkpoint._read`.
+        # Copies, aligned like a checkpoint's: see `checkpoint.load`.
         sums |= {name: part.view_as(alike[name]).clone() for name, part in zip(alike, parts, strict=True)}
     return sums
 

@@ -91,9 +91,9 @@ class Session:
     Attributes:
         folder: the run's folder, for checkpoints and `log.jsonl`; made if it is missing.
         data: identifies the images, so that a run is not resumed on others.
-        resume: whether to continue from the newest checkpoint in the folder, if there is one.
+        resume: whether to continue from the checkpoint in the folder, if there is one.
         watch: called by every process after each epoch or round.
-        usable: called with every better prior that can restore, or that of the newest checkpoint as long as none was
+        usable: called with every better prior that can restore, or that of the checkpoint as long as none was
             judged.
         note: called with what is being done after training, in words.
         stage, share, over: of a stage before the training of the whole prior, its name, its share of the time left, and
