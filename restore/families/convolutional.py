@@ -60,15 +60,14 @@ class Convolutional(Uniform):
 
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalRBM:
         from restore.priors import ConvolutionalRBM
-        from restore.priors.convolutional import shared_of
 
-        return ConvolutionalRBM.of(shared_of(values), image_shape)
+        return ConvolutionalRBM.of({name: values[name] for name in self.shapes(spec, image_shape)}, image_shape)
 
     def of_size(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> ConvolutionalRBM:
         return machine.of(machine.shared, image_shape)
 
     def hidden_in(self, spec: Spec, machine: ConvolutionalRBM) -> int:
-        return len(machine.shared.features)
+        return len(machine.shared["weights.0"])
 
     def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
@@ -76,14 +75,14 @@ class Convolutional(Uniform):
         """The machine of the share of white, with features from N(0, scale²)."""
         import torch
 
-        from restore.priors import ConvolutionalRBM
-        from restore.priors.convolutional import Shared
-
         assert spec.hidden != "auto"
         drawn = torch.randn(spec.hidden, spec.kernel**2, generator=generator, device=means.device) * scale
         white = torch.logit(means.mean()).reshape(1)
         # The log-odds of a unit of -1 or 1 are twice its field.
-        return ConvolutionalRBM.of(Shared(drawn, white / 2, means.new_zeros(spec.hidden)), image_shape)
+        biases = {"units.0.bias": white / 2, "units.1.bias": means.new_zeros(spec.hidden)}
+        return self.machine(spec, image_shape, {"weights.0": drawn, **biases})
 
     def pictures(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> Tensor:
-        return machine.shared.squares
+        from restore.priors.convolutional import squares
+
+        return squares(machine.shared["weights.0"])

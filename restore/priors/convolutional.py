@@ -11,72 +11,64 @@ import torch
 from torch import Tensor
 
 from restore.couplings.convolution import Convolution
+from restore.priors.layered import LayeredPrior
 from restore.priors.rbm import RBM
 from restore.units import Bernoulli
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What all places of an image share, for units that are -1 and 1.
+class Uniform(LayeredPrior):
+    """A machine over binary units with few parameters, which are the same at every place.
 
-    Pixels beyond the border are 0 then: absent, neither black nor white.
+    Solvers see any layered machine over bits. Learners see what is shared, whatever evidence the machine is under.
 
     Attributes:
-        features: (features, side²), what pixels and hidden units make of each other, row by row of a square.
-        visible_bias, hidden_bias: (1,) of all pixels, (features,) of hidden units.
+        shared: the parameters by name, for units that are -1 and 1. Units beyond the border are absent, 0.
     """
 
-    features: Tensor
-    visible_bias: Tensor
-    hidden_bias: Tensor
+    shared: Mapping[str, Tensor]
 
     @property
-    def squares(self) -> Tensor:
-        """The features as squares, (features, side, side).
+    def parameters(self) -> dict[str, Tensor]:
+        return dict(self.shared)
 
-        Raises:
-            ValueError: if they are no squares.
-        """
-        side = math.isqrt(self.features.shape[1])
-        if side**2 != self.features.shape[1]:
-            raise ValueError(f"features of {self.features.shape[1]} weights are no squares")
-        return self.features.unflatten(1, (side, side))
-
-    def to(self, target: torch.device | torch.dtype) -> Shared:
-        return Shared(self.features.to(target), self.visible_bias.to(target), self.hidden_bias.to(target))
+    def to(self, target: torch.device | torch.dtype) -> Self:
+        layers = tuple(
+            layer.with_parameters({name: value.to(target) for name, value in layer.parameters.items()})
+            for layer in self.layers
+        )
+        couplings = tuple(coupling.with_weights(coupling.weights.to(target)) for coupling in self.couplings)
+        shared = {name: value.to(target) for name, value in self.shared.items()}
+        return replace(self, layers=layers, couplings=couplings, shared=shared)
 
 
 @dataclass(frozen=True)
-class ConvolutionalRBM(RBM):
-    """An RBM with few parameters, which are the same at every place (Lee et al., ICML 2009), over binary units.
-
-    Solvers see any RBM over bits. Learners see what is shared: `parameters` are those of `shared`, whatever evidence
-    the machine is under.
+class ConvolutionalRBM(Uniform, RBM):
+    """An RBM whose features look at every place of an image (Lee et al., ICML 2009).
 
     Attributes:
-        shared: what all places share; see `of`.
+        shared: `weights.0` (features, side²), what pixels and hidden units make of each other, row by row of a square;
+            `units.0.bias` (1,) of all pixels and `units.1.bias` (features,) of hidden units; see `of`.
 
-    >>> likes_equal = Shared(torch.full((1, 4), 0.5), torch.zeros(1), torch.zeros(1))
-    >>> machine = ConvolutionalRBM.of(likes_equal, (2, 2))
+    >>> likes_equal = {"weights.0": torch.full((1, 4), 0.5), "units.0.bias": torch.zeros(1)}
+    >>> machine = ConvolutionalRBM.of(likes_equal | {"units.1.bias": torch.zeros(1)}, (2, 2))
     >>> images = torch.tensor([[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]])
     >>> equal, different = (-machine.free_energy(images)).tolist()
     >>> equal > different
     True
     """
 
-    shared: Shared
-
     @classmethod
-    def of(cls, shared: Shared, image_shape: tuple[int, int]) -> Self:
+    def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int]) -> Self:
         """The machine for images of some shape (H, W)."""
-        features = shared.squares
-        spins = Convolution(features.unsqueeze(1), image_shape)
+        features, visible_bias, hidden_bias = (shared[name] for name in ("weights.0", "units.0.bias", "units.1.bias"))
+        spins = Convolution(squares(features).unsqueeze(1), image_shape)
         pixels, hidden = spins.sizes
         # As in `RBM.from_spins`: each unit's bias depends on the sum of its couplings.
         below = spins.down(features.new_ones(1, hidden)).squeeze(0)
         above = spins.up(features.new_ones(1, pixels)).squeeze(0)
-        own = shared.hidden_bias[:, None].expand(-1, hidden // len(features)).flatten()
-        layers = Bernoulli(2 * (shared.visible_bias - below)), Bernoulli(2 * (own - above))
+        own = hidden_bias[:, None].expand(-1, hidden // len(features)).flatten()
+        layers = Bernoulli(2 * (visible_bias - below)), Bernoulli(2 * (own - above))
         return cls(layers, (spins.with_weights(4 * spins.weights),), shared)
 
     @property
@@ -85,24 +77,14 @@ class ConvolutionalRBM(RBM):
         assert isinstance(coupling, Convolution)
         return coupling.image_shape
 
-    @property
-    def parameters(self) -> dict[str, Tensor]:
-        shared = self.shared
-        return {"weights.0": shared.features, "units.0.bias": shared.visible_bias, "units.1.bias": shared.hidden_bias}
-
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
         """The machine without evidence, with other parameters."""
-        return self.of(shared_of(parameters), self.image_shape)
-
-    def to(self, target: torch.device | torch.dtype) -> Self:
-        layers = tuple(
-            layer.with_parameters({name: value.to(target) for name, value in layer.parameters.items()})
-            for layer in self.layers
-        )
-        couplings = tuple(coupling.with_weights(coupling.weights.to(target)) for coupling in self.couplings)
-        return replace(self, layers=layers, couplings=couplings, shared=self.shared.to(target))
+        return self.of(parameters, self.image_shape)
 
 
-def shared_of(parameters: Mapping[str, Tensor]) -> Shared:
-    """The shared parameters as `ConvolutionalRBM.parameters` names them."""
-    return Shared(parameters["weights.0"], parameters["units.0.bias"], parameters["units.1.bias"])
+def squares(features: Tensor) -> Tensor:
+    """Features (features, side²) as squares, (features, side, side); raises ValueError if they are none."""
+    side = math.isqrt(features.shape[1])
+    if side**2 != features.shape[1]:
+        raise ValueError(f"features of {features.shape[1]} weights are no squares")
+    return features.unflatten(1, (side, side))

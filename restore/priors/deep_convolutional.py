@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, takewhile
 from typing import Self
 
@@ -11,17 +11,16 @@ import torch
 from torch import Tensor
 
 from restore.couplings.strided import Strided
-from restore.priors.layered import LayeredPrior
+from restore.priors.convolutional import Uniform
 from restore.units import Bernoulli
 
 
 @dataclass(frozen=True)
-class ConvolutionalDBM(LayeredPrior):
-    """A deep machine whose parameters are the same at every place, over binary units.
+class ConvolutionalDBM(Uniform):
+    """A deep machine of features at every few places.
 
-    Solvers see any layered machine over bits. Learners see what is shared, for units that are -1 and 1, of pixels their
-    difference from a centre: without it the many pixels that are paper would hold all layers above at one end (Montavon
-    & Müller, Neural Networks: Tricks of the Trade, 2012). Units beyond the border are absent.
+    What is shared is of pixels' difference from a centre: without it the many pixels that are paper would hold all
+    layers above at one end (Montavon & Müller, Neural Networks: Tricks of the Trade, 2012).
 
     Attributes:
         shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, and
@@ -35,8 +34,6 @@ class ConvolutionalDBM(LayeredPrior):
     >>> [layer.size for layer in ConvolutionalDBM.of(shared, (5, 4), stride=2).layers]
     [20, 6, 2]
     """
-
-    shared: Mapping[str, Tensor]
 
     @classmethod
     def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int], stride: int) -> Self:
@@ -62,19 +59,6 @@ class ConvolutionalDBM(LayeredPrior):
         assert isinstance(coupling, Strided)
         return coupling
 
-    @property
-    def parameters(self) -> dict[str, Tensor]:
-        return dict(self.shared)
-
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
         """The machine without evidence, with other parameters."""
         return self.of(parameters, self.lowest.image_shape, self.lowest.stride)
-
-    def to(self, target: torch.device | torch.dtype) -> Self:
-        layers = tuple(
-            layer.with_parameters({name: value.to(target) for name, value in layer.parameters.items()})
-            for layer in self.layers
-        )
-        couplings = tuple(coupling.with_weights(coupling.weights.to(target)) for coupling in self.couplings)
-        shared = {name: value.to(target) for name, value in self.shared.items()}
-        return replace(self, layers=layers, couplings=couplings, shared=shared)

@@ -14,7 +14,7 @@ from torch.autograd.functional import jacobian
 from restore.couplings import Convolution, Dense
 from restore.fields import Fields
 from restore.priors import ConvolutionalRBM
-from restore.priors.convolutional import Shared
+from restore.priors.convolutional import squares
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP
 
@@ -34,7 +34,7 @@ def states(count: int, seed: int) -> tuple[Tensor, Tensor]:
     return normal(count, below, seed=seed), normal(count, above, seed=seed + 100)
 
 
-def shared(features: int = FEATURES, side: int = SIDE) -> Shared:
+def shared(features: int = FEATURES, side: int = SIDE) -> dict[str, Tensor]:
     return random_features(features, side, seed=1)
 
 
@@ -100,10 +100,10 @@ def test_a_pixel_beyond_the_border_is_neither_black_nor_white() -> None:
     for index, image in enumerate(images):
         spins = torch.zeros(height + 2 * SIDE - 2, width + 2 * SIDE - 2).double()
         spins[SIDE - 1 : -SIDE + 1, SIDE - 1 : -SIDE + 1] = 2 * image.reshape(height, width) - 1
-        expected[index] = parts.visible_bias[0] * spins.sum()
+        expected[index] = parts["units.0.bias"][0] * spins.sum()
         for row, column in itertools.product(range(height + SIDE - 1), range(width + SIDE - 1)):
             window = spins[row : row + SIDE, column : column + SIDE]
-            for feature, bias in zip(parts.squares, parts.hidden_bias, strict=True):
+            for feature, bias in zip(squares(parts["weights.0"]), parts["units.1.bias"], strict=True):
                 expected[index] += torch.log(2 * torch.cosh((feature * window).sum() + bias))
     log_p = -machine.free_energy(images)
     torch.testing.assert_close(log_p - log_p[0], expected - expected[0])
@@ -134,7 +134,7 @@ def test_its_parameters_make_it_again() -> None:
 
 def test_the_solver_finds_its_marginals() -> None:
     """Weak couplings, for which TAP is wrong at third order only; with weights 0.1 that is below .01."""
-    parts = shared(1, 2)
-    machine = ConvolutionalRBM.of(Shared(parts.features / 10, parts.visible_bias / 2, parts.hidden_bias / 2), (2, 3))
+    parts = {name: value / (10 if name == "weights.0" else 2) for name, value in shared(1, 2).items()}
+    machine = ConvolutionalRBM.of(parts, (2, 3))
     found = TAP(tol=1e-10).solve(machine)
     torch.testing.assert_close(found.means[0][0], exact_moments(machine).visible, atol=0.01, rtol=0)

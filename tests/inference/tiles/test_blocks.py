@@ -33,7 +33,8 @@ def tiled(header: Description = TILES) -> Engine:
 
 
 def alike() -> Engine:
-    shared = random_features(2, 2, scale=0.4, bias=0.3, seed=3).to(torch.float32)
+    shared = random_features(2, 2, scale=0.4, bias=0.3, seed=3)
+    shared = {name: value.float() for name, value in shared.items()}
     prior = TrainedPrior(ALIKE, ConvolutionalRBM.of(shared, (6, 5)), torch.full((30,), 0.4), NO_MODES)
     return Engine.of(prior, torch.device("cpu"))
 
