@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
 from restore.errors import InputError, RestoreError, reason, shown
 
@@ -19,13 +19,6 @@ MAX_BYTES = 1 << 33
 
 ZIP = (b"PK\3\4", b"PK\5\6")
 GZIP = b"\x1f\x8b"
-
-
-class Member(NamedTuple):
-    """A file in an archive: its name, and a function that reads it."""
-
-    name: str
-    read: Callable[[], bytes]
 
 
 @contextlib.contextmanager
@@ -47,8 +40,10 @@ def unpacked(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
-def members(path: Path, most: int | None = None) -> Iterator[Member]:
-    """List the files of an archive, of at most `most` bytes together, or of the usual sizes.
+def members(path: Path, most: int | None = None) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """The files of an archive, by name, each with a function that reads it.
+
+    Together they have at most `most` bytes, or the usual sizes.
 
     Raises InputError for damage, names that lead out of it, and what is too large.
     """
@@ -65,4 +60,4 @@ def members(path: Path, most: int | None = None) -> Iterator[Member]:
             if entry.file_size > (most or MAX_MEMBER_BYTES):
                 raise InputError(f"{shown(entry.filename)} unpacks to too many bytes; leave it out", path)
             if not entry.is_dir():
-                yield Member(name, partial(archive.read, entry))
+                yield name, partial(archive.read, entry)

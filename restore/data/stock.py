@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +41,14 @@ class Stock:
 
 
 class PictureFile(NamedTuple):
-    """A picture in a folder, or in an archive, where it must be opened before asking for the next one.
+    """A picture in a folder or an archive: its name, which is the same in both, and a label for messages.
 
-    Its name is the same in a folder and in an archive of it; its label is for messages.
+    `read` gives its path, or its content.
     """
 
     name: str
     label: str
-    open: Callable[[], Path | BinaryIO]
+    read: Callable[[], Path | bytes]
 
 
 def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...] = ()) -> Stock:
@@ -88,7 +87,7 @@ def of_folder(folder: Path, split: Split, max_bad: int, max_pixels: int) -> Stoc
 
 def of_archive(path: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
     """Read the pictures of an archive as `of_folder` does; a folder that holds all of them counts as the archive."""
-    names = [member.name for member in members(path)]
+    names = [name for name, _ in members(path)]
     folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
     chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
     short = dict(chosen)
@@ -127,19 +126,15 @@ def some(names: Iterable[str]) -> str:
 
 
 def _members(path: Path, wanted: Callable[[str], bool]) -> Iterator[PictureFile]:
-    def in_memory(read: Callable[[], bytes], label: str) -> BinaryIO:
-        with readable(label):
-            return io.BytesIO(read())
-
-    for member in members(path):
-        if wanted(member.name):
-            label = f"{path}: {member.name}"
-            yield PictureFile(member.name, label, partial(in_memory, member.read, label))
+    for name, read in members(path):
+        if wanted(name):
+            yield PictureFile(name, f"{path}: {name}", read)
 
 
 def _levels_of(file: PictureFile, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
     """The grey levels (H, W) of a picture, with the notes made while reading it."""
-    picture = read_picture(file.open(), name=file.label, max_pixels=max_pixels)
+    with readable(file.label):
+        picture = read_picture(file.read(), name=file.label, max_pixels=max_pixels)
     notes = picture.notes if picture.alpha is None else (*picture.notes, "transparency is ignored")
     levels = picture.levels if picture.white == 255 else np.rint(picture.pixels * 255).astype(np.uint8)
     return levels, notes

@@ -122,10 +122,10 @@ def read(path: Path) -> tuple[dict[str, bytes], Description]:
         return files, _checked(files, path)
     files = {}
     with readable(path):
-        for member in members(path, MOST):
-            if member.name not in (MANIFEST, *FILES):
-                raise ModelError(f"{shown(member.name)} is no file of a bundle; {_AGAIN}", path)
-            files[member.name] = member.read()
+        for name, read in members(path, MOST):
+            if name not in (MANIFEST, *FILES):
+                raise ModelError(f"{shown(name)} is no file of a bundle; {_AGAIN}", path)
+            files[name] = read()
     try:
         manifest = json.loads(files.pop(MANIFEST))
         version, header, digests = (manifest[name] for name in ("format", "header", "sha256"))

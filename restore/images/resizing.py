@@ -47,15 +47,11 @@ def enlarge(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 def _integrals(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Integrate an image, constant on each of its pixels, over a grid of `shape` equal cells."""
-    if values.shape[0] * shape[1] < values.shape[1] * shape[0]:  # the direction that shrinks more goes first
-        return _integrals(values.T, shape[::-1]).T
-    return _integrals_over_rows(_integrals_over_rows(values, shape[0]).T, shape[1]).T
+    down, across = (_shared(size, count) for size, count in zip(values.shape, shape, strict=True))
+    return down @ values @ across.T
 
 
-def _integrals_over_rows(values: np.ndarray, count: int) -> np.ndarray:
-    # The integral from 0 to a fractional row t is the sum of the whole rows before t and a part of the row at t.
-    rows = len(values)
-    edges = np.linspace(0, rows, count + 1)
-    whole = np.minimum(edges.astype(np.intp), rows - 1)
-    sums = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
-    return np.diff(sums[whole] + (edges - whole)[:, np.newaxis] * values[whole], axis=0)
+def _shared(size: int, count: int) -> np.ndarray:
+    """The length that each of `count` equal cells shares with each of `size` pixels in a row, (count, size)."""
+    edges, pixels = np.linspace(0, size, count + 1)[:, np.newaxis], np.arange(size)
+    return np.diff((edges - pixels).clip(0, 1), axis=0)
