@@ -11,7 +11,7 @@ import numpy as np
 import pypdfium2
 from pypdfium2 import PdfPage, raw
 
-from restore.images.limits import limit_memory
+from restore.images.pdf import limit_memory
 
 # Pixels per inch where a page is no scan, and the most where it is one: one image covers this share of it.
 PRINT = 300.0

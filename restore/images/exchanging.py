@@ -14,7 +14,7 @@ import pikepdf
 from pikepdf import Dictionary, Matrix, Name, Object, Page, Pdf, Rectangle
 from pikepdf.models.ctm import get_objects_with_ctm
 
-from restore.images.limits import limit_memory
+from restore.images.pdf import limit_memory
 
 
 def _exchange(document: Pdf, page: Page, sheet: Page) -> None:

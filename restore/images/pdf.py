@@ -6,6 +6,7 @@ that of print. A PDF is opened by a child process, `drawing` or `exchanging`, as
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
@@ -145,3 +146,11 @@ def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple
         why = f"cannot be read as a PDF ({shown(header['fault'])})"
         raise InputError(f"{why}; get an intact copy without a password", label)
     return header, rest
+
+
+def limit_memory(most: int) -> None:
+    """Let a child process have so many bytes of memory at most, where the system has such limits (not on Windows)."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -194,12 +194,6 @@ class DamagedImages:
     seed: int = 0
     start: RBM | None = None
 
-    def __post_init__(self) -> None:
-        for name, values in (("training", self.images), ("validation", self.validation)):
-            # Written so that NaN fails too.
-            if not bool(((values == 0) | (values == 1)).all()):
-                raise TrainingError(f"{name} images hold other values than 0 and 1; cut them to black and white first")
-
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> ConditionalRBM:
         machine = self.start or initial_prior(self.images, hidden, weight_scale, generator)
         pixels = self.images.shape[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -12,18 +11,13 @@ from conditionals import (
     exact_clamped,
     mean_field,
     random_prior,
-    recipe_of,
     some_pairs,
     statistics,
     step_of,
     to_the_end,
     worst,
 )
-from machines import bars_and_stripes
 
-from restore.channels import parse_task
-from restore.errors import TrainingError
-from restore.learning.course import DamagedImages, course_of
 from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
@@ -91,18 +85,3 @@ def test_belief_propagation_of_an_epoch_has_its_number_of_iterations(epoch: int,
     assert errors[0] < close < 10 * close < errors[1], errors
     assert float(step.monitors["iterations"]) == 2 + epoch
     assert float(step.monitors["converged"]) == 0
-
-
-# --- what a course refuses ---
-
-
-@pytest.mark.parametrize("value", [0.5, 2.0, -1.0, math.nan, math.inf])
-def test_images_with_other_values_than_0_and_1_are_refused(value: float) -> None:
-    good, bad = bars_and_stripes(3), bars_and_stripes(3)
-    bad[5, 2] = value
-    for images, validation in ((bad, good), (good, bad), (bad, good[:0])):
-        with pytest.raises(TrainingError):
-            DamagedImages(images, validation, (3, 3), parse_task("flip:0.1"))
-    with pytest.raises(TrainingError):
-        course_of(recipe_of(), bad, (3, 3))
-    DamagedImages(good, good[:0], (3, 3), parse_task("flip:0.1"))
