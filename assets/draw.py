@@ -14,6 +14,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     page.png                                a part of a page of printed text, black on white
     page-noisy.png                          printed text, black on white, with 10 % of its pixels inverted
     page-scan.png                           the same page scanned: shaded, blurred, and with noise of 0.1
+    mask-noisy.png                          a mask of cells, white on black, with 10 % of its pixels inverted
     silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
 
@@ -107,6 +108,20 @@ def fish() -> np.ndarray:
     return np.asarray(canvas).reshape(SIDE, FINE, SIDE, FINE).mean((1, 3)) / 255
 
 
+def cells(shape: tuple[int, int], count: int, seed: int) -> np.ndarray:
+    """A mask of round cells, some of which overlap: True inside."""
+    dice = np.random.default_rng(seed)
+    down, across = np.indices(shape)
+    centres, radii, turns = (
+        dice.uniform(0, shape, (count, 2)),
+        dice.uniform(7, 14, (count, 2)),
+        dice.uniform(0, np.pi, count),
+    )
+    y, x = down[..., None] - centres[:, 0], across[..., None] - centres[:, 1]
+    along, beside = x * np.cos(turns) + y * np.sin(turns), y * np.cos(turns) - x * np.sin(turns)
+    return np.any(np.hypot(along / radii[:, 0], beside / radii[:, 1]) < 1, -1)
+
+
 def scanned(white: np.ndarray) -> np.ndarray:
     """A page, black on white, in light that falls off towards a corner, slightly blurred and noisy; in [0, 1]."""
     down, across = (np.linspace(0, 1, size) for size in white.shape)
@@ -137,6 +152,7 @@ def main() -> None:
     save("page.png", printed[: PART[0], : PART[1]])
     save("page-noisy.png", flipped(printed, 0.1, seed=2))
     save("page-scan.png", scanned(printed))
+    save("mask-noisy.png", flipped(cells(PART, 14, seed=1), 0.1, seed=2))
     save("silhouette.png", fish() > 0.5)
 
 

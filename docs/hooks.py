@@ -1,4 +1,8 @@
-"""What the documentation site shows beside the repository's pages: commands, Python and examples, all made of code."""
+"""What the documentation site shows beside the repository's pages: commands, Python and examples, all made of code.
+
+RESTORE_SITE may name a folder of what was built before: gallery/, the pictures that the examples drew, and demo/, what
+`restore app --output` wrote.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,13 @@ PICTURES = ("assets/*.png", "docs/**/*.png", "docs/site.css", "docs/site.js", "t
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 
+def on_config(config: Any) -> Any:
+    """An entry of the navigation for the page that restores in the browser, if it was built."""
+    if demo():
+        config.nav.insert(1, {"Try it": "demo/index.html"})
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """The pages where they lie in the repository, with those that are made of code; the theme's own files stay."""
     sys.path.insert(0, str(ROOT))
@@ -30,6 +41,7 @@ def on_files(files: Files, config: Any) -> Files:
     made = {"reference/commands.md": commands(), "reference/python.md": python(), "examples/README.md": gallery()}
     kept += [File.generated(config, name, content=text) for name, text in made.items()]
     kept += [File.generated(config, f"examples/{path.name}", abs_src_path=str(path)) for path in pictures()]
+    kept += [File.generated(config, f"demo/{name}", abs_src_path=str(path)) for name, path in demo().items()]
     return Files(kept)
 
 
@@ -94,14 +106,27 @@ def python() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def built(name: str) -> Path | None:
+    """A folder of what was built beside the site, in the folder that RESTORE_SITE names."""
+    folder = os.environ.get("RESTORE_SITE")
+    return Path(folder) / name if folder else None
+
+
+def demo() -> dict[str, Path]:
+    """The files that `restore app --output` wrote to demo/, by their names there."""
+    folder = built("demo")
+    found = sorted(path for path in folder.rglob("*") if path.is_file()) if folder else []
+    return {path.relative_to(folder).as_posix(): path for path in found if folder}
+
+
 def scripts() -> Iterator[Path]:
     return iter(sorted((ROOT / "examples").glob("*.py")))
 
 
 def pictures() -> list[Path]:
-    """The pictures that the examples drew, if they were run into the folder that RESTORE_GALLERY names."""
-    folder = os.environ.get("RESTORE_GALLERY")
-    return sorted(Path(folder).glob("*.png")) if folder else []
+    """The pictures that the examples drew in gallery/."""
+    folder = built("gallery")
+    return sorted(folder.glob("*.png")) if folder else []
 
 
 def gallery() -> str:

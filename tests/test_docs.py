@@ -24,9 +24,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Pages whose blocks other tests run, with what they need.
 ELSEWHERE = {"docs/tutorial.md": "cli/test_tutorial.py", "docs/onnx.md": "export/test_runtimes.py"}
 
-# Blocks that set up an environment, go on until they are stopped, or reach other machines. `.ci/run` and the tests of
-# the page, of the server and of the example for Ray do those.
-SET_UP = re.compile(r"pip install|^restore (app|serve)|--watch|^docker |s3://", re.MULTILINE)
+# Blocks that set up an environment, or go on until they are stopped. `.ci/run` and the tests of the page and of the
+# server do those.
+SET_UP = re.compile(r"pip install|^restore (app|serve)|--watch|^docker ", re.MULTILINE)
 
 # What takes long on a page, and here does not. So short a training recognises little.
 BRIEF = {
@@ -146,10 +146,17 @@ def test_an_example_draws_its_picture(path: Path, tmp_path: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built with every warning an error."""
     pytest.importorskip("mkdocs", reason="needs the extra docs")
-    folder = tmp_path_factory.mktemp("site")
+    folder, beside = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("built")
+    shutil.copytree(ROOT / "restore" / "app" / "site", beside / "demo")
+    (beside / "gallery").mkdir()
+    shutil.copy(ROOT / "assets" / "digit.png", beside / "gallery" / "own_glyphs.png")
     command: Sequence[str] = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)]
     ended = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True
+        command,
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "RESTORE_SITE": str(beside)},
+        capture_output=True,
+        text=True,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return folder
@@ -175,6 +182,17 @@ def test_the_site_has_every_page_and_fetches_nothing(site: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_the_site_has_the_demo_and_the_pictures_of_examples(site: Path) -> None:
+    page = ROOT / "restore" / "app" / "site"
+    for path in page.iterdir():
+        assert (site / "demo" / path.name).read_bytes() == path.read_bytes()
+    assert 'href="demo/index.html"' in (site / "index.html").read_text(encoding="utf-8")
+    assert (site / "examples" / "own_glyphs.png").read_bytes() == (ROOT / "assets" / "digit.png").read_bytes()
+    shown = re.findall(r'<img[^>]+src="([^"]+)', (site / "examples" / "index.html").read_text(encoding="utf-8"))
+    assert "own_glyphs.png" in shown and "ocr.png" not in shown
+
+
+@pytest.mark.thorough
 def test_axe_finds_nothing_on_the_site(site: Path) -> None:
     modules = Path(os.environ.get("RESTORE_NODE_MODULES", "node_modules"))
     axe = modules / "axe-core" / "axe.min.js"
@@ -188,7 +206,14 @@ def test_axe_finds_nothing_on_the_site(site: Path) -> None:
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         tab = browser.new_page()
-        for page in ("index", "docs/command-line", "examples/index", "reference/python", "training/claims"):
+        for page in (
+            "index",
+            "docs/command-line",
+            "docs/guides/many",
+            "examples/index",
+            "reference/python",
+            "training/claims",
+        ):
             tab.goto((site / f"{page}.html").as_uri())
             tab.add_script_tag(path=str(axe))
             faults = tab.evaluate("async () => (await axe.run(document)).violations")

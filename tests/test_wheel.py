@@ -24,7 +24,7 @@ FILES = (zoo.WEIGHTS, zoo.GRAPH, zoo.CARD)
 # The most bytes of the package's wheel, and what comes before the path in its links to files of the repository.
 MOST = 12_000_000
 LINKS = re.compile(
-    r"https://(?:github\.com/restore-prior/restore/blob|raw\.githubusercontent\.com/restore-prior/restore)/([^/]+)/([^)#\s]+)"
+    r"https://(?:github\.com/restore-prior/restore/blob|raw\.githubusercontent\.com/restore-prior/restore)/([^/]+)/([^)#\s\"]+)"
 )
 
 
@@ -60,6 +60,13 @@ def held(wheel: Path) -> set[str]:
 
 def priors_in(wheel: Path) -> list[str]:
     return sorted(name.split("/")[2] for name in held(wheel) if name.endswith(zoo.WEIGHTS))
+
+
+def spelled_out(path: str) -> list[str]:
+    """The paths that curl fetches for `{a,b}.png`."""
+    before, brace, rest = path.partition("{")
+    names, _, after = rest.partition("}")
+    return [f"{before}{name}{after}" for name in names.split(",")] if brace else [path]
 
 
 def page(wheel: Path) -> str:
@@ -131,7 +138,8 @@ def test_every_link_of_the_page_leads_to_a_file_of_the_tag(wheel: Path) -> None:
     assert len(links) > 10
     for tag, path in links:
         assert tag in (f"v{restore.__version__}", "main")
-        assert (ROOT / path).exists(), path
+        for each in spelled_out(path):
+            assert (ROOT / each).exists(), each
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
     assert pictures and all(picture.startswith("https://raw.githubusercontent.com/") for picture in pictures)
     assert len((ROOT / "README.md").read_text("utf-8").split()) <= 900

@@ -52,7 +52,7 @@ def evaluate(
     from restore.zoo import describe, find
 
     if (task is None) != card:
-        raise UsageError("give one of --task and --card")
+        raise UsageError("give either --task or --card")
     if card and json:
         raise UsageError("--card prints Markdown; leave --json out")
     if not (data or card):

@@ -51,7 +51,7 @@ def export(
     if is_folder(target):
         raise OutputError("is a folder; name a file", target)
     if target.suffix != kind:
-        raise UsageError(f"the name of such a file ends in {kind}; choose such a name", target)
+        raise UsageError(f"the output name must end in {kind}; choose another name", target)
     if os.path.lexists(target) and not overwrite:
         raise OutputError(f"exists already; give {option('overwrite')} or another -o", target)
     require_writable(target.parent)

@@ -140,7 +140,7 @@ def gather(
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError("the data set is empty; give it some images", stock.label)
     if len(stock.images) < FEWEST:
-        fault = f"holds {len(stock.images)} of at least {FEWEST} images, two to learn from and one to hold out"
+        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, of which one is held out"
         raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
     wanted, chosen_notes = _in_windows(stock, wanted)
     size, size_notes = _size_for(stock, wanted)

@@ -81,7 +81,7 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
         keys = _keys(file)
         for key in keys:
             if key in read:
-                raise UsageError(f"{_said(file)}: is to be written, and read as {_said(read[key])}; choose another")
+                raise UsageError(f"{_said(file)}: would replace the input {_said(read[key])}; choose another output")
             if key in written:
                 raise UsageError(f"{_said(file)}: is to be written twice; choose another for one of them")
         written |= dict.fromkeys(keys, file)
