@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from restore.channels.values import probability_of
 from restore.inference.damage import Damage, Observed
+from restore.inference.score import Candidate
 from restore.inference.tiles.blend import MANY, Posterior, Watch
 from restore.inference.tiles.exchange import log_odds
 
@@ -20,12 +21,16 @@ SIDES = range(2, 9)
 class Squares:
     """Squares of `side` pixels whose edges lie `top` rows and `left` columns after multiples of the side.
 
-    Each is white or black, with equal probability and independently of the others.
+    Each is white or black, with equal probability and independently of the others, unless a prior of them is given.
+
+    Attributes:
+        modules: restores the picture in which every square is one pixel; None for squares that are independent.
     """
 
     side: int
     top: int
     left: int
+    modules: Candidate | None = None
     invert: bool = False
 
     @property
@@ -47,8 +52,21 @@ class Squares:
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """The posterior of the whole picture."""
+        if self.modules is None:
+            part = picture.part(slice(None), slice(None))
+            return self.solve(part.values()[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+        found = self.modules.posterior(self.original(picture), watch)
+        _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
+        large = (values[:, down][:, :, across] for values in (found.means, found.variances))
+        return replace(found, **dict(zip(("means", "variances"), large, strict=True)), layers=())
+
+    def original(self, picture: Observed) -> Observed:
+        """The picture with one pixel for each square, and how certain it is."""
         part = picture.part(slice(None), slice(None))
-        return self.solve(part.values()[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+        evidence = log_odds(part.values()[None], part.damage.mapped(lambda values: values[None]))[0]
+        sums, _, _ = self._gathered(evidence.astype(np.float64), (0, 0))
+        hidden = None if picture.damage.hidden is None else sums == 0
+        return Observed((sums > 0).astype(np.float64), Damage(probability_of(-np.abs(sums)), hidden=hidden))
 
     def _gathered(self, evidence: np.ndarray, corner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The evidence of each square of a part, and the rows and the columns of squares that pixels lie in."""
