@@ -210,7 +210,7 @@ def _candidates(job: _Job, options: Options) -> list[Candidate]:
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
     """A choice of squares with the prior that predicts them best, if one is ahead of independent squares.
 
-    It leaves .3 % instead of 2.7 % wrong of a chessboard of 2x2 pixels (`benchmarks/no_harm.py`).
+    The chessboards of `benchmarks/no_harm.py` judge it.
     """
     squares = choice.candidate
     if not isinstance(squares, Squares):

@@ -46,9 +46,11 @@ EXACT = 0.02
 SURE = 9.0
 BINS = 181
 
-# By which factors the log-odds of solvers may be too large: wrong predictions would else count as noise
-# (`benchmarks/noise_level.py`).
-SURER = (1.0, 1.4)
+# By which factors the log-odds of solvers may be too large where candidates are compared.
+SURER = (1.0, 1.4, 2.0, 2.8)
+
+# The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
+SURER_OF_LEVEL = (1.0, 1.4)
 
 
 class Candidate(Protocol):
@@ -225,22 +227,24 @@ class Prediction:
         each = (np.bincount(bins[part & self.asked], minlength=BINS * sample.count) for part in (white, ~white))
         return np.stack([counts.reshape(sample.count, BINS) for counts in each])
 
-    def counted(self, levels: np.ndarray) -> np.ndarray:
-        """log p of the predicted pixels of each picture at some levels of flips, (L, N), in nats."""
+    def counted(self, levels: np.ndarray, surer: Sequence[float]) -> np.ndarray:
+        """log p of the predicted pixels of each picture at some levels of flips, (L, N), in nats.
+
+        `surer` are factors by which log-odds may be too large; the best one counts.
+        """
         odds, flips = np.linspace(-SURE, SURE, BINS), BitFlip(levels[:, None])
 
         def at(factor: float) -> np.ndarray:
             of_bins = (flips.log_predictive(white, probability_of(odds / factor)) for white in (True, False))
             return np.sum([log_p @ count.T for log_p, count in zip(of_bins, self.counts, strict=True)], 0)
 
-        return np.max([at(factor) for factor in SURER], 0)
+        return np.max([at(factor) for factor in surer], 0)
 
-    @cached_property
-    def curve(self) -> np.ndarray:
+    def curve(self, surer: Sequence[float]) -> np.ndarray:
         """log p of each picture at each level of the scale, (L, N), or at the levels that are known, (1, N)."""
         sample, levels = self.sample, self.scale.levels
         if self._alike:
-            return self.counted(levels)
+            return self.counted(levels, surer)
         each = (sample.damage,) if sample.unknown is None else map(sample.damage.at, levels)
         log_p = (sample.log_p(self.means, self.variances, damage) for damage in each)
         return np.stack([sample.sums(np.where(self.asked, values, 0)) for values in log_p])
@@ -248,7 +252,7 @@ class Prediction:
     @property
     def nats(self) -> np.ndarray:
         """log p at the best level of each picture, (N,), by which candidates are compared."""
-        return np.asarray(self.curve.max(0))
+        return np.asarray(self.curve(SURER).max(0))
 
     @property
     def bits(self) -> np.ndarray:
@@ -261,7 +265,7 @@ def level_of(prediction: Prediction, index: int) -> Found | None:
     sample = prediction.sample
     if sample.unknown is None:
         return None
-    curve = prediction.curve[:, index]
+    curve = prediction.curve(SURER_OF_LEVEL)[:, index]
     return Found(sample.unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.places)))))
 
 
