@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restore.evaluation.likelihoods.ais import log_partition
+from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.evaluation.likelihoods.exact import exact_log_partition, unnormalised
 
 try:
@@ -144,7 +144,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             log_z = exact_log_partition(machine, machine.visible.parameters["bias"])
         else:
             base = torch.logit(torch.from_numpy(self.feature_means_))
-            found = log_partition(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base)
+            found = estimate(log_weights(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base))
             if found.warning:
                 warnings.warn(f"{type(self).__name__}: {found.warning}", RestoreWarning, stacklevel=2)
             log_z = found.log_partition

@@ -80,7 +80,8 @@ def _overlaps(own: Tiling) -> Iterator[tuple[int, float]]:
 
 def _wrong(engine: Engine, tiling: Tiling, images: Sequence[Tensor], tasks: Sequence[Task]) -> np.ndarray:
     """Wrong pixels of all images after each task, counted from 1."""
-    restorer, counts = by_prior(engine.with_tiling(tiling)), np.ones(len(tasks))
+    trained = replace(engine.trained, description=replace(engine.description, tiling=tiling))
+    restorer, counts = by_prior(replace(engine, trained=trained)), np.ones(len(tasks))
     for number, task in enumerate(tasks):
         generator = torch.Generator().manual_seed(SEED)
         for image in images:

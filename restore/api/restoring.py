@@ -218,11 +218,7 @@ def load(
 
     Args:
         model: a name (see `list_models`), the path of a prior's folder, or a file made by `restore export`.
-        device: "auto", "cpu" or "cuda[:N]".
-        max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take; by default
-            2 GiB. Larger batches are solved in parts.
-        engine: "onnx", "torch", or "auto" for the one that finishes a few images sooner. For many images a conditional
-            prior is faster in "torch". See `restore.inference.open.open_engine`.
+        device, max_memory, engine: as in `denoise`. For many images a conditional prior is faster in "torch".
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.

@@ -33,7 +33,7 @@ from restore.images import (
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.damage import Damage, Observed
-from restore.inference.open import Engines
+from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.marginals import Status
@@ -156,7 +156,7 @@ def run(
     Raises:
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
-    colour, pixels, note = damage.sigma is not None, 1, (lambda text: None) if results.quiet else say
+    pixels, note = 1, (lambda text: None) if results.quiet else say
     if options.model != "auto" and (place := find(options.model)).is_dir():
         # The header alone says whether the damage fits the prior.
         header = describe(place)
@@ -164,7 +164,7 @@ def run(
             replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(header)
         if header.unfinished:
             note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
-        colour, pixels = header.kind.photographs, header.pixels
+        pixels = header.pixels
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
@@ -175,6 +175,7 @@ def run(
     with ExitStack() as stack:
         meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), quiet=results.quiet))
         # Of a single file it shows the share that is done, if it takes several steps.
+        colour = in_colour(options.model, damage)
         work = Work(damage, options, results, engines, colour, meter if single else lambda share: None)
         sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
         if single:

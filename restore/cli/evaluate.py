@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from restore.data.stock import Stock
     from restore.evaluation.evaluate import Report
+    from restore.progress import Meter
     from restore.zoo.description import Description
 
 EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n 1000 --json"
@@ -132,13 +132,11 @@ class Source:
         for sentence in () if self.quiet else sentences:
             say(f"{self.data}: {sentence}")
 
-    @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[float], None]]:
+    def progress(self, what: str) -> AbstractContextManager[Meter]:
         """Show which share of the work is done."""
         from restore.progress import progress
 
-        with progress(f"{what}: restored", 1.0, quiet=self.quiet) as meter:
-            yield meter
+        return progress(f"{what}: restored", 1.0, quiet=self.quiet)
 
 
 def _report(source: Source, task: str, seed: int) -> Report:

@@ -12,8 +12,9 @@ from restore.channels import Task
 from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.evaluation.metrics import Score
-from restore.evaluation.whole import Watch, by_prior, evaluate_whole
+from restore.evaluation.whole import by_prior, evaluate_whole, part_of
 from restore.inference.engine import PictureEngine
+from restore.inference.tiles.blend import Watch
 from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description
 
@@ -59,11 +60,8 @@ def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, wa
     tasks = tasks_of(header, whole=True)
 
     def report(number: int, task: Task) -> Report:
-        def watched(share: float) -> None:
-            watch((number + share) / len(tasks))
-
-        generator = torch.Generator().manual_seed(seed)
-        return evaluate_whole(restorer, truths, task, generator, grey=header.grey, watch=watched)
+        part, generator = part_of(watch, number / len(tasks), 1 / len(tasks)), torch.Generator().manual_seed(seed)
+        return evaluate_whole(restorer, truths, task, generator, grey=header.grey, watch=part)
 
     return [report(number, task) for number, task in enumerate(tasks)]
 

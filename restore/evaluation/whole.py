@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,21 +15,15 @@ from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Measured, Report, reported
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
-from restore.inference.tiles.blend import Prior
+from restore.inference.tiles.blend import Prior, Watch
 from restore.marginals import Status
 
 # Sides of the median filter; the report has the one that leaves least wrong.
 SIDES = (3, 5)
 
-# Receives the share of the work that is done.
-Watch = Callable[[float], None]
 
-
-class WholeRestorer(Protocol):
-    """Restores one image of any size."""
-
-    def __call__(self, observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
-        """The probability of white, or the grey value, of every pixel; observed and result have shape (1, H·W)."""
+# Maps one observed image (1, H·W) of any size, its channel and its shape to what `Restorer` maps images to.
+WholeRestorer = Callable[[Tensor, Channel, tuple[int, int], Watch], Tensor]
 
 
 def by_prior(engine: PictureEngine) -> WholeRestorer:
@@ -79,7 +72,7 @@ def evaluate_whole(
         image_shape, row = (truth.shape[0], truth.shape[1]), truth.reshape(1, -1)
         damaged = task.damage(row, image_shape, generator)
         start = time.perf_counter()
-        found = {"": restorer(*damaged, image_shape, _part_of(watch, done / total, truth.numel() / total))}
+        found = {"": restorer(*damaged, image_shape, part_of(watch, done / total, truth.numel() / total))}
         seconds += time.perf_counter() - start
         found |= {name: other(*damaged, image_shape, lambda share: None) for name, other in others.items()}
         for name, restored in found.items():
@@ -91,7 +84,8 @@ def evaluate_whole(
     return replace(reports[""], beside={name: reports[name] for name in ("as it is", best)})
 
 
-def _part_of(watch: Watch, begin: float, length: float) -> Watch:
+def part_of(watch: Watch, begin: float, length: float) -> Watch:
+    """Receives the share that is done of a part of the work."""
     return lambda share: watch(begin + share * length)
 
 

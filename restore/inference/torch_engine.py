@@ -22,7 +22,6 @@ from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
 from restore.zoo import TrainedPrior, describe, find, light_ground, load
 from restore.zoo.description import Description
-from restore.zoo.tiling import Tiling
 
 # Rows (images times starts) solved side by side: enough to keep matrix products busy, few enough that their state stays
 # in a processor's caches.
@@ -90,9 +89,6 @@ class Engine:
 
     def with_solver(self, solver: str) -> Engine:
         return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
-
-    def with_tiling(self, tiling: Tiling) -> Engine:
-        return replace(self, trained=replace(self.trained, description=replace(self.description, tiling=tiling)))
 
     def quickly(self) -> Engine:
         return replace(self, trained=replace(self.trained, description=self.description.quickly()))

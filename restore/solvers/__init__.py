@@ -7,7 +7,6 @@ from restore.solvers.layered_map import LayeredMap as LayeredMap
 from restore.solvers.mean_field import MeanField as MeanField
 from restore.solvers.messages.belief_propagation import BeliefPropagation as BeliefPropagation
 from restore.solvers.messages.relaxed_bp import RelaxedBeliefPropagation as RelaxedBeliefPropagation
-from restore.solvers.samplers.gibbs import Gibbs as Gibbs
 from restore.solvers.solution import Solution as Solution
 from restore.solvers.starts import SeveralStarts as SeveralStarts
 from restore.solvers.tap import TAP as TAP

@@ -28,11 +28,10 @@ Machine = TypeVar("Machine", bound=BoltzmannMachine)
 class HeavyMap(ABC, Generic[Machine]):
     """A fixed-point solver with much memory per image.
 
+    Means and variances must have come to rest: means alone could stand still in the first iteration by chance.
+
     Attributes:
-        max_iter: iteration limit per image.
-        tol: an image has converged when no mean and no variance moves by more than this in one iteration. (Means alone
-            could stand still in the first iteration by chance.)
-        damping: share of the old values kept at each update, in [0, 1).
+        max_iter, tol, damping: as in `FixedPoint`.
         max_memory: bytes that the state may take; larger batches are solved in parts.
     """
 

@@ -78,14 +78,7 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
 
 @dataclass(frozen=True)
 class LayeredMap(ABC):
-    """A fixed-point solver by moments.
-
-    Attributes:
-        max_iter: iteration limit per image.
-        tol: an image has converged when no mean moves by more than this in one iteration, or for machines of any size
-            when pixels do not on average; see `watched`.
-        damping: share of the old value kept at each update, in [0, 1).
-    """
+    """A fixed-point solver by moments, with the settings of `FixedPoint`; see `watched` for what has to rest."""
 
     max_iter: int = 1000
     tol: float = 1e-5

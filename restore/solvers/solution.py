@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -34,42 +34,27 @@ class Solution:
     def rows(self, index: Tensor) -> Solution:
         """The solution of some images, by number, in this order; without `pairs`."""
 
-        def taken(value: Tensor) -> Tensor:
-            return value.index_select(0, index)
-
-        return Solution(
-            tuple(map(taken, self.means)),
-            tuple(map(taken, self.variances)),
-            *map(taken, (self.log_partition, self.iterations, self.residual, self.status)),
-        )
+        return _each(lambda value: value.index_select(0, index), self)
 
     def put(self, rows: Tensor, other: Solution) -> Solution:
         """The same with the solutions of some images, by number, replaced by others; without `pairs`."""
 
-        def put(value: Tensor, new: Tensor) -> Tensor:
-            return value.index_copy(0, rows, new)
-
-        return Solution(
-            tuple(map(put, self.means, other.means)),
-            tuple(map(put, self.variances, other.variances)),
-            put(self.log_partition, other.log_partition),
-            put(self.iterations, other.iterations),
-            put(self.residual, other.residual),
-            put(self.status, other.status),
-        )
+        return _each(lambda value, new: value.index_copy(0, rows, new), self, other)
 
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
     """Join the solutions of consecutive batches."""
-    return Solution(
-        tuple(torch.cat(layer) for layer in zip(*(solution.means for solution in solutions), strict=True)),
-        tuple(torch.cat(layer) for layer in zip(*(solution.variances for solution in solutions), strict=True)),
-        torch.cat([solution.log_partition for solution in solutions]),
-        torch.cat([solution.iterations for solution in solutions]),
-        torch.cat([solution.residual for solution in solutions]),
-        torch.cat([solution.status for solution in solutions]),
-        _average([(len(solution.status), solution.pairs) for solution in solutions]),
+    pairs = _average([(len(solution.status), solution.pairs) for solution in solutions])
+    return replace(_each(lambda *values: torch.cat(values), *solutions), pairs=pairs)
+
+
+def _each(change: Callable[..., Tensor], *solutions: Solution) -> Solution:
+    """What becomes of every tensor with an entry per image, taken from all solutions; without `pairs`."""
+    means, variances = (
+        tuple(map(change, *(getattr(solution, name) for solution in solutions))) for name in ("means", "variances")
     )
+    names = ("log_partition", "iterations", "residual", "status")
+    return Solution(means, variances, *(change(*(getattr(each, name) for each in solutions)) for name in names))
 
 
 def _average(parts: Sequence[tuple[int, Tensor | None]]) -> Tensor | None:

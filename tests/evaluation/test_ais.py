@@ -9,7 +9,7 @@ import torch
 from machines import random_rbm, seeded
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods.ais import NAMED, estimate, log_partition, log_weights, temperatures
+from restore.evaluation.likelihoods.ais import NAMED, estimate, log_weights, temperatures
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.priors.exact import exact_moments
@@ -29,7 +29,7 @@ def machine_of(index: int) -> RBM:
 )
 def test_log_z_is_within_a_tenth_of_a_nat_of_enumeration(index: int) -> None:
     machine = machine_of(index)
-    found = log_partition(machine, "linear:2000", RUNS, seeded(index))
+    found = estimate(log_weights(machine, "linear:2000", RUNS, seeded(index)))
     assert found.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=0.1)
     assert found.warning == ""
 
@@ -72,19 +72,19 @@ def test_single_precision_suffices() -> None:
     wide = random_rbm(784, 200, scale=0.1, bias=2.0, seed=5)
     single = wide.to(torch.float32)
     base = wide.visible.parameters["bias"]
-    doubles = log_partition(wide, "linear:200", 20, seeded(), base)
-    singles = log_partition(single, "linear:200", 20, seeded(), base)
+    doubles = estimate(log_weights(wide, "linear:200", 20, seeded(), base))
+    singles = estimate(log_weights(single, "linear:200", 20, seeded(), base))
     combined = math.hypot(doubles.standard_error, singles.standard_error)
     assert singles.log_partition == pytest.approx(doubles.log_partition, abs=4 * combined)
     # Weights of a machine without couplings do not depend on the states: what differs from the truth is rounding.
     alone = single.with_parameters(single.parameters | {"weights.0": torch.zeros(784, 200)})
     exact = float(sum(layer.log_partition(Fields(torch.zeros(()))).double().sum() for layer in alone.layers))
-    found = log_partition(alone, "linear:5000", 2, seeded(), alone.visible.parameters["bias"])
+    found = estimate(log_weights(alone, "linear:5000", 2, seeded(), alone.visible.parameters["bias"]))
     assert found.log_partition == pytest.approx(exact, abs=1e-3)
 
 
 def test_few_effective_runs_are_warned_of() -> None:
-    found = log_partition(random_rbm(12, 9, scale=3.0, bias=3.0, seed=4), [0, 1], RUNS, seeded())
+    found = estimate(log_weights(random_rbm(12, 9, scale=3.0, bias=3.0, seed=4), [0, 1], RUNS, seeded()))
     assert found.effective_runs < 20
     assert "more temperatures" in found.warning
 
@@ -124,7 +124,7 @@ def test_the_schedules_of_the_papers() -> None:
 )
 def test_other_schedules_are_refused(schedule: str | list[float]) -> None:
     with pytest.raises(UsageError):
-        log_partition(machine_of(0), schedule, RUNS, seeded())
+        estimate(log_weights(machine_of(0), schedule, RUNS, seeded()))
 
 
 # --- what it refuses ---
@@ -134,7 +134,7 @@ def test_other_runs_levels_and_machines_are_refused() -> None:
     machine = machine_of(0)
     infinite = machine.with_parameters(machine.parameters | {"units.0.bias": torch.full((12,), torch.inf).double()})
     with pytest.raises(UsageError):
-        log_partition(machine, "linear:10", 1, seeded())
+        estimate(log_weights(machine, "linear:10", 1, seeded()))
     with pytest.raises(UsageError):
         estimate(torch.zeros(3), 1.0)
     for other, base in (
@@ -143,4 +143,4 @@ def test_other_runs_levels_and_machines_are_refused() -> None:
         (infinite, None),
     ):
         with pytest.raises(ModelError):
-            log_partition(other, "linear:10", 10, seeded(), base)
+            estimate(log_weights(other, "linear:10", 10, seeded(), base))

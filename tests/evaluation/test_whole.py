@@ -18,8 +18,9 @@ from restore.api import Restorer
 from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.errors import ModelError
 from restore.evaluation.baselines import Median
-from restore.evaluation.whole import Watch, by_prior, evaluate_whole
+from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.damage import Damage
+from restore.inference.tiles.blend import Watch
 from restore.inference.torch_engine import Engine
 
 SHAPES = [(31, 25), (12, 10), (3, 40), (25, 31)]

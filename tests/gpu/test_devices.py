@@ -29,8 +29,9 @@ from restore.learning.recipe.spec import Training
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.registry import SOLVERS
-from restore.solvers import Gibbs, SeveralStarts, solver_of
+from restore.solvers import SeveralStarts, solver_of
 from restore.solvers.messages.belief_propagation import BeliefPropagation
+from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.zoo.inference import Inference
 
 Place = Callable[[Any], Any]
@@ -202,7 +203,7 @@ def test_chains() -> None:
     def work(place: Place) -> Any:
         machine = place(random_rbm(6, 4, dtype=torch.float32))
         draw = torch.Generator(machine.weights.device).manual_seed(1)
-        return Gibbs(burn_in=3, samples=6).solve(machine, place(torch.zeros(5, 6)), draw)
+        return gibbs_steps(machine, place(torch.zeros(5, 6)), 3, draw)
 
     compared(work)
 

@@ -16,7 +16,7 @@ from mean_likelihoods import mean_log_likelihood
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.evaluation.likelihoods.ais import log_partition
+from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.evaluation.markdown import plus_minus, table
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means
@@ -163,7 +163,7 @@ def train(
         machine, epoch = passed.machine, passed.done
         assert isinstance(machine, RBM)
         if epoch % plan.every == 0:
-            found = log_partition(machine, SCHEDULE, RUNS, torch.Generator().manual_seed(seed), base)
+            found = estimate(log_weights(machine, SCHEDULE, RUNS, torch.Generator().manual_seed(seed), base))
             record[str(epoch)] = (mean_log_likelihood(machine, test, found), found.standard_error)
             write_atomically(path, json.dumps(record).encode(), TrainingError)
             meter(epoch, f"{record[str(epoch)][0]:.2f}")

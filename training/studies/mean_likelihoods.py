@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import Tensor
 
-from restore.evaluation.likelihoods.ais import Estimate, Schedule, log_partition, temperatures
+from restore.evaluation.likelihoods.ais import Estimate, Schedule, estimate, log_weights, temperatures
 from restore.evaluation.likelihoods.exact import Model, exact_log_partition, unnormalised
 from restore.priors import RBM, FullyVisible
 from restore.progress import Meter
@@ -114,7 +114,7 @@ def ais_likelihood(
     """
     started = time.perf_counter()
     mean, error = mean_and_error(unnormalised(machine, images))
-    found = log_partition(machine, schedule, runs, generator, base, meter)
+    found = estimate(log_weights(machine, schedule, runs, generator, base, meter))
     low, high = found.interval
     return Likelihood(
         "ais",

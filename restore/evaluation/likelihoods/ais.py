@@ -64,18 +64,6 @@ class Estimate:
     warning: str = ""
 
 
-def log_partition(
-    machine: RBM | FullyVisible,
-    schedule: Schedule,
-    runs: int,
-    generator: torch.Generator,
-    base: Tensor | None = None,
-    meter: Meter = lambda done, note="": None,
-) -> Estimate:
-    """Estimate log Z of a binary RBM; see `log_weights` for arguments and errors, and `estimate` for the result."""
-    return estimate(log_weights(machine, schedule, runs, generator, base, meter))
-
-
 @torch.inference_mode()
 def log_weights(
     machine: RBM | FullyVisible,

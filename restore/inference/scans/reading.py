@@ -15,10 +15,6 @@ from restore.inference.scans.sharpen import blur_of, sharpened
 from restore.inference.scans.two_tones import tones_of
 from restore.marginals import Status
 
-# How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
-# a blank page is split into.
-TOLD_APART = 2.0
-
 # More pixels than this say nothing new of the levels of a picture.
 ENOUGH = 2**20
 
@@ -66,7 +62,7 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     """
     damage = picture.damage
     if damage.scanned:
-        return _scan(picture, TOLD_APART)
+        return _scan(picture)
     step = 1 + int((picture.shape[0] * picture.shape[1] / ENOUGH) ** 0.5)
     sample = np.asarray(picture.pixels[::step, ::step])
     hidden = None if damage.hidden is None else damage.hidden[::step, ::step]
@@ -84,7 +80,7 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
         if careful and has_third_tone(picture.pixels, at, damage.hidden):
             raise Foreign(Status.NOT_INK.sentence)
         if careful and not found.binary:
-            return _scan(picture, None)
+            return _scan(picture, even=True)
         notes = (f"has grey levels, which were cut to black and white at {round(255 * at)} of 255",)
         tones = (black, white) if damage.hidden is not None and not damage.touched else None
     whole = sample.shape == picture.shape
@@ -92,14 +88,14 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     return Reading(replace(picture, pixels=cut), tones, notes)
 
 
-def _scan(picture: Observed, apart: float | None) -> Reading:
-    """A scan as ink and paper, where the level of each pixel says how certain it is."""
+def _scan(picture: Observed, *, even: bool = False) -> Reading:
+    """A scan as ink and paper, where the level of each pixel says how certain it is; refused if it is to be even."""
     values = picture.values().astype(np.float64)
     hidden = picture.damage.hidden
     if hidden is not None:
         values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
     tones = tones_of(values)
-    if tones is None or not (tones.distinct or (apart is not None and tones.separation >= apart)):
+    if tones is None or not tones.distinct or (even and not tones.even):
         raise Foreign(Status.NOT_INK.sentence)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"

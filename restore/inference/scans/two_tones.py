@@ -44,9 +44,13 @@ ROUNDED = 1 / 255
 # in the fonts for training.
 SHARE = 0.75
 
-# The classes of a scan are at least so many standard deviations of the smoothed picture apart; and its ground, seen
-# from so many pixels, differs from even paper by this share of their distance at most. In photographs either fails.
-APART, UNEVEN, FROM = 2.5, 0.14, 2.0
+# The classes of a scan are at least so many standard deviations of the smoothed picture apart, more than noise on a
+# blank page is split into.
+APART = 2.0
+
+# Its ground, seen from so many pixels, differs from even paper by this share of their distance at most. That of
+# photographs differs more.
+UNEVEN, FROM = 0.14, 2.0
 
 # Pixels that are ground with this probability count as ground, and are amid others if so much around them is.
 SURE, AMID = 0.98, 0.6
@@ -75,8 +79,13 @@ class Tones:
 
     @property
     def distinct(self) -> bool:
-        """True for a scan: two classes on an even ground."""
-        return self.separation >= APART and self.unevenness <= UNEVEN
+        """True if there are two classes."""
+        return self.separation >= APART
+
+    @property
+    def even(self) -> bool:
+        """True if the ground is even, as paper is."""
+        return self.unevenness <= UNEVEN
 
 
 def tones_of(grey: np.ndarray) -> Tones | None:
@@ -86,7 +95,7 @@ def tones_of(grey: np.ndarray) -> Tones | None:
     >>> ink[10:30, 20:24] = True
     >>> page = np.where(ink, 0.3, 0.8) + 0.05 * np.random.default_rng(0).standard_normal(ink.shape)
     >>> found = tones_of(page)
-    >>> found.distinct, bool((found.channel.log_odds(page)[ink] < 0).all())
+    >>> found.distinct and found.even, bool((found.channel.log_odds(page)[ink] < 0).all())
     (True, True)
     """
     shading = _shading(grey)

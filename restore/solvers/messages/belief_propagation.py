@@ -90,8 +90,7 @@ class BeliefPropagation:
     Attributes:
         kind: "sum" for marginals; "max" for the jointly most probable state; "mixed" for the most probable visible
             state with the hidden units summed out.
-        max_iter: iteration limit per image.
-        tol: an image has converged when no mean moves by more than this in one iteration.
+        max_iter, tol: as in `FixedPoint`; means must have come to rest.
         damping: share of the old messages, as log-odds, that messages to hidden units keep, in [0, 1).
         max_memory: bytes that messages may take; larger batches are solved in parts.
 

@@ -76,14 +76,14 @@ def test_photographs_are_no_scans(name: str) -> None:
     photograph = getattr(data, name)()[:300, :300] / 255
     grey = photograph if photograph.ndim == 2 else photograph.mean(2)
     found = tones_of(grey)
-    assert found is None or not found.distinct
+    assert found is None or not (found.distinct and found.even)
 
 
 @pytest.mark.parametrize("name", ["text", "page"])
 def test_photographed_writing_is_a_scan(name: str) -> None:
     grey = getattr(data, name)()
     found = tones_of(grey / 255)
-    assert not Tones.of(counted(grey)).binary and found is not None and found.distinct
+    assert not Tones.of(counted(grey)).binary and found is not None and found.distinct and found.even
     read = reading(grey / 255)
     assert "read as a scan" in read.notes[0] and set(np.unique(read.picture.values())) == {0, 1}
 
@@ -92,7 +92,7 @@ def test_what_is_called_a_scan_may_have_an_uneven_ground() -> None:
     blotches = 0.1 * smoothed(np.random.default_rng(0).standard_normal(SHAPE), 4.0) / 0.07
     grey = scanned(0.05) + blotches
     found = tones_of(grey)
-    assert found is not None and not found.distinct
+    assert found is not None and not found.even
     with pytest.raises(Foreign):
         reading(grey, "auto")
     assert "read as a scan" in reading(grey).notes[0]
