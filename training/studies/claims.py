@@ -10,8 +10,9 @@ from typing import Any
 
 from bslm import REPORTED, STARTS
 from crbm import PAPER, TASKS
-from dcp_small import REACHABLE
-from harness import TRAINING
+from dcp_slow import LOCAL, SLOW, leaves
+from dcp_small import RATES, REACHABLE, Trials
+from harness import TRAINING, parsed
 
 from restore.console import tell
 
@@ -129,6 +130,18 @@ def reaches(data: str, algorithm: str, rate: float, level: float) -> int:
 def passes(rate: float) -> str:
     """The epoch in which CG passes the highest mean of CS-DCP on Shifting Bar."""
     return f"{reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,}"
+
+
+def passing(rate: float) -> str:
+    """The same times the rate."""
+    return f"{rate * reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,.0f}"
+
+
+def leaving(algorithm: str, rate: float) -> str:
+    """The epoch in which the mean over trials leaves the local maximum of Shifting Bar, or how many have gone by."""
+    study, group = ("dcp", "small") if rate in RATES else ("dcp-slow", "trials")
+    found = parsed(Trials, entry(study, group, data=BARS, algorithm=algorithm, rate=rate))
+    return f"{leaves(found) or found.epochs[-1]:,}"
 
 
 def later(rate: float) -> str:
@@ -342,10 +355,19 @@ FIGURES: dict[str, list[str]] = {
     "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
     "D2": [cost("S-DCP"), cost("CS-DCP")],
     "D3": [f"{REACHABLE[STRIPES]:.3f}"],
-    "D4": [end(BARS, "CD", 0.3), end(BARS, "CD", 0.5), end(BARS, "PCD", 0.3), end(BARS, "PCD", 0.5)],
-    "D5": [near(BARS, "CG", 0.3), near(BARS, "CG", 0.5)],
+    "D4": [
+        *(end(BARS, algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
+        *(leaving(algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
+        str(LOCAL),
+    ],
+    "D5": [
+        near(BARS, "CG", 0.3),
+        near(BARS, "CG", 0.5),
+        *(leaving("CG", rate) for rate in (*RATES, *SLOW)),
+        str(LOCAL),
+    ],
     "D6": [end(BARS, "S-DCP", 0.3), end(BARS, "S-DCP", 0.5), end(BARS, "CS-DCP", 0.3), end(BARS, "CS-DCP", 0.5)],
-    "D7": [passes(0.3), passes(0.5)],
+    "D7": [passes(0.3), passes(0.5), passing(0.3), passing(0.5)],
     "D8": [
         top(STRIPES, "CG", 0.3),
         top(STRIPES, "CS-DCP", 0.3),

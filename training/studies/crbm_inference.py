@@ -37,7 +37,7 @@ DAMPED = {
     "held_out": 3100,
     "epochs": 2,
     "rate": 0.05,
-    "hidden": 64,
+    "hidden": 16,
 }
 DAMPINGS = (0.0, 0.5)
 

@@ -11,9 +11,7 @@ import bslm
 import bslm_paper
 import crbm
 import crbm_inference
-import crbm_noise
 import dcp_large
-import dcp_slow
 import dcp_small
 import deep_joint
 import denoising
@@ -41,11 +39,7 @@ def tables() -> dict[str, str]:
         | _of("bslm-paper", _bslm_paper)
         | _of("crbm", _crbm)
         | _of("crbm-inference", _crbm_inference)
-        | _of(
-            "crbm-noise", lambda found: {"crbm-noise": crbm_noise.as_table(_all(crbm_noise.Changed, found["changed"]))}
-        )
         | _of("dcp", _dcp)
-        | _of("dcp-slow", _dcp_slow)
         | _of("deep-joint", lambda found: {"deep-joint": deep_joint.as_table(_all(deep_joint.Deep, found["machines"]))})
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
@@ -103,11 +97,6 @@ def _dcp(found: Any) -> dict[str, str]:
     shown = {name: [curves[plan] for plan in these if plan in curves] for name, these in plans}
     trials = _all(dcp_small.Trials, found["small"])
     return {"dcp-small": dcp_small.tables(trials), "dcp-large": dcp_large.tables(shown)}
-
-
-def _dcp_slow(found: Any) -> dict[str, str]:
-    usual = json.loads((RECORDS / "dcp.json").read_text("utf-8"))["small"]
-    return {"dcp-slow": dcp_slow.as_table(*(_all(dcp_small.Trials, some) for some in (usual, found["trials"])))}
 
 
 def _dynamics(found: Any) -> dict[str, str]:
