@@ -202,13 +202,13 @@ def matched(prior: str, inference: str = "its own") -> str:
     return f"{found['error'][0]:.2f}"
 
 
-def course(task: str, rate: float, damping: float = 0.0) -> Record:
-    return entry("crbm-inference", "courses", task=task, rate=rate, damping=damping)
+def course(task: str, rate: float, hidden: int, damping: float = 0.0) -> Record:
+    return entry("crbm-inference", "courses", task=task, rate=rate, hidden=hidden, damping=damping)
 
 
 def settled(rate: float, part: int) -> str:
     """How many inferences converge in a fifth of the first epoch, in per cent."""
-    return f"{100 * course('patch:8', rate)['converged'][part]:.0f} %"
+    return f"{100 * course('patch:8', rate, 256)['converged'][part]:.0f} %"
 
 
 # -------------------------------------------------------------------------------------------------------------- BSLM
@@ -435,7 +435,7 @@ FIGURES: dict[str, list[str]] = {
         converged("mnist-patch8", 1),
         converged("mnist-patch8", 20),
     ],
-    "C19": [format(course("patch:12:1", 0.05)["error"][0], ".2f")],
+    "C19": [format(course("patch:12:1", 0.05, 256)["error"][0], ".2f")],
     "C20": [
         matched("bp"),
         matched("bp", "mean field"),
