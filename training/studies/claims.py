@@ -435,7 +435,11 @@ FIGURES: dict[str, list[str]] = {
         converged("mnist-patch8", 1),
         converged("mnist-patch8", 20),
     ],
-    "C19": [format(course("patch:12:1", 0.05, 256)["error"][0], ".2f")],
+    "C19": [
+        *(f"{100 * share:.0f} %" for share in course("patch:12:1", 0.05, 16, 0.5)["converged"]),
+        f"{100 * min(course('patch:12:1', 0.05, 16)['converged']):.0f} %",
+        *(format(course("patch:12:1", 0.05, 16, damping)["error"][0], ".2f") for damping in (0.0, 0.5)),
+    ],
     "C20": [
         matched("bp"),
         matched("bp", "mean field"),
