@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import crbm
+import torch
+from crbm_noise import DrawnOnce
 from harness import TRAINING
+from machines import seeded
 
+from restore.channels import parse_task
 from restore.learning.recipe.recipe import read_recipe
 
 
@@ -26,3 +30,12 @@ def test_every_recipe_of_the_repository_is_named_for_what_it_trains() -> None:
         kind, amount = recipe.data.task.split(":")[:2]
         number = f"{100 * float(amount):.0f}" if kind == "flip" else amount
         assert task.split("-") == ["mnist" if recipe.data.source == "mnist" else "caltech", f"{kind}{number}"]
+
+
+def test_damage_that_is_drawn_once_is_the_same_in_every_epoch() -> None:
+    images = (torch.rand(20, 784, generator=seeded(0)) < 0.3).float()
+    course, index = DrawnOnce(images, images[:0], (28, 28), parse_task("flip:0.2"), seed=3), torch.arange(20)
+    first, again = (course.batch(index.flip(0) if seed else index, seeded(seed)) for seed in (0, 1))
+    assert torch.equal(first.observed, again.observed.flip(0)) and torch.equal(first.clean, images)
+    assert 0.15 < float((first.observed != images).float().mean()) < 0.25
+    assert not torch.equal(first.observed, DrawnOnce(images, images[:0], (28, 28), course.task, 4).observed)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import dcp
 import dcp_large as large
+import dcp_slow as slow
 import dcp_small as small
 import harness
 import numpy as np
@@ -41,6 +42,16 @@ def test_the_best_is_that_of_the_set_itself() -> None:
         shares = counts / counts.sum()
         assert float((shares * shares.log()).sum()) == pytest.approx(best, abs=1e-6)
         assert len(patterns) == {"shifting-bar": 9, "bars-and-stripes": 14}[name]
+
+
+def test_a_mean_leaves_the_local_maximum_when_it_is_above_it() -> None:
+    def one(rate: float, *mean: float) -> small.Trials:
+        return small.Trials(slow.DATA, "CG", 1, rate, tuple(range(0, 200 * len(mean), 200)), mean, (), ())
+
+    stays, goes = one(slow.SLOW[0], -3.2, -3.15, -3.12), one(slow.SLOW[1], -3.2, -3.15, -3.09, -3.2)
+    assert (slow.leaves(stays), slow.leaves(goes)) == (None, 400)
+    others = [replace(stays, data="bars-and-stripes"), replace(stays, algorithm="CD")]
+    assert slow.as_table([stays, *others, goes]).splitlines()[2:] == ["| 0.1 | - |", "| 0.1667 | 400 |"]
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import growth as study
 import pytest
 from growth import GROWN, TUNED, Point
-from harness import read
+from harness import TRAINING, checksum, read
+from priors import random_prior
 
+from restore import zoo
 from restore.errors import InputError
 
 
@@ -37,3 +39,25 @@ def test_a_record_reads_back(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="not the record of this study"):
             known(5)
     assert read(tmp_path / "missing.json", {"seed": 3}, points=Point) == {"points": []}
+
+
+def test_a_prior_is_known_by_its_tensors_whatever_its_header_says(tmp_path: Path) -> None:
+    prior = random_prior((4, 4))
+    zoo.save(tmp_path / "one", prior, "# one")
+    other = replace(prior, description=replace(prior.description, name="another", auto=3))
+    zoo.save(tmp_path / "two", other, "# two")
+    assert (tmp_path / "one" / zoo.WEIGHTS).read_bytes() != (tmp_path / "two" / zoo.WEIGHTS).read_bytes()
+    assert checksum(tmp_path / "one") == checksum(tmp_path / "two")
+
+
+@pytest.mark.parametrize("name", ["fw-mnist", "cd-fw-mnist", "fw-caltech"])
+def test_published_priors_need_not_be_measured_again(name: str) -> None:
+    folder = zoo.published_folder() / name
+    known = json.loads((TRAINING / "studies" / "records" / "growth.json").read_text())["points"]
+    assert (zoo.describe(folder).recipe, checksum(folder)) in [(each["recipe"], each["weights"]) for each in known]
+
+
+def test_other_tensors_are_another_prior(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        zoo.save(tmp_path / str(seed), random_prior((4, 4), seed=seed), "# one")
+    assert checksum(tmp_path / "0") != checksum(tmp_path / "1")

@@ -10,8 +10,9 @@ from typing import Any
 
 from bslm import REPORTED, STARTS
 from crbm import PAPER, TASKS
-from dcp_small import REACHABLE
-from harness import TRAINING
+from dcp_slow import LOCAL, SLOW, leaves
+from dcp_small import RATES, REACHABLE, Trials
+from harness import TRAINING, parsed
 
 from restore.console import tell
 
@@ -131,6 +132,18 @@ def passes(rate: float) -> str:
     return f"{reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,}"
 
 
+def passing(rate: float) -> str:
+    """The same times the rate."""
+    return f"{rate * reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,.0f}"
+
+
+def leaving(algorithm: str, rate: float) -> str:
+    """The epoch in which the mean over trials leaves the local maximum of Shifting Bar, or how many have gone by."""
+    study, group = ("dcp", "small") if rate in RATES else ("dcp-slow", "trials")
+    found = parsed(Trials, entry(study, group, data=BARS, algorithm=algorithm, rate=rate))
+    return f"{leaves(found) or found.epochs[-1]:,}"
+
+
 def later(rate: float) -> str:
     """How many epochs CG comes later than CS-DCP to 90 % on Bars & Stripes."""
     cg, cs = (reaches(STRIPES, name, rate, REACHABLE[STRIPES] / 0.9) for name in ("CG", "CS-DCP"))
@@ -189,13 +202,13 @@ def matched(prior: str, inference: str = "its own") -> str:
     return f"{found['error'][0]:.2f}"
 
 
-def course(task: str, rate: float, damping: float = 0.0) -> Record:
-    return entry("crbm-inference", "courses", task=task, rate=rate, damping=damping)
+def course(task: str, rate: float, hidden: int, damping: float = 0.0) -> Record:
+    return entry("crbm-inference", "courses", task=task, rate=rate, hidden=hidden, damping=damping)
 
 
 def settled(rate: float, part: int) -> str:
     """How many inferences converge in a fifth of the first epoch, in per cent."""
-    return f"{100 * course('patch:8', rate)['converged'][part]:.0f} %"
+    return f"{100 * course('patch:8', rate, 256)['converged'][part]:.0f} %"
 
 
 # -------------------------------------------------------------------------------------------------------------- BSLM
@@ -342,10 +355,19 @@ FIGURES: dict[str, list[str]] = {
     "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],
     "D2": [cost("S-DCP"), cost("CS-DCP")],
     "D3": [f"{REACHABLE[STRIPES]:.3f}"],
-    "D4": [end(BARS, "CD", 0.3), end(BARS, "CD", 0.5), end(BARS, "PCD", 0.3), end(BARS, "PCD", 0.5)],
-    "D5": [near(BARS, "CG", 0.3), near(BARS, "CG", 0.5)],
+    "D4": [
+        *(end(BARS, algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
+        *(leaving(algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
+        str(LOCAL),
+    ],
+    "D5": [
+        near(BARS, "CG", 0.3),
+        near(BARS, "CG", 0.5),
+        *(leaving("CG", rate) for rate in (*RATES, *SLOW)),
+        str(LOCAL),
+    ],
     "D6": [end(BARS, "S-DCP", 0.3), end(BARS, "S-DCP", 0.5), end(BARS, "CS-DCP", 0.3), end(BARS, "CS-DCP", 0.5)],
-    "D7": [passes(0.3), passes(0.5)],
+    "D7": [passes(0.3), passes(0.5), passing(0.3), passing(0.5)],
     "D8": [
         top(STRIPES, "CG", 0.3),
         top(STRIPES, "CS-DCP", 0.3),
@@ -413,7 +435,11 @@ FIGURES: dict[str, list[str]] = {
         converged("mnist-patch8", 1),
         converged("mnist-patch8", 20),
     ],
-    "C19": [format(course("patch:12:1", 0.05)["error"][0], ".2f")],
+    "C19": [
+        *(f"{100 * share:.0f} %" for share in course("patch:12:1", 0.05, 16, 0.5)["converged"]),
+        f"{100 * min(course('patch:12:1', 0.05, 16)['converged']):.0f} %",
+        *(format(course("patch:12:1", 0.05, 16, damping)["error"][0], ".2f") for damping in (0.0, 0.5)),
+    ],
     "C20": [
         matched("bp"),
         matched("bp", "mean field"),

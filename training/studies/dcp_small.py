@@ -88,11 +88,12 @@ def learn(
     trials: int,
     seed: int,
     rates: Sequence[float] = (),
+    epochs: int = 0,
     meter: Meter = lambda done, note="": None,
 ) -> list[Trials]:
     """Learn a small set from so many copies of all its images (N, D) at once, by plain ascent; all trials, all rates.
 
-    Without `rates` they are those of the algorithm.
+    Without `rates` they are those of the algorithm; without `epochs` there are `EPOCHS`.
 
     They are lanes of one batch, so that there is one implementation of the learners only. Trial t starts from the same
     weights for every rate and algorithm.
@@ -124,7 +125,7 @@ def learn(
     lanes: Callable[..., Any] = torch.func.vmap(epoch, randomness="different")
     exact = torch.func.vmap(lambda parameters: log_likelihood(kind.with_parameters(parameters), images).mean())
     found = [exact(parameters)]
-    for done in range(1, EPOCHS + 1):
+    for done in range(1, (epochs or EPOCHS) + 1):
         parameters, state = lanes(parameters, state, lane_rates)
         if done % EVERY == 0:
             found.append(exact(parameters))

@@ -59,7 +59,7 @@ class Moment:
     Attributes:
         run: name of its recipe.
         recipe: digest of that.
-        weights: SHA-256 of its weights file.
+        weights: SHA-256 of its tensors.
         data: what it was trained on.
         grey: whether its pixels are grey levels.
         sizes: number of units of every layer, the image first.

@@ -67,7 +67,7 @@ class Point:
         effective: effective number of AIS runs.
         error: share of test images that a classifier on its hidden units gets wrong; None where not measured.
         recipe: digest of its recipe.
-        weights: SHA-256 of its weights file.
+        weights: SHA-256 of its tensors.
     """
 
     name: str
@@ -178,14 +178,15 @@ def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
     engine = Engine.load(str(folder), asked.device)
     header, name = engine.description, plan.name
     method, data = kind_of(name) or ("", "")
+    # A prior that was kept on the way is as old as the round it is from. A run that is gone ends the study here, before
+    # minutes of measuring.
+    grown = asked.runs / name
+    minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60
     images = asked.images(header.data, "test", asked.n, cut=header.threshold)
     mean, interval, effective = likelihood_of(engine, images, asked.seed)
     count = min(asked.n or LABELLED, LABELLED)
     training, test = (examples_of(engine, header.data, split, count, asked.data) for split in SPLITS)
     error = wrong_share(training, test, np.random.default_rng(asked.seed))
-    # A prior that was kept on the way is as old as the round it is from.
-    grown = asked.runs / name
-    minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60
     say(f"{name}, {header.hidden} units: {mean:.2f} nats")
     return Point(
         name, data, method, header.hidden, minutes, mean, interval, effective, error, header.recipe, checksum(folder)

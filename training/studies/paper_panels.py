@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import adaptive
@@ -179,8 +179,14 @@ def _small(data: str) -> list[Panel]:
 
 
 def sdcp_shifting_bar() -> list[Panel]:
-    """S-DCP, Fig. 1."""
-    return _small("shifting-bar")
+    """S-DCP, Fig. 1, and CG at a third of the rates."""
+    usual = _small("shifting-bar")
+    slow = tuple(
+        line(f"{one['algorithm']}, rate {one['rate']:g}", one["epochs"], one["mean"], "-", colour)
+        for colour, one in enumerate(record("dcp-slow")["trials"])
+    )
+    title = f"{TITLES['shifting-bar']}, a third of the rates"
+    return [*usual, replace(usual[0], title=title, lines=slow)]
 
 
 def sdcp_bars_and_stripes() -> list[Panel]:

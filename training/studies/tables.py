@@ -11,7 +11,6 @@ import bslm
 import bslm_paper
 import crbm
 import crbm_inference
-import dcp_cost
 import dcp_large
 import dcp_small
 import deep_joint
@@ -41,7 +40,6 @@ def tables() -> dict[str, str]:
         | _of("crbm", _crbm)
         | _of("crbm-inference", _crbm_inference)
         | _of("dcp", _dcp)
-        | _of("dcp-cost", lambda found: {"dcp-cost": dcp_cost.as_table(_all(dcp_cost.Cost, found["costs"]))})
         | _of("deep-joint", lambda found: {"deep-joint": deep_joint.as_table(_all(deep_joint.Deep, found["machines"]))})
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
