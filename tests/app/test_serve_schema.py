@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from serving import ask, serving
+from waiting import HANG
 
 from restore.app.server import Server
 
@@ -62,7 +63,7 @@ def checked(running: Server, path: str, mode: Any, narrower: dict[str, list[Any]
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
     @given(*[operation.as_strategy(generation_mode=mode) for operation in known[path].values()])
     def check(case: Any) -> None:
-        statuses.add(case.call_and_validate(excluded_checks=UNSAID).status_code)
+        statuses.add(case.call_and_validate(excluded_checks=UNSAID, timeout=HANG).status_code)
 
     check()
     return statuses
