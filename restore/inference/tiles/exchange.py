@@ -114,9 +114,9 @@ def solve_tiles(
         found.revise(rows, Answers.of(distinct(*observed(given[rows])), given[rows].shape))
 
     put(cover.first)
-    asked = [np.ones(cover.count, bool) if wanted is None else cover.cut(wanted, False).any((1, 2))]
+    asked = [np.ones(cover.count, bool) if wanted is None else np.asarray(cover.cut(wanted, False).any((1, 2)))]
     while len(asked) < tiling.rounds:
-        asked.insert(0, cover.cut_padded(cover.counts(asked[0]) > 0).any((1, 2)))
+        asked.insert(0, np.asarray(cover.cut_padded(cover.counts(asked[0]) > 0).any((1, 2))))
     for some in asked:
         messages = _messages(found, given, evidence, alone)
         told = evidence + np.float32(tiling.worth) * cover.others(messages, found.sound)
