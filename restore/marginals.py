@@ -50,9 +50,8 @@ class Marginals:
 
     Attributes:
         means: probability that a unit is 1, per layer (N, units); layer 0 is the pixels, row by row. NaN, like the
-            variances and `log_partition`, where the solver diverged.
+            variances, where the solver diverged.
         variances: variance of every unit, per layer (N, units).
-        log_partition: the method's estimate of log Z of the prior under the evidence, (N,), float64.
         iterations: iterations spent, (N,), int64.
         residual: how far means moved in the last iteration, (N,): the largest change; of convolutional priors the
             average one of pixels.
@@ -61,7 +60,6 @@ class Marginals:
 
     means: tuple[np.ndarray, ...]
     variances: tuple[np.ndarray, ...]
-    log_partition: np.ndarray
     iterations: np.ndarray
     residual: np.ndarray
     status: np.ndarray
@@ -71,7 +69,6 @@ class Marginals:
         return Marginals(
             tuple(layer[index] for layer in self.means),
             tuple(layer[index] for layer in self.variances),
-            self.log_partition[index],
             self.iterations[index],
             self.residual[index],
             self.status[index],
@@ -86,12 +83,11 @@ def voided(found: Marginals) -> Marginals:
         return found
 
     def void(values: np.ndarray) -> np.ndarray:
-        return np.where(lost[:, None] if values.ndim > 1 else lost, values.dtype.type(np.nan), values)
+        return np.where(lost[:, None], values.dtype.type(np.nan), values)
 
     return replace(
         found,
         means=tuple(map(void, found.means)),
         variances=tuple(map(void, found.variances)),
-        log_partition=void(found.log_partition),
         status=np.where(lost, int(Status.DIVERGED), found.status),
     )

@@ -139,7 +139,9 @@ def _ink(image: Tensor, header: Description) -> Tensor:
 
 def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Tensor, ...]:
     """All outputs but `inversion`; failed images get values that say so, without NaN."""
-    sound = valid & (solution.status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition)
+    sound = valid & (solution.status != int(Status.DIVERGED))
+    if header.weighs:
+        sound = sound & torch.isfinite(solution.log_partition)
     known = sound[:, None]
     means = [torch.where(known, mean, 0.5) for mean in solution.means]
     variances = [torch.where(known, variance, 0.25) for variance in solution.variances]
@@ -151,7 +153,7 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
         image,
         spread,
         *hidden,
-        torch.where(sound, solution.log_partition, -torch.inf),
+        *([torch.where(sound, solution.log_partition, -torch.inf)] if header.weighs else []),
         torch.where(valid, solution.iterations, 0),
         torch.where(sound, solution.residual, torch.inf),
         sound & (solution.status == int(Status.CONVERGED)),

@@ -224,7 +224,6 @@ def _in_numpy(solution: Solution) -> Marginals:
     found = Marginals(
         tuple(layer.cpu().numpy() for layer in solution.means),
         tuple(layer.cpu().numpy() for layer in solution.variances),
-        solution.log_partition.cpu().double().numpy(),
         solution.iterations.cpu().numpy(),
         solution.residual.cpu().numpy(),
         solution.status.cpu().numpy(),

@@ -127,19 +127,23 @@ class Progress(NamedTuple):
 def advance(
     step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, change: Change
 ) -> Progress:
-    """One iteration of the active images; all others stay as they are."""
-    stepped = step(problem, now.state)
-    moved = change(stepped, now.state)
-    broken = now.active & ~torch.isfinite(moved)
-    settled = now.active & (moved <= tol)
+    """One iteration of images that all still move."""
+    state = step(problem, now.state)
+    moved = change(state, now.state)
+    broken, settled = ~torch.isfinite(moved), moved <= tol
     status = torch.where(settled, int(Status.CONVERGED), now.status)
     return Progress(
-        now.iterations + now.active,
-        torch.where(now.active, moved, now.residual),
-        torch.where(broken, int(Status.DIVERGED), status),
-        now.active & ~broken & ~settled,
-        tuple(torch.where(now.active[:, None], new, old) for new, old in zip(stepped, now.state, strict=True)),
+        now.iterations + 1, moved, torch.where(broken, int(Status.DIVERGED), status), ~broken & ~settled, state
     )
+
+
+def _only_active(now: Progress, later: Progress) -> Progress:
+    """What follows for the images that still move; all others stay as they are."""
+
+    def chosen(new: Tensor, old: Tensor) -> Tensor:
+        return torch.where(now.active if old.dim() == 1 else now.active[:, None], new, old)
+
+    return Progress.of(tuple(map(chosen, later.tensors(), now.tensors())))
 
 
 def iterate(
@@ -173,7 +177,7 @@ def _gathering(
     at_work = torch.arange(len(now.active), device=now.active.device)
     every = ASKED if now.active.is_cuda else 1
     for iteration in range(1, max_iter + 1):
-        now = advance(step, problem, now, tol, change)
+        now = _only_active(now, advance(step, problem, now, tol, change))
         if iteration % every:
             continue
         remaining = int(now.active.sum())

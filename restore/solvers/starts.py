@@ -138,6 +138,8 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
 
     Starts that did not converge count only if none of the image's did; `status` says so.
     """
+    if count == 1:
+        return found
     means = [mean.unflatten(0, (batch, count)) for mean in found.means]
     variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
     status, residual = found.status.view(batch, count), found.residual.view(batch, count)

@@ -95,6 +95,11 @@ class Description(Spec):
         return not (self.grey or self.task or self.whole)
 
     @property
+    def weighs(self) -> bool:
+        """True if log Z weighs solutions from several starts; of one it decides nothing, and graphs leave it out."""
+        return self.inference.starts != 1
+
+    @property
     def tries_again(self) -> bool:
         """True if images that have not converged are solved again with more damping."""
         return self.inference.starts > 0 and self.kind.tries_again

@@ -65,7 +65,7 @@ def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str],
             for layer, size in enumerate(case.header.sizes[1:], 1)
             for part in ("means", "variances")
         ),
-        ("log_partition", "d", each),
+        *([("log_partition", "d", each)] if case.header.inference.starts != 1 else []),
         ("iterations", "i", each),
         ("residual", "f", each),
         ("converged", "?", each),
@@ -79,7 +79,7 @@ def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Expo
     found = case.session.get_modelmeta().custom_metadata_map
     header = zoo.describe(case.folder).to_header()
     assert {key: found[key] for key in header} == header
-    assert found["format_version"] == "2" and found["graph_version"] == "1"
+    assert found["format_version"] == "2" and found["graph_version"] == "2"
     assert found["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
     assert found["polarity"] in contract.POLARITIES
     assert found["licence"] == "Apache-2.0" and found["name"] == name
@@ -133,7 +133,6 @@ def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: 
         for layer in range(2):
             np.testing.assert_allclose(found.means[layer], expected.means[layer], atol=2 * TOLERANCE)
             np.testing.assert_allclose(found.variances[layer], expected.variances[layer], atol=2 * TOLERANCE)
-        np.testing.assert_allclose(found.log_partition, expected.log_partition, rtol=1e-6, atol=1e-4)
         assert (found.status == expected.status).all() and (abs(found.iterations - expected.iterations) <= 1).all()
-        for field in ("log_partition", "iterations", "status"):
+        for field in ("iterations", "status"):
             assert getattr(found, field).dtype == getattr(expected, field).dtype

@@ -124,7 +124,7 @@ CHANGED: dict[str, tuple[Change, str]] = {
     "shape-in-metadata": (prop("image_shape", "[7, 5]"), "image, means"),
     "hidden-in-metadata": (prop("hidden", "99"), "means.1, variances.1"),
     "channel-in-metadata": (prop("channel", "field"), "field, image"),
-    "newer-graph": (prop("graph_version", "2"), ""),
+    "newer-graph": (prop("graph_version", "3"), ""),
     "newer-format": (prop("format_version", str(FORMAT + 1)), ""),
     "version-not-a-number": (prop("graph_version", "one"), ""),
     "no-graph-version": (prop("graph_version", None), ""),

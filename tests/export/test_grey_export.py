@@ -70,7 +70,6 @@ def test_a_graph_of_a_grey_prior_finds_what_the_library_finds(
     for kind in ("means", "variances"):
         for layer, values in enumerate(getattr(wanted, kind)):
             np.testing.assert_allclose(getattr(found, kind)[layer], values, atol=5e-5, err_msg=f"{kind}.{layer}")
-    np.testing.assert_allclose(found.log_partition, wanted.log_partition, rtol=1e-6, atol=1e-3)
     np.testing.assert_allclose(gain, expected, rtol=1e-4, atol=1e-3)
 
 

@@ -58,7 +58,7 @@ class ExactEngine:
         means = exact_moments(self.machine.tilt(evidence)).visible.expand(count, -1).numpy()
         zero = np.zeros(count)
         status = np.full(count, self.status)
-        return Marginals((means,), (means * (1 - means),), zero, np.ones(count, int), zero, status), zero
+        return Marginals((means,), (means * (1 - means),), np.ones(count, int), zero, status), zero
 
     def pixel_means(self) -> np.ndarray:
         return exact_moments(self.machine).visible.numpy().reshape(self.header.image_shape)

@@ -202,7 +202,7 @@ def _steady(expected: Marginals, nudged: Marginals, header: Description) -> np.n
 
 
 def _rows(found: Marginals, chosen: np.ndarray) -> Marginals:
-    parts = {name: getattr(found, name)[chosen] for name in ("log_partition", "iterations", "residual", "status")}
+    parts = {name: getattr(found, name)[chosen] for name in ("iterations", "residual", "status")}
     layers = {name: tuple(layer[chosen] for layer in getattr(found, name)) for name in ("means", "variances")}
     return replace(found, **parts, **layers)
 

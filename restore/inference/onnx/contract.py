@@ -18,7 +18,7 @@ from restore.zoo.description import Description
 from restore.zoo.limits import AT_ONCE, FILE
 
 # Raise this when inputs, outputs or their meaning change.
-VERSION = 1
+VERSION = 2
 
 # Type in onnxruntime's words, and sizes; None for a free size.
 Kind = tuple[str, tuple[int | None, ...]]
@@ -83,6 +83,8 @@ class Facts:
             "converged": ("tensor(bool)", (None,)),
             "inversion": (FLOAT, (None,)),
         }
+        if not header.weighs:
+            del each["log_partition"]
         if self.channel == "field":
             del each["inversion"]
         return inputs, outputs | each

@@ -248,7 +248,7 @@ def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
     )
     ended = np.where(np.isinf(found["residual"]), Status.DIVERGED, Status.MAX_ITER)
     status = np.where(found["converged"], Status.CONVERGED, ended).astype(np.int64)
-    return voided(Marginals(means, variances, found["log_partition"], found["iterations"], found["residual"], status))
+    return voided(Marginals(means, variances, found["iterations"], found["residual"], status))
 
 
 def _ports(nodes: Sequence[Any]) -> dict[str, Kind]:

@@ -109,9 +109,16 @@ class Prior:
     def quickly(self) -> Prior:
         return replace(self, engine=self.engine.quickly())
 
-    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
+    def solve(
+        self,
+        seen: np.ndarray,
+        damage: Damage,
+        corners: Sequence[tuple[int, int]] = (),
+        wanted: np.ndarray | None = None,
+    ) -> Posterior:
+        """As in `Candidate`; where only some pixels are `wanted`, boolean (H, W), others may get poorer answers."""
         if self.invert:
-            found = Prior(self.engine).solve(1 - seen, damage)
+            found = Prior(self.engine).solve(1 - seen, damage, wanted=wanted)
             return replace(found, means=1 - found.means)
         header = self.engine.description
         if seen.shape[1:] == header.image_shape:
@@ -129,7 +136,7 @@ class Prior:
                 own = level[index if len(level) > 1 else 0]
                 return own.item() if own.shape == (1, 1) and own.dtype != bool else own
 
-            return _in_tiles(self.engine, seen[index], damage.mapped(of_picture), alone)
+            return _in_tiles(self.engine, seen[index], damage.mapped(of_picture), alone, wanted)
 
         each = threads.each(one_of, range(len(seen)))
         whole = {name: np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE}
@@ -146,7 +153,10 @@ class Prior:
         parts, done = [], 0
         for block in blocks:
             around = picture.part(*block.around)
-            part = self.solve(around.values()[None], around.damage.mapped(lambda values: values[None]))
+            wanted = np.zeros(around.shape, bool)
+            wanted[block.inner] = True
+            told = around.damage.mapped(lambda values: values[None])
+            part = self.solve(around.values()[None], told, wanted=wanted)
             for whole, values in ((means, part.means), (variances, part.variances)):
                 whole[0][block.core] = values[0][block.inner]
             parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
@@ -160,7 +170,9 @@ class Prior:
         return Posterior(means, variances, over("iterations"), over("residual"), *counts, over("blind"), np.zeros(1))
 
 
-def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np.ndarray) -> Posterior:
+def _in_tiles(
+    engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np.ndarray, wanted: np.ndarray | None
+) -> Posterior:
     """The posterior of one picture (H, W) as the mixture of what its tiles say."""
     header = engine.description
     # A pixel at the border of a photograph lies in fewer tiles: one at least.
@@ -178,7 +190,7 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
         found, _ = engine.marginals(part, told)
         return replace(found, means=found.means[:1], variances=found.variances[:1])
 
-    found = solve_tiles(solved, header, cover, tiles, known, alone)
+    found = solve_tiles(solved, header, cover, tiles, known, alone, wanted)
     mean = cover.crop(cover.mean(found.means, found.sound))
     square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
     ends, residual = found.status[found.solved], found.residual[found.solved]

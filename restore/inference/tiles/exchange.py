@@ -77,7 +77,13 @@ class Answers:
 
 
 def solve_tiles(
-    solve: Solve, header: Description, cover: Cover, tiles: np.ndarray, damage: Damage, alone: np.ndarray
+    solve: Solve,
+    header: Description,
+    cover: Cover,
+    tiles: np.ndarray,
+    damage: Damage,
+    alone: np.ndarray,
+    wanted: np.ndarray | None = None,
 ) -> Answers:
     """Restore the tiles (count, h, w) of a picture in rounds of messages.
 
@@ -90,6 +96,8 @@ def solve_tiles(
         cover: where the tiles lie.
         tiles, damage: what is seen of them, and how they were damaged.
         alone: probability of white of a tile's pixels if nothing is seen, (h, w).
+        wanted: the pixels whose answers are asked for, boolean (H, W); None for all. The last round solves only tiles
+            that hold some of them, and rounds before it those that such tiles hear.
     """
     tiling = header.tiling
     if not header.exchanges or cover.count == 1 or not tiling.rounds:
@@ -106,11 +114,14 @@ def solve_tiles(
         found.revise(rows, Answers.of(distinct(*observed(given[rows])), given[rows].shape))
 
     put(cover.first)
-    for _ in range(tiling.rounds):
+    asked = [np.ones(cover.count, bool) if wanted is None else np.asarray(cover.cut(wanted, False).any((1, 2)))]
+    while len(asked) < tiling.rounds:
+        asked.insert(0, np.asarray(cover.cut_padded(cover.counts(asked[0]) > 0).any((1, 2))))
+    for some in asked:
         messages = _messages(found, given, evidence, alone)
         told = evidence + np.float32(tiling.worth) * cover.others(messages, found.sound)
         # What a tile is told again it would answer again.
-        fresh = ~found.solved | (told != given).any((1, 2))
+        fresh = some & (~found.solved | (told != given).any((1, 2)))
         rows = np.flatnonzero(fresh & (_unsettled(cover, found) | (found.solved & (stronger > 1))))
         if not rows.size:
             break

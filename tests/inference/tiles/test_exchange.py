@@ -35,7 +35,7 @@ def exact(white: np.ndarray, damage: Damage) -> Marginals:
     weights /= weights.sum((1, 2), keepdims=True)
     means = np.stack([weights[:, 1].sum(1), weights[:, :, 1].sum(1)], 1)
     count = np.zeros(len(means))
-    return Marginals((means,), (means * (1 - means),), count, count.astype(int), count, count.astype(int))
+    return Marginals((means,), (means * (1 - means),), count.astype(int), count, count.astype(int))
 
 
 def tiles_of(image: np.ndarray, p: float | np.ndarray) -> tuple[Cover, np.ndarray, Damage]:
