@@ -166,10 +166,10 @@ def prior_of(images: Tensor, shape: tuple[int, int], coupling: float, threshold:
 
 def with_neighbours(prior: zoo.TrainedPrior, pictures: Sequence[Tensor]) -> zoo.TrainedPrior:
     """The prior with the strength of neighbours that leaves fewest wrong pixels of whole pictures (H, W)."""
-    engine = Engine.of(prior, torch.device("cpu"))
 
     def wrong(neighbours: float) -> float:
-        restorer = by_prior(engine.with_tiling(replace(OF_WINDOWS, neighbours=neighbours)))
+        header = replace(prior.description, tiling=replace(OF_WINDOWS, neighbours=neighbours))
+        restorer = by_prior(Engine.of(replace(prior, description=header), torch.device("cpu")))
         found = (
             evaluate_whole(restorer, pictures, parse_task(task), torch.Generator().manual_seed(0)).error_all.mean
             for task in TASKS

@@ -129,16 +129,16 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
 def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, test = digits(), digits(40, 1)
     whole = large.train(PLAN, training, test, tmp_path / "whole", 3)
-    original = large.log_partition
+    original = large.log_weights
 
     def stopping(*arguments: object) -> object:
         raise Stopped(2)
 
-    monkeypatch.setattr(large, "log_partition", stopping)
+    monkeypatch.setattr(large, "log_weights", stopping)
     with pytest.raises(Stopped):
         large.train(PLAN, training, test, tmp_path / "stopped", 3)
     assert not (tmp_path / "stopped" / "likelihood.json").exists()
-    monkeypatch.setattr(large, "log_partition", original)
+    monkeypatch.setattr(large, "log_weights", original)
     resumed = large.train(PLAN, training, test, tmp_path / "stopped", 3)
     assert replace(resumed, seconds=0) == replace(whole, seconds=0)
     assert replace(large.train(PLAN, training, test, tmp_path / "whole", 3), seconds=0) == replace(whole, seconds=0)
