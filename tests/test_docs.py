@@ -22,7 +22,13 @@ PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROO
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 # Pages whose blocks other tests run, with what they need.
-ELSEWHERE = {"docs/tutorial.md": "cli/test_tutorial.py", "docs/onnx.md": "export/test_runtimes.py"}
+ELSEWHERE = {
+    "docs/gpu.md": "benchmarks/test_gpu.py",
+    "docs/ocr.md": "test_ocrmypdf_plugin.py",
+    "docs/onnx.md": "export/test_runtimes.py",
+    "docs/serve.md": "app/test_serve_page.py",
+    "docs/tutorial.md": "cli/test_tutorial.py",
+}
 
 # Blocks that set up an environment, or go on until they are stopped. `.ci/run` and the tests of the page and of the
 # server do those.
