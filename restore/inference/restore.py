@@ -86,7 +86,7 @@ class _Job:
         damage, shape = self.picture.damage, self.picture.shape
         if len(shape) > 2 or shape[0] * shape[1] > SMALL:
             return self.index
-        return self.engines, self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
+        return *map(id, self.engines), self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
 
 
 def restore(
