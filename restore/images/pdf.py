@@ -6,7 +6,6 @@ that of print. A PDF is opened by a child process, `drawing` or `exchanging`, as
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import math
@@ -150,7 +149,7 @@ def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple
 
 def limit_memory(most: int) -> None:
     """Let a child process have so many bytes of memory at most, where the system has such limits (not on Windows)."""
-    with contextlib.suppress(ImportError):
+    if sys.platform != "win32":
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
