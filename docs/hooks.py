@@ -72,13 +72,7 @@ def commands() -> str:
         command = typer.main.get_command(app(name)).commands[name]  # type: ignore[attr-defined]
         with command.make_context(name, [], resilient_parsing=True) as context:
             parts += [f"## restore {name}", command.help or ""]
-            panels: dict[str, list[tuple[str, str]]] = {}
-            for one in command.get_params(context):
-                record = one.get_help_record(context)
-                if record:
-                    kind = "Arguments" if one.param_type_name == "argument" else "Options"
-                    panels.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
-            for title, records in panels.items():
+            for title, records in command.panels(context).items():
                 rows = [f"| `{words}` | {_cell(text)} |" for words, text in records]
                 parts.append("\n".join([f"| {title} | |", "| --- | --- |", *rows]))
             if command.epilog:

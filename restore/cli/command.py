@@ -51,14 +51,18 @@ UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 class Command(typer.core.TyperCommand):
     """A command whose options are shown in panels, without the library that draws typer's own."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        panels: dict[str, list[tuple[str, str]]] = {}
+    def panels(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """The words of each option with its help, by the title of its panel."""
+        found: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx)
             if record is not None:
                 kind = "Arguments" if one.param_type_name == "argument" else "Options"
-                panels.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
-        for title, records in panels.items():
+                found.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
+        return found
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, records in self.panels(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
