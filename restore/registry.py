@@ -53,6 +53,7 @@ UNITS: Mapping[str, UnitKind] = MappingProxyType(
         "bernoulli": UnitKind("restore.units.bernoulli:Bernoulli", {"bias": 0.0}, bits=True),
         "spin": UnitKind("restore.units.spin:Spin", {"bias": 0.0}),
         "gaussian": UnitKind("restore.units.gaussian:Gaussian", _UNBOUNDED),
+        "rectified": UnitKind("restore.units.rectified:Rectified", _UNBOUNDED),
         "gauss-bernoulli": UnitKind("restore.units.spiked:spiked_gaussian", _SPIKE | _UNBOUNDED),
         "truncated-gaussian": UnitKind("restore.units.truncated_gaussian:TruncatedGaussian", _BOUNDED, grey=True),
         "truncated-gauss-bernoulli": UnitKind(
@@ -109,6 +110,7 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
         "mean_field": SolverKind(
             "restore.solvers.mean_field:MeanField", structures=_PAIRS, smooth=True, graph_batch=16
         ),
+        "hard_mean_field": SolverKind("restore.solvers.mean_field:HardMeanField", smooth=True, graph_batch=16),
         "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
         "sum_product": _belief_propagation("sum"),

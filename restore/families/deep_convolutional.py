@@ -28,6 +28,7 @@ def stride_of(spec: Spec) -> int:
 
 class DeepConvolutional(Uniform):
     words = "convolutional deep Boltzmann machine"
+    hiddens = ("rectified",)
     learners: ClassVar[Mapping[str, Learner]] = {"matched": Learner("restore.learning.rules.matched:MatchedMarginals")}
     special: ClassVar[Mapping[str, int]] = {"kernel": 3, "deeper": 1}
 
@@ -55,6 +56,9 @@ class DeepConvolutional(Uniform):
         shapes |= {f"units.{layer}.bias": (features,) for layer, features in enumerate(channels)}
         return shapes | {"units.0.centre": (1,)}
 
+    def unit_kinds(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[str, ...]:
+        return spec.visible, spec.hidden_type, *["spin"] * len(spec.deeper)
+
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
         from restore.priors import ConvolutionalDBM
 
@@ -70,13 +74,13 @@ class DeepConvolutional(Uniform):
     def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> ConvolutionalDBM:
-        """The machine of the share of white, with couplings from N(0, scale²) over the number of channels."""
+        """The machine of the share of white, with couplings from N(0, scale² / channels)."""
         import torch
 
         drawn: dict[str, Tensor] = {}
         for name, shape in self.shapes(spec, image_shape).items():
             if name.startswith("weights"):
-                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * scale * shape[1] ** 0.5
+                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * scale / shape[1] ** 0.5
             else:
                 drawn[name] = means.new_zeros(shape)
         # The log-odds of a unit of -1 or 1 are twice its field.

@@ -12,21 +12,20 @@ from torch import Tensor
 
 from restore.couplings.strided import Strided
 from restore.priors.convolutional import Uniform
-from restore.units import Bernoulli
+from restore.units import Bernoulli, Rectified, Spin, Units
 
 
 @dataclass(frozen=True)
 class ConvolutionalDBM(Uniform):
-    """A deep machine of features at every few places.
+    """A deep machine of features at every few places: rectified Gaussian ones above the pixels, spins above these.
 
-    What is shared is of pixels' difference from a centre: without it the many pixels that are paper would hold all
-    layers above at one end (Montavon & Müller, Neural Networks: Tricks of the Trade, 2012).
+    Spins keep features of any strength from growing without bound. What is shared is of pixels' difference from a
+    centre: without it the many pixels that are paper would hold all layers above at one end (Montavon & Müller, Neural
+    Networks: Tricks of the Trade, 2012).
 
     Attributes:
-        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, and
-            `units.0.centre` (1,), the share of white that tells the layer above nothing; see `of`. The
-            coupling is the weight divided by the number of channels, so that a step of learning, which is of one size
-            for all weights, moves the fields of all layers alike.
+        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, for pixels
+            that are -1 and 1, and `units.0.centre` (1,), the share of white that tells the layer above nothing; see `of`.
 
     >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 2, 2)}
     >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(3)}
@@ -40,18 +39,16 @@ class ConvolutionalDBM(Uniform):
         """The machine for images of some shape (H, W)."""
         couplings, grids = list[Strided](), [image_shape]
         for name in takewhile(shared.__contains__, (f"weights.{index}" for index in count())):
-            weights = shared[name]
-            couplings.append(Strided(weights / weights.shape[1], grids[-1], stride))
+            couplings.append(Strided(shared[name], grids[-1], stride))
             grids.append(couplings[-1].places)
-        layers = []
-        for index, (rows, columns) in enumerate(grids):
-            bias = shared[f"units.{index}.bias"]
-            # As in `RBM.from_spins`: each unit's bias depends on the sum of its couplings.
-            rest = 2 * shared["units.0.centre"] if index == 1 else bias.new_ones(1)
-            sums = [each.up(rest.repeat(each.sizes[0])) for each in couplings[max(index - 1, 0) : index]]
-            sums += [each.down(bias.new_ones(each.sizes[1])) for each in couplings[index : index + 1]]
-            layers.append(Bernoulli(2 * (bias.repeat(rows * columns) - torch.stack(sums).sum(0))))
-        return cls(tuple(layers), tuple(each.with_weights(4 * each.weights) for each in couplings), shared)
+        pixels, features, *above = (
+            shared[f"units.{index}.bias"].repeat(rows * columns) for index, (rows, columns) in enumerate(grids)
+        )
+        # A bit b is a spin of 2b - 1, which differs from its centre by 2 (b - centre).
+        lowest = couplings[0].with_weights(2 * couplings[0].weights)
+        features = features - lowest.up(shared["units.0.centre"].repeat(lowest.sizes[0]))
+        layers: list[Units] = [Bernoulli(2 * pixels), Rectified(features, torch.ones_like(features)), *map(Spin, above)]
+        return cls(tuple(layers), (lowest, *couplings[1:]), shared)
 
     @property
     def lowest(self) -> Strided:

@@ -4,6 +4,7 @@ from restore.registry import SOLVERS
 from restore.solvers.adaptive_tap import AdaptiveTAP as AdaptiveTAP
 from restore.solvers.contract import FixedPoint as FixedPoint
 from restore.solvers.layered_map import LayeredMap as LayeredMap
+from restore.solvers.mean_field import HardMeanField as HardMeanField
 from restore.solvers.mean_field import MeanField as MeanField
 from restore.solvers.messages.belief_propagation import BeliefPropagation as BeliefPropagation
 from restore.solvers.messages.relaxed_bp import RelaxedBeliefPropagation as RelaxedBeliefPropagation

@@ -9,6 +9,7 @@ units; with strong couplings it needs damping to converge.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -21,7 +22,7 @@ from restore.solvers.loop import Change, State, average_change, check_settings, 
 from restore.solvers.messages import bp_kernel
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
-from restore.units import Bernoulli
+from restore.units import Bernoulli, Units
 from restore.zoo.inference import DAMPING
 
 
@@ -61,7 +62,10 @@ def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
     return start if tracing() else torch.where(stable(machine).unsqueeze(-1), start, torch.nan)
 
 
-def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
+Answer = Callable[[Units, Fields], tuple[Tensor, Tensor]]
+
+
+def mean_field_state(machine: BoltzmannMachine, start: Tensor, answer: Answer = Units.moments) -> State:
     """The state that follows from visible means (batch, D): means of all layers, then variances of all layers.
 
     The variances of the image are zero, as for data (TAP machine, Alg. 1). Each other layer is the mean-field answer to
@@ -70,7 +74,7 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
     means, variances = [start], [torch.zeros_like(start)]
     # Not strict: the coupling of a fully visible machine has no other layer.
     for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
-        mean, variance = layer.moments(Fields(coupling.up(means[-1])))
+        mean, variance = answer(layer, Fields(coupling.up(means[-1])))
         means.append(mean)
         variances.append(variance)
     return (*means, *variances)
@@ -89,7 +93,11 @@ class LayeredMap(ABC):
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         """The state that starts from visible means (batch, D)."""
-        return mean_field_state(machine, start)
+        return mean_field_state(machine, start, self.answer)
+
+    def answer(self, units: Units, fields: Fields) -> tuple[Tensor, Tensor]:
+        """What units become under fields: their mean and variance."""
+        return units.moments(fields)
 
     @abstractmethod
     def heard(
@@ -117,7 +125,7 @@ class LayeredMap(ABC):
                 with torch.cuda.device_of(old[0]):
                     means[layer], variances[layer] = updated(units.bias, *heard, *old, self.damping)
             else:
-                new = units.moments(self.fields(machine, layer, means, variances))
+                new = self.answer(units, self.fields(machine, layer, means, variances))
                 means[layer], variances[layer] = damped(new, old, self.damping)
         return (*means, *variances)
 

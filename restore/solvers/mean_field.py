@@ -1,4 +1,4 @@
-"""Naive mean field: every unit sees only the means of its neighbours."""
+"""Naive mean field: every unit sees only the means, or the likeliest values, of its neighbours."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import LayeredMap
+from restore.units import Units
+from restore.units.two_valued import TwoValuedUnits
 
 
 @dataclass(frozen=True)
@@ -39,5 +41,38 @@ class MeanField(LayeredMap):
         own = []
         for index, layer in enumerate(machine.layers):
             field = machine.inputs(index, means)
-            own.append((layer.log_partition(Fields(field)) - field * means[index]).sum(-1))
+            own.append(self.entropy(layer, field, means[index]).sum(-1))
         return torch.stack(own).sum(0) + machine.interaction(means)
+
+    def entropy(self, units: Units, field: Tensor, means: Tensor) -> Tensor:
+        """What each unit adds to the bound beside its couplings: its entropy and its mean log-weight; (..., n)."""
+        return units.log_partition(Fields(field)) - field * means
+
+
+@dataclass(frozen=True)
+class HardMeanField(MeanField):
+    """Mean field with points for real-valued units: these take their most probable value, not their mean.
+
+    At a fixed point it is a maximum of the entropy of the two-valued units plus the expected exponent, in each layer
+    given the others, which variational methods call a point estimate of what is hidden (hard EM; Neal & Hinton, 1998).
+    With rectified hidden units a pixel so sees the energy of a dense associative memory (Krotov & Hopfield, 2016).
+
+    >>> from restore.priors import RBM
+    >>> from restore.units import Bernoulli, Rectified
+    >>> pixels, feature = Bernoulli(torch.zeros(2)), Rectified(torch.zeros(1), torch.ones(1))
+    >>> likes_ink = RBM((pixels, feature), (torch.ones(2, 1),))
+    >>> found = HardMeanField().solve(likes_ink)
+    >>> [round(mean, 3) for mean in found.means[1][0].tolist()] == [round(float(found.means[0].sum()), 3)]
+    True
+    """
+
+    def answer(self, units: Units, fields: Fields) -> tuple[Tensor, Tensor]:
+        if isinstance(units, TwoValuedUnits):
+            return units.moments(fields)
+        values = units.mode(fields)
+        return values, torch.zeros_like(values)
+
+    def entropy(self, units: Units, field: Tensor, means: Tensor) -> Tensor:
+        if isinstance(units, TwoValuedUnits):
+            return super().entropy(units, field, means)
+        return units.log_weight(means)

@@ -9,7 +9,7 @@ nodes. This avoids erf, erfi and series, whose differences cancel at large field
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -42,7 +42,7 @@ BLOCK = 20_000
 HALVINGS = 12
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """A part of the support on which the weight falls from `end` as exp(-slope t - V t²/2), t being the distance.
 
     `offset` is the log of the weight at the end, relative to the largest of all; `length` reaches to where the weight
@@ -55,11 +55,11 @@ class _Piece(NamedTuple):
     length: Tensor
 
 
-class _Split(NamedTuple):
+class Split(NamedTuple):
     """The weight of every unit as two pieces, falling towards higher and towards lower values; log of the largest."""
 
-    up: _Piece
-    down: _Piece
+    up: Piece
+    down: Piece
     curvature: Tensor
     largest: Tensor
 
@@ -81,8 +81,10 @@ def _listed(precision: Precision) -> tuple[list[list[float]], list[list[float]]]
 LISTED = {dtype: _listed(precision) for dtype, precision in PRECISIONS.items()}
 
 
-def _rule(like: Tensor) -> Rule:
-    """The rule in a tensor's type and on its device."""
+def rule_for(like: Tensor, made: Rule | None = None) -> Rule:
+    """The rule in a tensor's type and on its device; that of other units if it is one."""
+    if made is not None and (made.powers.dtype, made.powers.device) == (like.dtype, like.device):
+        return made
     # No tensor of a traced graph may outlive it.
     return (_made if tracing() else _kept)(like.dtype, like.device)
 
@@ -98,7 +100,7 @@ def _kept(dtype: torch.dtype, device: torch.device) -> Rule:
         return _made(dtype, device)
 
 
-def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split:
+def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> Split:
     """Split the weight exp(linear x - quadratic x²/2) on [low, high] where it turns; tensors of one shape."""
     # Minus zero would turn at the wrong infinity.
     quadratic = quadratic + 0.0
@@ -110,26 +112,25 @@ def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split
     height = (high - low) * (linear - quadratic * ((low + high) / 2)) * valley
     bend = 2 * PRECISIONS[linear.dtype].fall * quadratic
     above = torch.lerp(turn - low, high - turn, peaked)
-    up = _Piece(
+    up = Piece(
         turn * peaked + low * valley,
         (-height).clamp_max(0),
-        *_fall((quadratic * low - linear).clamp_min(0), bend, above),
+        *fall((quadratic * low - linear).clamp_min(0), bend, above),
     )
-    down = _Piece(
+    down = Piece(
         turn * peaked + high * valley,
         height.clamp_max(0),
-        *_fall((linear - quadratic * high).clamp_min(0), bend, (high - low) - above),
+        *fall((linear - quadratic * high).clamp_min(0), bend, (high - low) - above),
     )
     heights = (end * (linear - quadratic * end / 2) for end in (up.end, down.end))
-    return _Split(up, down, quadratic, torch.maximum(*heights))
+    return Split(up, down, quadratic, torch.maximum(*heights))
 
 
-def _fall(slope: Tensor, bend: Tensor, room: Tensor) -> tuple[Tensor, Tensor]:
+def fall(slope: Tensor, bend: Tensor, room: Tensor) -> tuple[Tensor, Tensor]:
     """The slope, and the t at which slope t + V t²/2 is the fall or the room ends; `bend` is 2 V times the fall."""
-    fall = PRECISIONS[slope.dtype].fall
     root = torch.addcmul(bend, slope, slope).clamp_min(0).sqrt()
     # This sum does not cancel.
-    return slope, torch.minimum(room, 2 * fall / (slope + root))
+    return slope, torch.minimum(room, 2 * PRECISIONS[slope.dtype].fall / (slope + root))
 
 
 def _weights(rule: Rule, curvature: Tensor, slope: Tensor, length: Tensor) -> Tensor:
@@ -139,7 +140,7 @@ def _weights(rule: Rule, curvature: Tensor, slope: Tensor, length: Tensor) -> Te
     return (rule.powers @ falls.flatten(1)).exp_()
 
 
-def _moments(rule: Rule, piece: _Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _moments(rule: Rule, piece: Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Mass of a piece relative to the largest weight; mean and variance of the distance from its end."""
     weights = _weights(rule, curvature, piece.slope, piece.length)
     mass, first, second = (rule.moments @ weights).view(3, *curvature.shape).unbind(0)
@@ -148,9 +149,9 @@ def _moments(rule: Rule, piece: _Piece, curvature: Tensor) -> tuple[Tensor, Tens
     return mass * piece.length * piece.offset.exp(), distance * piece.length, variance
 
 
-def _law(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-partition, mean and variance of the weight exp(linear x - quadratic x²/2) on [low, high]."""
-    up, down, curvature, largest = _split(linear, quadratic, low, high)
+def _law(rule: Rule, split: Split) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-partition, mean and variance of a weight."""
+    up, down, curvature, largest = split
     (mass, distance, variance), (other_mass, other_distance, other_variance) = (
         _moments(rule, piece, curvature) for piece in (up, down)
     )
@@ -163,17 +164,19 @@ def _law(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float)
     return largest + total.log(), torch.addcmul(centre, share, apart), spread
 
 
-def _in_blocks(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`_law` for as many units at a time as fit into a processor's caches."""
+def law_of(
+    rule: Rule, split: Callable[[Tensor, Tensor], Split], linear: Tensor, quadratic: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-partition, mean and variance, for as many units at a time as fit into a processor's caches."""
     if tracing() or linear.is_cuda or linear.numel() <= BLOCK:
-        return _law(rule, linear, quadratic, low, high)
+        return _law(rule, split(linear, quadratic))
     blocks = zip(linear.reshape(-1).split(BLOCK), quadratic.reshape(-1).split(BLOCK), strict=True)
-    parts = zip(*(_law(rule, *block, low, high) for block in blocks), strict=True)
+    parts = zip(*(_law(rule, split(*block)) for block in blocks), strict=True)
     log_partition, mean, variance = (torch.cat(part).view(linear.shape) for part in parts)
     return log_partition, mean, variance
 
 
-def _inverse(rule: Rule, piece: _Piece, curvature: Tensor, part: Tensor) -> Tensor:
+def _inverse(rule: Rule, piece: Piece, curvature: Tensor, part: Tensor) -> Tensor:
     """The distance from the end of a piece that contains this part of its mass."""
 
     def mass(distance: Tensor) -> Tensor:
@@ -190,6 +193,19 @@ def _inverse(rule: Rule, piece: _Piece, curvature: Tensor, part: Tensor) -> Tens
         density = torch.exp(-distance * (piece.slope + curvature * distance / 2))
         distance = torch.minimum((distance + (wanted - mass(distance)) / density).clamp_min(0), piece.length)
     return distance
+
+
+def drawn(rule: Rule, split: Split, generator: torch.Generator | None) -> Tensor:
+    """A value of each unit, by inverting the distribution function."""
+    up, down, curvature, _ = split
+    masses = [_moments(rule, piece, curvature)[0] for piece in (up, down)]
+    share = masses[0] / (masses[0] + masses[1])
+    uniform = torch.rand(share.shape, dtype=share.dtype, device=share.device, generator=generator)
+    rises = uniform < share
+    part = torch.where(rises, uniform / share, (uniform - share) / (1 - share))
+    piece = Piece(*(torch.where(rises, first, second) for first, second in zip(up, down, strict=True)))
+    distance = _inverse(rule, piece, curvature, part.nan_to_num(0).clamp(0, 1))
+    return torch.where(rises, piece.end + distance, piece.end - distance)
 
 
 @dataclass(frozen=True)
@@ -221,8 +237,7 @@ class TruncatedGaussian(QuadraticUnits):
     rule: Rule = field(init=False, repr=False)
 
     def __post_init__(self, made: Rule | None) -> None:
-        fits = made is not None and (made.powers.dtype, made.powers.device) == (self.bias.dtype, self.bias.device)
-        object.__setattr__(self, "rule", made if fits else _rule(self.bias))
+        object.__setattr__(self, "rule", rule_for(self.bias, made))
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise UsageError(f"a support needs finite ends, low < high, not [{self.low}, {self.high}]")
 
@@ -234,24 +249,18 @@ class TruncatedGaussian(QuadraticUnits):
         return TruncatedGaussian(parameters["bias"], parameters["quadratic"], self.low, self.high, self.rule)
 
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
-        log_partition, mean, variance = _in_blocks(self.rule, *self.under(fields), self.low, self.high)
+        log_partition, mean, variance = law_of(self.rule, self._split, *self.under(fields))
         return fields.with_presence(log_partition), mean, variance
 
     def mode(self, fields: Fields) -> Tensor:
-        up, down, *_ = _split(*self.under(fields), self.low, self.high)
+        up, down, *_ = self._split(*self.under(fields))
         return torch.where(up.offset < 0, down.end, up.end)
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
-        """Draw by inverting the distribution function."""
-        up, down, curvature, _ = _split(*self.under(fields), self.low, self.high)
-        masses = [_moments(self.rule, piece, curvature)[0] for piece in (up, down)]
-        share = masses[0] / (masses[0] + masses[1])
-        uniform = torch.rand(share.shape, dtype=share.dtype, device=share.device, generator=generator)
-        rises = uniform < share
-        part = torch.where(rises, uniform / share, (uniform - share) / (1 - share))
-        piece = _Piece(*(torch.where(rises, first, second) for first, second in zip(up, down, strict=True)))
-        distance = _inverse(self.rule, piece, curvature, part.nan_to_num(0).clamp(0, 1))
-        return torch.where(rises, piece.end + distance, piece.end - distance)
+        return drawn(self.rule, self._split(*self.under(fields)), generator)
+
+    def _split(self, linear: Tensor, quadratic: Tensor) -> Split:
+        return _split(linear, quadratic, self.low, self.high)
 
     def log_weight(self, values: Tensor) -> Tensor:
         inside = (values >= self.low) & (values <= self.high)
