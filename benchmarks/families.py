@@ -72,18 +72,23 @@ def filtered(
     clean: Sequence[np.ndarray],
     seen: Sequence[Seen],
     folder: Path,
-) -> dict[str, float]:
-    """What each filter leaves wrong; kept in a file, as no prior changes it and BM3D takes most of the time."""
+) -> dict[str, list[float]]:
+    """What each filter leaves wrong of each picture; kept in a file, as it stays so and BM3D takes most of the time."""
     pictures = [one.ink.tobytes() + one.hidden.tobytes() for one in (*known, *seen)]
     path = folder / f"filters-{hashlib.sha256(b''.join(pictures)).hexdigest()[:16]}.json"
-    shares: dict[str, float] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    shares: dict[str, list[float]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     missing = {name: each for name, each in candidates.items() if name not in shares}
-    loss = wrong(clean, seen)
     for name, each in tuned(missing, validation, known).items():
-        shares[name] = loss([each.repair(one, each.settings[0]) for one in seen])
+        found = [each.repair(one, each.settings[0]) for one in seen]
+        shares[name] = wrong_of_each(clean, seen, found)
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(shares), "utf-8")
     return {name: shares[name] for name in candidates if name in shares}
+
+
+def wrong_of_each(clean: Sequence[np.ndarray], seen: Sequence[Seen], found: Sequence[np.ndarray]) -> list[float]:
+    """As `wrong`, of each picture."""
+    return [wrong([truth], [one])([ours]) for truth, one, ours in zip(clean, seen, found, strict=True)]
 
 
 def damaged(clean: Sequence[np.ndarray], damage: str, seed: int) -> list[Seen]:
@@ -112,7 +117,8 @@ def family(
     for damage in asked.damages:
         known, seen = damaged(validation, damage, asked.first), damaged(clean, damage, asked.first + 1)
         loss = wrong(clean, seen)
-        shares = filtered(candidates, validation, known, clean, seen, asked.runs)
+        kept = filtered(candidates, validation, known, clean, seen, asked.runs)
+        shares = {other: float(np.mean(each)) for other, each in kept.items()}
         started = time.process_time()
         ours, priors = zip(*map(without_options, seen), strict=True)
         seconds = (time.process_time() - started) / len(seen)
@@ -163,13 +169,9 @@ def choices(asked: argparse.Namespace) -> None:
         for damage in asked.damages:
             seen = damaged(clean, damage, asked.first + 1)
             ours, priors = zip(*map(without_options, seen), strict=True)
-            each = np.array(
-                [
-                    [wrong([truth], [one])([with_prior(prior, one, None)]) for prior in names]
-                    for truth, one in zip(clean, seen, strict=True)
-                ]
-            )
-            own = np.array([wrong([truth], [one])([mine]) for truth, one, mine in zip(clean, seen, ours, strict=True)])
+            own = np.array(wrong_of_each(clean, seen, ours))
+            by_prior = [wrong_of_each(clean, seen, [with_prior(prior, one, None) for one in seen]) for prior in names]
+            each = np.array(by_prior).T
             least_wrong = np.minimum(each.min(1), own)
             winners = [
                 prior if mine <= shares.min() else names[int(shares.argmin())]

@@ -64,9 +64,9 @@ def code(number: int) -> np.ndarray:
 def stroke(number: int) -> np.ndarray:
     """A character of Omniglot at its own 105x105, from the archives below RESTORE_DATA."""
     archive = Path(os.environ["RESTORE_DATA"]) / "omniglot" / "images_background_small2.zip"
-    for place, drawing in enumerate(members(archive)):
+    for place, (_, read) in enumerate(members(archive)):
         if place == 97 * number % 2000:
-            return np.asarray(Image.open(io.BytesIO(drawing.read())).convert("1"))
+            return np.asarray(Image.open(io.BytesIO(read())).convert("1"))
     raise IndexError(number)
 
 

@@ -46,7 +46,7 @@ def staves(dice: np.random.Generator) -> np.ndarray:
     bars = "/".join(_bar(dice, octaves[clef]) for _ in range(24))
     kit.loadData(f"@clef:{clef}\n@keysig:{key}\n@timesig:c\n@data:{bars}//\n")
     drawn = resvg_py.svg_to_bytes(svg_string=kit.renderToSVG(1), width=320, background="white")
-    return _cut(Image.open(io.BytesIO(bytes(drawn))))
+    return cut(Image.open(io.BytesIO(bytes(drawn))))
 
 
 def _bar(dice: np.random.Generator, octaves: tuple[str, str]) -> str:
@@ -78,7 +78,7 @@ def circuits(dice: np.random.Generator) -> np.ndarray:
         name = str(dice.choice(PARTS))
         return getattr(elements, name)().label(f"{name[0]}{int(dice.integers(1, 99))}")
 
-    figure, axes = _figure(320, 256)
+    figure, axes = figure_of(320, 256)
     drawing = schemdraw.Drawing(canvas=axes)
     drawing.config(lw=float(dice.uniform(1.0, 2.2)), fontsize=9, unit=float(dice.uniform(2.5, 3.5)))
     start = drawing.here
@@ -95,7 +95,7 @@ def circuits(dice: np.random.Generator) -> np.ndarray:
     drawing.draw(show=False)
     axes.margins(0.06)
     axes.autoscale()
-    cut = _shot(figure)
+    cut = shot(figure)
     pyplot.close(figure)
     return cut
 
@@ -108,7 +108,7 @@ def maps(dice: np.random.Generator) -> np.ndarray:
     size = int(dice.integers(40, 100))
     top, left = (int(dice.integers(0, side - size)) for side in relief.shape)
     part = gaussian(relief[top : top + size, left : left + size], size / 40)
-    figure, axes = _figure(280, 240)
+    figure, axes = figure_of(280, 240)
     axes.set_xlim(0, size - 1)
     axes.set_ylim(0, size - 1)
     levels = np.linspace(part.min(), part.max(), int(dice.integers(6, 13)))
@@ -119,12 +119,12 @@ def maps(dice: np.random.Generator) -> np.ndarray:
     axes.scatter(*dice.uniform(0, size, (2, 5)), marker=str(dice.choice([*"^so+x*"])), color="black", s=30)
     for name in dice.choice(GOODS, 3):
         axes.text(*dice.uniform(0, 0.8 * size, 2), str(name), fontsize=9)
-    return _shot(figure)
+    return shot(figure)
 
 
 def tables(dice: np.random.Generator) -> np.ndarray:
     """A table of words and figures between rules, with a head."""
-    figure, axes = _figure(320, 240)
+    figure, axes = figure_of(320, 240)
     rows, columns = int(dice.integers(5, 11)), int(dice.integers(3, 6))
     cells = [
         [str(dice.choice(GOODS)), *(f"{dice.uniform(0, 10.0 ** dice.integers(1, 4)):.1f}" for _ in range(columns - 1))]
@@ -138,29 +138,29 @@ def tables(dice: np.random.Generator) -> np.ndarray:
     wide = int(dice.integers(1, 4))
     for (row, _), cell in drawn.get_celld().items():
         cell.set_linewidth(wide if row == 0 else 1)
-    return _shot(figure)
+    return shot(figure)
 
 
-def _figure(width: int, height: int) -> tuple[Any, Any]:
-    """A sheet of so many pixels, and what draws all over it."""
+def figure_of(width: int, height: int, box: tuple[float, float, float, float] = (0, 0, 1, 1)) -> tuple[Any, Any]:
+    """A sheet of so many pixels, and what draws within a box of it: left, bottom, width and height as shares."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
-    axes = figure.add_axes((0, 0, 1, 1))
+    axes = figure.add_axes(box)
     axes.set_axis_off()
     return figure, axes
 
 
-def _shot(figure: Any) -> np.ndarray:
+def shot(figure: Any) -> np.ndarray:
     """A figure in black and white."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
-    return _cut(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]))
+    return cut(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]))
 
 
-def _cut(image: Image.Image) -> np.ndarray:
+def cut(image: Image.Image) -> np.ndarray:
     return np.asarray(image.convert("L")) > 255 * (1 - COVERED)
 
 
