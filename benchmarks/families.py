@@ -1,15 +1,15 @@
 """Binary pictures of seven families, repaired without options and by tuned filters; wrong pixels in %, as a table.
 
     python benchmarks/families.py --pictures 5 --validation 2 --unet-minutes 55
-    python benchmarks/families.py --choices
+    python benchmarks/families.py --choices conv-shapes tap-text ising
     python benchmarks/families.py --recognised 5
 
 Nothing is told to `restore.denoise`, and only the mask to `restore.complete`. Each filter has the setting that leaves
 least wrong on validation pictures of the family, at the same damage; it is told p. A tenth of a picture lies in known
-8x8 holes, and only hidden pixels are scored there. `--recognised` counts pictures, and images of noise, that are
-refused. `--unet-minutes` also holds `conv-shapes`, told the level, against a network that is told it and has learnt
-from `drawings`, too, for so many minutes of processor time. Codes need segno, line art needs what `line_art.py` says,
-and BM3D is left out where it is not installed.
+8x8 holes, and only hidden pixels are scored there. `--unet-minutes` also holds `conv-shapes`, told the level, against a
+network that is told it too and has learnt from `drawings` as well, for so many minutes of processor time. `--choices`
+gives each picture to each of some priors, told as little. `--recognised` counts pictures, and images of noise, that are
+refused. Codes need segno, line art needs what `line_art.py` says, and BM3D is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from scoring import HOLES, holed, inverted, least, row, wrong
 import restore
 from restore.errors import Foreign
 from restore.learning.run.card import machine_facts
-from restore.zoo import candidates as candidates_of
 from training.data.drawings import drawings
 
 FLIPS = (0.05, 0.1, 0.2)
@@ -161,7 +160,7 @@ def table(asked: argparse.Namespace, candidates: Mapping[str, Candidate], networ
 
 def choices(asked: argparse.Namespace) -> None:
     """Print what each prior leaves wrong beside the one chosen, and beside the best one of each picture."""
-    names = candidates_of((256, 256))
+    names = asked.choices
     row("family", "damage", "without options", *names, "best of each", "ratio", "chosen", "best")
     row("---", "---", "---:", *["---:"] * len(names), "---:", "---:", "---", "---")
     for name in asked.families:
@@ -215,7 +214,7 @@ def main() -> None:
     damages = [*map(str, FLIPS), HOLES]
     parser.add_argument("--damages", nargs="+", default=damages, choices=damages, help="[all]")
     parser.add_argument("--first", type=int, default=0, help="number of the first picture, and seed [%(default)s]")
-    parser.add_argument("--choices", action="store_true", help="hold the prior chosen against each prior by itself")
+    parser.add_argument("--choices", nargs="+", metavar="PRIOR", help="hold the prior chosen against each of these")
     parser.add_argument("--recognised", type=int, default=0, help="count refusals among so many of each family")
     parser.add_argument("--unet-minutes", type=float, default=0.0, help="of processor time, for a network")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="keeps the network and filters' results")
