@@ -1,7 +1,8 @@
-"""Binary pictures of six families, none of which a published prior has learnt from: white is True, (H, W) each.
+"""Binary pictures of seven families, none of which a published prior has learnt from: white is True, (H, W) each.
 
 Masks are of photographs that scikit-image ships, codes are made by segno, strokes are Omniglot's, icons are signs of a
-font, and pages are in fonts for tests. Floor plans are drawn here, otherwise than by `training.data.drawings`.
+font, and pages are in fonts for tests. Floor plans are drawn here, otherwise than by `training.data.drawings`; line art
+by other programs (`line_art.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from line_art import line_art
 from PIL import Image, ImageDraw, ImageFont
 from skimage import data, filters, transform
 
@@ -62,9 +64,9 @@ def code(number: int) -> np.ndarray:
 def stroke(number: int) -> np.ndarray:
     """A character of Omniglot at its own 105x105, from the archives below RESTORE_DATA."""
     archive = Path(os.environ["RESTORE_DATA"]) / "omniglot" / "images_background_small2.zip"
-    for place, drawing in enumerate(members(archive)):
+    for place, (_, read) in enumerate(members(archive)):
         if place == 97 * number % 2000:
-            return np.asarray(Image.open(io.BytesIO(drawing.read())).convert("1"))
+            return np.asarray(Image.open(io.BytesIO(read())).convert("1"))
     raise IndexError(number)
 
 
@@ -128,4 +130,5 @@ FAMILIES: Mapping[str, Draw] = {
     "strokes": stroke,
     "icons": icon,
     "plans": plan,
+    "line art": line_art,
 }

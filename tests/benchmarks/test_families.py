@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from families import tuned
-from filters import Candidate, median
+from elsewhere import part
+from families import filtered, tuned, wrong_of_each
+from filters import Candidate, Seen, median
 from kinds_of_pictures import icon, mask, plan
-from scoring import inverted
+from line_art import circuits, maps, staves, tables
+from scoring import holed, inverted, wrong
 
 
-@pytest.mark.parametrize(("draw", "shape"), [(icon, (64, 64)), (plan, (256, 256)), (mask, (420, 512))])
+def circuit(number: int) -> np.ndarray:
+    pytest.importorskip("schemdraw")
+    return circuits(np.random.default_rng(number))
+
+
+def staff(number: int) -> np.ndarray:
+    pytest.importorskip("verovio")
+    pytest.importorskip("resvg_py")
+    return staves(np.random.default_rng(number))
+
+
+@pytest.mark.parametrize(
+    ("draw", "shape"),
+    [
+        (icon, (64, 64)),
+        (plan, (256, 256)),
+        (mask, (420, 512)),
+        (staff, (256, 320)),
+        (circuit, (256, 320)),
+        (lambda number: maps(np.random.default_rng(number)), (240, 280)),
+        (lambda number: tables(np.random.default_rng(number)), (240, 320)),
+    ],
+    ids=["icon", "plan", "mask", "staves", "circuits", "maps", "tables"],
+)
 def test_pictures_are_of_their_size_differ_and_can_be_drawn_again(draw: object, shape: tuple[int, int]) -> None:
     assert callable(draw)
     picture = draw(0)
@@ -29,3 +56,42 @@ def test_settings_are_chosen_on_validation_pictures() -> None:
         {"median": Candidate(median, (1, 3, 5)), "holes only": Candidate(median, flips=False)}, [square], seen
     )
     assert list(chosen) == ["median"] and chosen["median"].settings != (1,)
+
+
+def test_what_filters_leave_wrong_is_kept_for_the_same_damage_alone(tmp_path: Path) -> None:
+    clean = [np.eye(24, dtype=bool), np.zeros((24, 24), bool)]
+    seen = inverted(clean, 0.1, 0)
+    asked: list[Seen] = []
+
+    def repair(one: Seen, setting: float) -> np.ndarray:
+        asked.append(one)
+        return median(one, setting)
+
+    candidates = {"median": Candidate(repair, (3,))}
+    first = filtered(candidates, clean, seen, clean, seen, tmp_path)
+    assert first["median"] == wrong_of_each(clean, seen, [median(one, 3) for one in seen])
+    count = len(asked)
+    assert filtered(candidates, clean, seen, clean, seen, tmp_path) == first and len(asked) == count
+    assert list(filtered(candidates | {"other": Candidate(median)}, clean, seen, clean, seen, tmp_path)) == [
+        "median",
+        "other",
+    ]
+    assert len(asked) == count
+    filtered(candidates, clean, seen, clean, inverted(clean, 0.1, 1), tmp_path)
+    assert len(asked) > count
+
+
+def test_what_is_wrong_of_each_picture_is_on_average_what_is_wrong() -> None:
+    clean = [np.eye(64, dtype=bool), np.ones((64, 64), bool)]
+    for seen in (inverted(clean, 0.2, 0), holed(clean, 0)):
+        found = [one.ink for one in seen]
+        assert np.mean(wrong_of_each(clean, seen, found)) == pytest.approx(wrong(clean, seen)(found))
+
+
+def test_a_part_of_a_picture_is_one_with_edges() -> None:
+    """Of four places of a sheet half of which is blank, one at least lies elsewhere, but for one seed in sixteen."""
+    sheet = np.zeros((160, 1600), bool)
+    sheet[:, 800::2] = True
+    parts = [part(sheet, np.random.default_rng(seed)) for seed in range(8)]
+    assert all(each.shape == (160, 200) for each in parts)
+    assert sum(each.any() for each in parts) >= 6

@@ -1,25 +1,23 @@
 """Black-and-white pictures of every kind but print, drawn by code: what a patch prior of general pictures learns from.
 
-128x128 pixels. The kinds take turns; half of the pictures are white on black, half black on white. A picture depends
-only on a seed and its number.
+128x128 pixels. The kinds take turns, five of the thirteen being line art; half of the pictures are white on black, half
+black on white. A picture depends only on a seed and its number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from restore.data.dataset import Images, Split
 from training.data.dice import Dice
+from training.data.line_art import circuits, hatching, maps, staves, tables
+from training.data.pen import INK, PAPER, SIDE, anywhere, around, beside, stroke, wandering
 
-SIDE = 128
-TRAINED, TESTED = 4_800, 80
-
-INK, PAPER = 255, 0
-Point = tuple[float, float]
+TRAINED, TESTED = 7_800, 130
 
 
 def drawings(count: int, seed: int) -> Images:
@@ -47,15 +45,15 @@ def _polygons(sheet: Image.Image, dice: Dice) -> Image.Image:
     ink = ImageDraw.Draw(sheet)
     for number in range(1 + dice.below(8)):
         fill = PAPER if number and dice.chance(0.3) else INK
-        radius, centre = dice.by_factors(3, 60), _anywhere(dice)
+        radius, centre = dice.by_factors(3, 60), anywhere(dice)
         if dice.chance(0.4):
             flat = dice.between(0.4, 1.0)
-            ink.ellipse(_box(centre, radius, flat * radius), fill)
+            ink.ellipse(around(centre, radius, flat * radius), fill)
         else:
             corners = 3 + dice.below(6)
             angles = sorted(dice.between(0, 2 * math.pi) for _ in range(corners))
             near = dice.between(0.4, 1.0)
-            ink.polygon([_beside(centre, angle, radius * dice.between(near, 1)) for angle in angles], fill)
+            ink.polygon([beside(centre, angle, radius * dice.between(near, 1)) for angle in angles], fill)
     return sheet
 
 
@@ -76,7 +74,7 @@ def _silhouettes(sheet: Image.Image, dice: Dice) -> Image.Image:
     """Closed smooth contours with limbs, and with holes in some: animals, leaves, tools, as masks show them."""
     ink = ImageDraw.Draw(sheet)
     for _ in range(1 + dice.below(3)):
-        radius, centre = dice.by_factors(8, 55), _anywhere(dice)
+        radius, centre = dice.by_factors(8, 55), anywhere(dice)
         waves = [(order, dice.between(0, 2 * math.pi), dice.between(0, 0.5) / order) for order in range(2, 9)]
         turns = np.linspace(0, 2 * math.pi, 90, endpoint=False)
         lengths = radius * (1 + sum(size * np.cos(order * turns + phase) for order, phase, size in waves))
@@ -86,10 +84,10 @@ def _silhouettes(sheet: Image.Image, dice: Dice) -> Image.Image:
         y = centre[1] + right * math.sin(tilt) + down * math.cos(tilt)
         for _ in range(dice.below(5)):
             start = dice.below(len(turns))
-            _stroke(ink, _wandering(dice, (x[start], y[start]), radius / 3), radius * dice.between(0.05, 0.35))
+            stroke(ink, wandering(dice, (x[start], y[start]), radius / 3), radius * dice.between(0.05, 0.35))
         ink.polygon(list(zip(x.tolist(), y.tolist(), strict=True)), INK)
         if dice.chance(0.25):
-            ink.ellipse(_box(centre, radius / 4, radius * dice.between(0.1, 0.3)), PAPER)
+            ink.ellipse(around(centre, radius / 4, radius * dice.between(0.1, 0.3)), PAPER)
     return sheet
 
 
@@ -99,7 +97,7 @@ def _strokes(sheet: Image.Image, dice: Dice) -> Image.Image:
     width, scale = dice.by_factors(1, 9), dice.by_factors(5, 30)
     for _ in range(1 + dice.below(round(300 / (scale + 5 * width)))):
         own = width if dice.chance(0.8) else dice.by_factors(1, 9)
-        _stroke(ink, _wandering(dice, _anywhere(dice), scale), own)
+        stroke(ink, wandering(dice, anywhere(dice), scale), own)
     return sheet
 
 
@@ -108,11 +106,11 @@ def _lines(sheet: Image.Image, dice: Dice) -> Image.Image:
     ink = ImageDraw.Draw(sheet)
     width = 1 + dice.below(4)
     for _ in range(2 + dice.below(8)):
-        centre, radius = _anywhere(dice), dice.by_factors(6, 60)
-        box = _box(centre, radius, radius * dice.between(0.3, 1.0))
+        centre, radius = anywhere(dice), dice.by_factors(6, 60)
+        box = around(centre, radius, radius * dice.between(0.3, 1.0))
         figure = dice.below(6)
         if figure == 0:
-            ink.line((centre, _anywhere(dice)), INK, width)
+            ink.line((centre, anywhere(dice)), INK, width)
         elif figure == 1:
             ink.rectangle(box, outline=INK, width=width)
         elif figure == 2:
@@ -120,7 +118,7 @@ def _lines(sheet: Image.Image, dice: Dice) -> Image.Image:
         elif figure == 3:
             ink.arc(box, dice.between(0, 360), dice.between(0, 360), INK, width)
         elif figure == 4:
-            corners = [_beside(centre, dice.between(0, 2 * math.pi), radius) for _ in range(3 + dice.below(4))]
+            corners = [beside(centre, dice.between(0, 2 * math.pi), radius) for _ in range(3 + dice.below(4))]
             ink.line([*corners, corners[0]], INK, width)
         else:
             pitch, slant = width + dice.by_factors(2, 16), dice.pick((0.0, 0.0, 1.0, -1.0))
@@ -139,7 +137,7 @@ def _plans(sheet: Image.Image, dice: Dice) -> Image.Image:
     edge = dice.between(-20, 12)
     _rooms(ink, dice, (edge, edge, SIDE - edge, SIDE - edge), wall)
     for _ in range(dice.below(6)):
-        box = _box(_anywhere(dice), dice.by_factors(3, 14), dice.by_factors(3, 14))
+        box = around(anywhere(dice), dice.by_factors(3, 14), dice.by_factors(3, 14))
         (ink.ellipse if dice.chance(0.3) else ink.rectangle)(box, outline=INK)
     return sheet
 
@@ -171,8 +169,8 @@ def _rooms(ink: ImageDraw.ImageDraw, dice: Dice, box: tuple[float, float, float,
     if dice.chance(0.7):
         hinge = (cut, at) if across else (at, cut)
         start = dice.pick((0, 90)) if across else dice.pick((0, -90))
-        ink.arc(_box(hinge, door, door), start, start + 90, INK)
-        ink.line((hinge, _beside(hinge, math.radians(start if not across else start - 90 * (start == 90)), door)), INK)
+        ink.arc(around(hinge, door, door), start, start + 90, INK)
+        ink.line((hinge, beside(hinge, math.radians(start if not across else start - 90 * (start == 90)), door)), INK)
 
 
 def _modules(sheet: Image.Image, dice: Dice) -> Image.Image:
@@ -216,9 +214,9 @@ def _icons(sheet: Image.Image, dice: Dice) -> Image.Image:
         weight = max(1, round(unit * dice.between(1, 4)))
         for number in range(1 + dice.below(4)):
             fill = PAPER if number and dice.chance(0.4) else INK
-            centre = middle if dice.chance(0.5) else _beside(middle, dice.pick(range(8)) * math.pi / 4, unit * 5)
+            centre = middle if dice.chance(0.5) else beside(middle, dice.pick(range(8)) * math.pi / 4, unit * 5)
             radius = unit * dice.pick((2, 3, 4, 5, 6, 8, 10))
-            box = _box(centre, radius, radius * dice.pick((0.4, 0.7, 1.0, 1.0)))
+            box = around(centre, radius, radius * dice.pick((0.4, 0.7, 1.0, 1.0)))
             figure, solid = dice.below(5), number == 0 or dice.chance(0.5)
             if figure == 0:
                 ink.ellipse(box, fill if solid else None, fill, weight)
@@ -229,8 +227,8 @@ def _icons(sheet: Image.Image, dice: Dice) -> Image.Image:
             elif figure == 3:
                 ink.line(
                     (
-                        _beside(centre, turn := dice.below(8) * math.pi / 4, radius),
-                        _beside(centre, turn + math.pi, radius),
+                        beside(centre, turn := dice.below(8) * math.pi / 4, radius),
+                        beside(centre, turn + math.pi, radius),
                     ),
                     fill,
                     weight,
@@ -238,42 +236,6 @@ def _icons(sheet: Image.Image, dice: Dice) -> Image.Image:
             else:
                 ink.pieslice(box, start := 45 * dice.below(8), start + dice.pick((90, 180, 270)), fill)
     return sheet
-
-
-def _stroke(ink: ImageDraw.ImageDraw, points: Sequence[Point], width: float) -> None:
-    """A line through points with round ends and bends."""
-    ink.line(points, INK, max(1, round(width)), joint="curve")
-    if width >= 3:
-        for point in (points[0], points[-1]):
-            ink.ellipse(_box(point, width / 2 - 0.5, width / 2 - 0.5), INK)
-
-
-def _wandering(dice: Dice, start: Point, step: float) -> list[Point]:
-    """A smooth curve: a quadratic B-spline through a walk of which the direction changes little by little."""
-    angle, walk = dice.between(0, 2 * math.pi), [start]
-    for _ in range(2 + dice.below(6)):
-        walk.append(_beside(walk[-1], angle, step * dice.between(0.5, 1.5)))
-        angle += dice.between(-1.6, 1.6)
-    corners = np.array(walk)
-    middles = (corners[1:] + corners[:-1]) / 2
-    along = np.linspace(0, 1, 9)[:-1, None]
-    bends = [
-        (1 - along) ** 2 * one + 2 * along * (1 - along) * corner + along**2 * other
-        for one, corner, other in zip(middles, corners[1:-1], middles[1:], strict=False)
-    ]
-    return [(float(x), float(y)) for x, y in np.concatenate([corners[:1], *bends, corners[-1:]])]
-
-
-def _anywhere(dice: Dice) -> Point:
-    return dice.between(0, SIDE), dice.between(0, SIDE)
-
-
-def _beside(point: Point, angle: float, distance: float) -> Point:
-    return point[0] + distance * math.cos(angle), point[1] + distance * math.sin(angle)
-
-
-def _box(centre: Point, across: float, down: float) -> tuple[float, float, float, float]:
-    return centre[0] - across, centre[1] - down, centre[0] + across, centre[1] + down
 
 
 KINDS: dict[str, Callable[[Image.Image, Dice], Image.Image]] = {
@@ -285,6 +247,11 @@ KINDS: dict[str, Callable[[Image.Image, Dice], Image.Image]] = {
     "modules": _modules,
     "lines": _lines,
     "icons": _icons,
+    "staves": staves,
+    "hatching": hatching,
+    "circuits": circuits,
+    "tables": tables,
+    "maps": maps,
 }
 
 
