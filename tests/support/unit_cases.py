@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from restore.fields import Fields
-from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
+from restore.units import Bernoulli, Gaussian, Rectified, Spiked, Spin, TruncatedGaussian, Units
 
 DIGITS = 150
 
@@ -49,6 +49,12 @@ def slab_law(linear: mpmath.mpf, quadratic: mpmath.mpf, low: mpmath.mpf, high: m
     if low == -mpmath.inf:
         mean = linear / quadratic
         return Law(linear * mean / 2 + mpmath.log(2 * mpmath.pi / quadratic) / 2, mean, 1 / quadratic)
+    if high == mpmath.inf:
+        # From 0 on: parts integrated as below, of which only the lower end is left.
+        root = mpmath.sqrt(2 * quadratic)
+        scaled = mpmath.sqrt(mpmath.pi) / root * mpmath.exp(linear**2 / (2 * quadratic)) * mpmath.erfc(-linear / root)
+        mean = (linear + 1 / scaled) / quadratic
+        return Law(mpmath.log(scaled), mean, (linear * mean + 1) / quadratic - mean**2)
 
     def exponent(x: mpmath.mpf) -> mpmath.mpf:
         return x * (linear - quadratic * x / 2)
@@ -113,7 +119,7 @@ class Case:
 
     @property
     def bounded(self) -> bool:
-        return self.slab is None or self.slab != INFINITE
+        return self.slab is None or np.inf not in self.slab
 
     @property
     def support(self) -> tuple[float, float]:
@@ -157,7 +163,8 @@ class Case:
         linear, quadratic, presence = map(float, natural)
         low, high = self.slab
         if not self.bounded:
-            low, high = ((linear + side * 12 * quadratic**0.5) / quadratic for side in (-1, 1))
+            ends = ((linear + side * 12 * quadratic**0.5) / quadratic for side in (-1, 1))
+            low, high = (max(float(low), end) for end in ends)
         edges = np.linspace(float(low), float(high), cells + 1)
         nodes, weights = np.polynomial.legendre.leggauss(4)
         width = np.diff(edges)[:, None]
@@ -175,6 +182,12 @@ CASES = [
         lambda bias, quadratic: Gaussian(bias, quadratic),
         {"bias": (-0.7, 1.4), "quadratic": (0.6, 2.5)},
         slab=INFINITE,
+    ),
+    Case(
+        "rectified",
+        lambda bias, quadratic: Rectified(bias, quadratic),
+        {"bias": (-0.7, 1.4), "quadratic": (0.6, 2.5)},
+        slab=(0, np.inf),
     ),
     Case(
         "truncated[0,1]",

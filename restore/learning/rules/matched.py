@@ -48,6 +48,8 @@ class MatchedMarginals(LearningRule):
         unrolled: an unrolled gradient goes back through the last so many iterations; 0 goes back through all.
         gradient: "unrolled" goes back through iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
+        products: precision of matrix products and convolutions, "single" or "bfloat16", in which processors that have
+            it learn convolutional machines in half the time.
     """
 
     any_units: ClassVar[bool] = True
@@ -59,6 +61,7 @@ class MatchedMarginals(LearningRule):
     damping: float = DAMPING
     gradient: Literal["unrolled", "implicit"] = "unrolled"
     unrolled: int = 0
+    products: Literal["single", "bfloat16"] = "single"
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS or not SOLVERS[self.solver].smooth:
@@ -109,7 +112,8 @@ class MatchedMarginals(LearningRule):
     ) -> Step:
         share = Share.of(len(batch.clean))
         # Nothing made in inference mode can be differentiated.
-        with torch.inference_mode(False), torch.enable_grad():
+        short = torch.autocast(batch.clean.device.type, torch.bfloat16, enabled=self.products == "bfloat16")
+        with torch.inference_mode(False), torch.enable_grad(), short:
             own = _copied(share, batch)
             leaves = {name: value.clone().requires_grad_() for name, value in prior.parameters.items()}
             machine = prior.with_parameters(leaves).tilt(own.evidence)
