@@ -244,7 +244,8 @@ class Steps:
                 step = again(self.prior.with_parameters(self.prior.parameters))
                 again = step.again
                 for name, parameter in self.prior.parameters.items():
-                    parameter.grad = step.gradient[name]
+                    # A fused optimizer reads both in the order of memory, in which gradients of convolutions differ.
+                    parameter.grad = step.gradient[name].contiguous()
                 self.optimizer.step()
         except RuntimeError as fault:
             # Sampling refuses NaN probabilities, so diverging weights may show here first. If the magnitudes of all

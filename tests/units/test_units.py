@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from itertools import cycle, product
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -16,7 +17,7 @@ from unit_cases import CASES, DIGITS, Case, Law, fields_of, mixture
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.units import Bernoulli, Gaussian, Spiked, TruncatedGaussian
+from restore.units import Bernoulli, Gaussian, Rectified, Spiked, TruncatedGaussian
 from restore.units.contract import rows_of
 
 # Every linear field meets every quadratic one, with some presence. The largest are what a pixel known for certain adds.
@@ -122,7 +123,7 @@ def test_presence_multiplies_every_value_but_0(case: Case) -> None:
 
 
 def values_of(case: Case) -> Tensor:
-    low, high = case.support if case.bounded else (-3.0, 3.0)
+    low, high = (max(-3.0, min(end, 3.0)) for end in case.support)
     inside = torch.linspace(low, high, 8, dtype=torch.float64) if case.slab else torch.empty(0, dtype=torch.float64)
     return torch.cat([torch.tensor(case.atoms, dtype=torch.float64), inside])[:, None].expand(-1, 2)
 
@@ -134,9 +135,10 @@ def test_log_weight_is_what_log_partition_normalises(case: Case) -> None:
     wanted = parameters["bias"] * values - parameters.get("quadratic", 0.0) * values**2 / 2
     wanted = wanted + parameters.get("presence", 0.0) * (values != 0)
     torch.testing.assert_close(units.log_weight(values), wanted)
-    if case.slab and case.bounded:
-        outside = torch.tensor([case.support[0] - 0.01, case.support[1] + 0.01], dtype=torch.float64)
-        assert bool((units.log_weight(outside) == -math.inf).all())
+    for end, beyond in zip(case.support, (-0.01, 0.01), strict=True):
+        if case.slab and math.isfinite(end):
+            outside = torch.full((2,), end + beyond, dtype=torch.float64)
+            assert bool((units.log_weight(outside) == -math.inf).all())
 
 
 @every_unit
@@ -171,7 +173,7 @@ def test_expected_statistics_are_derivatives_of_the_log_partition(case: Case) ->
 def test_mode_is_the_heaviest_value(case: Case) -> None:
     units, fields = case.units(), fields_of(points(case))
     mode, own = units.mode(fields), units.parameters
-    low, high = case.support if case.bounded else (-1500.0, 1500.0)
+    low, high = (max(-1500.0, min(end, 1500.0)) for end in case.support)
     grid = torch.linspace(low, high, 2001, dtype=torch.float64) if case.slab else torch.tensor(case.atoms).double()
 
     # A single value of a density has no weight: there, presence tells nothing.
@@ -319,9 +321,9 @@ def test_a_spike_must_lie_in_the_support() -> None:
 
 
 @pytest.mark.parametrize("curvature", [0.0, -1.0])
-@pytest.mark.parametrize("spiked", [False, True], ids=["gaussian", "spiked"])
-def test_a_weight_without_an_integral_is_no_number(spiked: bool, curvature: float) -> None:
-    units = Gaussian(torch.ones(2), torch.tensor([1.0, curvature]))
+@pytest.mark.parametrize(("kind", "spiked"), [(Gaussian, False), (Gaussian, True), (Rectified, False)])
+def test_a_weight_without_an_integral_is_no_number(kind: type[Any], spiked: bool, curvature: float) -> None:
+    units = kind(torch.ones(2), torch.tensor([1.0, curvature]))
     units = Spiked(torch.zeros(2), units) if spiked else units
     nothing = Fields(torch.zeros(5, 2))
     statistics = units.expected_statistics(nothing).values()
