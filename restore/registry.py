@@ -110,7 +110,9 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
         "mean_field": SolverKind(
             "restore.solvers.mean_field:MeanField", structures=_PAIRS, smooth=True, graph_batch=16
         ),
-        "hard_mean_field": SolverKind("restore.solvers.mean_field:HardMeanField", smooth=True, graph_batch=16),
+        "hard_mean_field": SolverKind(
+            "restore.solvers.mean_field:HardMeanField", structures=_PAIRS, smooth=True, graph_batch=16
+        ),
         "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
         "sum_product": _belief_propagation("sum"),

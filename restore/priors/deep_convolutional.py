@@ -25,7 +25,8 @@ class ConvolutionalDBM(Uniform):
 
     Attributes:
         shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, for pixels
-            that are -1 and 1, and `units.0.centre` (1,), the share of white that tells the layer above nothing; see `of`.
+            that are -1 and 1, and `units.0.centre` (1,), the share of white that tells the layer above nothing; see
+            `of`.
 
     >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 2, 2)}
     >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(3)}

@@ -65,7 +65,11 @@ def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
 Answer = Callable[[Units, Fields], tuple[Tensor, Tensor]]
 
 
-def mean_field_state(machine: BoltzmannMachine, start: Tensor, answer: Answer = Units.moments) -> State:
+def moments(units: Units, fields: Fields) -> tuple[Tensor, Tensor]:
+    return units.moments(fields)
+
+
+def mean_field_state(machine: BoltzmannMachine, start: Tensor, answer: Answer = moments) -> State:
     """The state that follows from visible means (batch, D): means of all layers, then variances of all layers.
 
     The variances of the image are zero, as for data (TAP machine, Alg. 1). Each other layer is the mean-field answer to

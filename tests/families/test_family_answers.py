@@ -25,7 +25,7 @@ SHAPE = (3, 4)
 ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
     "convolutional": {"kernel": 2},
-    "deep_convolutional": {"kernel": 3, "deeper": (2, 3)},
+    "deep_convolutional": {"kernel": 3, "deeper": (2, 3), "hidden_type": "rectified"},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
     "fvbm": {"hidden": 0},
 }

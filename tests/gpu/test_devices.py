@@ -136,7 +136,7 @@ def spec_of(name: str, visible: str = "") -> Spec:
     asked: dict[str, dict[str, Any]] = {
         "deep": {"deeper": (2, 3)},
         "convolutional": {"kernel": 2},
-        "deep_convolutional": {"kernel": 3, "deeper": (2,)},
+        "deep_convolutional": {"kernel": 3, "deeper": (2,), "hidden_type": "rectified"},
         "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
         "fvbm": {"hidden": 0},
     }

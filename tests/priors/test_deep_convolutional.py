@@ -14,7 +14,7 @@ from restore.couplings import Dense, Strided
 from restore.fields import Fields
 from restore.priors import ConvolutionalDBM
 from restore.priors.exact import binary_states
-from restore.solvers import TAP, MeanField
+from restore.solvers import TAP, HardMeanField, MeanField
 
 # Features, channels, side, stride, and the grid below: sides that are a multiple of the stride, and not.
 GRIDS = [(2, 1, 6, 2, (3, 5)), (2, 3, 6, 2, (4, 5)), (2, 2, 3, 1, (2, 3)), (1, 1, 9, 3, (4, 6))]
@@ -62,34 +62,45 @@ def test_a_strided_convolution_is_its_matrix(
 
 
 def energies(parts: dict[str, Tensor], shape: tuple[int, int], stride: int, states: list[Tensor]) -> Tensor:
-    """Minus the exponents of spins of -1 and 1, of which those beyond the border are left out; pixels are centred."""
-    grid, total = shape, torch.zeros(len(states[0]), dtype=torch.float64)
-    spins = [2 * state - 1 for state in states]
-    centred = [2 * (states[0] - parts["units.0.centre"]), *spins[1:]]
-    for layer, (below, above) in enumerate(itertools.pairwise(centred)):
-        weights = parts[f"weights.{layer}"]
-        coupling = Strided(weights / weights.shape[1], grid, stride)
+    """Minus the exponents of pixels of -1 and 1, centred, features of any size and spins; none beyond the border."""
+    grid, (pixels, features, *spins) = shape, states
+    total = -(features**2).sum(1) / 2
+    below = 2 * (pixels - parts["units.0.centre"])
+    for layer, above in enumerate([features, *spins]):
+        coupling = Strided(parts[f"weights.{layer}"], grid, stride)
         total += torch.einsum("nb,ba,na->n", below, coupling.matrix, above)
-        grid = coupling.places
-    for layer, spin in enumerate(spins):
-        total += (spin * parts[f"units.{layer}.bias"].repeat(spin.shape[1] // len(parts[f"units.{layer}.bias"]))).sum(1)
+        below, grid = above, coupling.places
+    for layer, state in enumerate([2 * pixels - 1, features, *spins]):
+        total += (state * parts[f"units.{layer}.bias"].repeat(state.shape[1] // len(parts[f"units.{layer}.bias"]))).sum(
+            1
+        )
     return -total
 
 
-def enumerated(machine: ConvolutionalDBM) -> tuple[list[Tensor], Tensor]:
-    sizes = [layer.size for layer in machine.layers]
-    every = binary_states(sum(sizes), machine.couplings[0].weights)
-    states = list(every.split(sizes, 1))
-    return states, machine.energy(states)
+def drawn_states(machine: ConvolutionalDBM, count: int) -> list[Tensor]:
+    pixels, features, *spins = (normal(count, layer.size, seed=index) for index, layer in enumerate(machine.layers, 8))
+    return [(pixels > 0).double(), features.abs(), *(each.sign() for each in spins)]
 
 
 def test_a_unit_beyond_the_border_is_neither_black_nor_white() -> None:
     parts, shape = random_pyramid(1, 2, 2, side=6, stride=2, seed=1), (2, 3)
     machine = ConvolutionalDBM.of(parts, shape, 2)
-    states, found = enumerated(machine)
+    states = drawn_states(machine, 50)
     assert [state.shape[1] for state in states] == [6, 4, 2]
-    expected = energies(parts, shape, 2, states)
+    found, expected = machine.energy(states), energies(parts, shape, 2, states)
     torch.testing.assert_close(found - found[0], expected - expected[0])
+
+
+def exact_pixels(machine: ConvolutionalDBM) -> Tensor:
+    """The share of white of each pixel, over all pixels and spins; features, independent given both, in closed form."""
+    sizes = [layer.size for layer in machine.layers]
+    every = binary_states(sizes[0] + sum(sizes[2:]), machine.couplings[0].weights)
+    pixels, *spins = every.split([sizes[0], *sizes[2:]], 1)
+    spins = [2 * each - 1 for each in spins]
+    nothing = torch.zeros(len(every), sizes[1], dtype=every.dtype)
+    field = Fields(machine.inputs(1, [pixels, nothing, *spins]))
+    weight = machine.layers[1].log_partition(field).sum(1) - machine.energy([pixels, nothing, *spins])
+    return torch.softmax(weight, 0) @ pixels
 
 
 @pytest.mark.parametrize(("solver", "order"), [(MeanField, 2), (TAP, 3)])
@@ -101,24 +112,49 @@ def test_its_marginals_are_those_of_enumeration_up_to_the_order_of_the_solver(
     for scale in (0.04, 0.02):
         parts = random_pyramid(1, 2, 2, side=6, stride=2, scale=scale, seed=3)
         machine = ConvolutionalDBM.of(parts, (2, 3), 2)
-        states, energy = enumerated(machine)
-        exact = torch.softmax(-energy, 0) @ states[0]
         solved = solver(tol=1e-13, max_iter=5000).solve(machine)
-        errors.append((solved.means[0][0] - exact).abs().max())
+        errors.append((solved.means[0][0] - exact_pixels(machine)).abs().max())
     assert errors[0] > 1.6 * 2 ** (order - 1) * errors[1]
 
 
-def test_mean_field_without_damping_raises_its_bound_at_every_iteration() -> None:
+@pytest.mark.parametrize("solver", [MeanField, HardMeanField])
+def test_without_damping_every_iteration_raises_the_bound(solver: type[MeanField]) -> None:
     """Odd and even layers are independent given each other, so that every update is a maximum of the bound."""
-    machine = ConvolutionalDBM.of(random_pyramid(1, 3, 2, side=6, stride=2, scale=0.5, seed=4), (5, 4), 2)
-    states, bounds = MeanField(damping=0.0).init(machine, torch.full((1, 20), 0.5, dtype=torch.float64)), []
+    parts = random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4)
+    machine, bounds = ConvolutionalDBM.of(parts, (5, 4), 2), []
+    states = solver(damping=0.0).init(machine, torch.full((1, 20), 0.5, dtype=torch.float64))
     for _ in range(10):
-        states = MeanField(damping=0.0).step(machine, states)
-        # As a functional of means, not only at a fixed point: their entropies and the expected exponent.
-        means = list(states[:3])
-        entropy = sum(torch.special.entr(mean).sum() + torch.special.entr(1 - mean).sum() for mean in means)
-        bounds.append(float(entropy - machine.energy(means)))
+        states = solver(damping=0.0).step(machine, states)
+        pixels, features, spins = states[:3]
+        up = (1 + spins) / 2
+        bound = sum(torch.special.entr(share).sum() for share in (pixels, 1 - pixels, up, 1 - up))
+        if solver is HardMeanField:
+            bound = bound - machine.energy([pixels, features, spins])
+        else:
+            # Entropy and mean log-weight of a feature under the field that gave it its mean: the pixels' are newer, so
+            # the maximum over the features' fields is taken, which they have at the next half iteration.
+            field = machine.inputs(1, [pixels, features, spins])
+            nothing = torch.zeros_like(features)
+            bound = (
+                bound + machine.layers[1].log_partition(Fields(field)).sum() - machine.energy([pixels, nothing, spins])
+            )
+        bounds.append(float(bound))
     assert all(later >= earlier - 1e-9 for earlier, later in itertools.pairwise(bounds)) and bounds[-1] > bounds[0]
+
+
+def test_at_a_fixed_point_no_state_of_a_feature_raises_the_bound_of_hard_mean_field() -> None:
+    machine = ConvolutionalDBM.of(random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4), (5, 4), 2)
+    found = HardMeanField(tol=1e-13, max_iter=5000, damping=0.0).solve(machine)
+    pixels, features, spins = found.means
+    up = (1 + spins) / 2
+    entropy = sum(torch.special.entr(share).sum() for share in (pixels, 1 - pixels, up, 1 - up))
+
+    def bound(values: Tensor) -> float:
+        return float(entropy - machine.energy([pixels, values, spins]))
+
+    assert bound(features) == pytest.approx(float(found.log_partition), abs=1e-9)
+    moves = 0.01 * normal(200, features.shape[1], seed=3)
+    assert all(bound((features + move).clamp_min(0)) <= bound(features) for move in moves)
 
 
 def test_its_parameters_make_it_again_and_evidence_survives_a_change_of_precision() -> None:
@@ -129,6 +165,6 @@ def test_its_parameters_make_it_again_and_evidence_survives_a_change_of_precisio
     for one, other in zip(again.layers, machine.layers, strict=True):
         torch.testing.assert_close(one.parameters["bias"], other.parameters["bias"])
     tilted = machine.tilt(Fields(normal(3, 12, seed=7)))
-    states = [(normal(3, layer.size, seed=8) > 0).double() for layer in machine.layers]
+    states = drawn_states(machine, 3)
     single = tilted.to(torch.float32).to(torch.float64)
     torch.testing.assert_close(single.energy(states), tilted.energy(states), rtol=1e-5, atol=1e-3)

@@ -15,7 +15,15 @@ from restore.learning.rules.contract import InRounds, LearningRule
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, GaussianMixture
 from restore.registry import PIXELS, SOLVERS, UNITS
-from restore.solvers import TAP, AdaptiveTAP, BeliefPropagation, MeanField, RelaxedBeliefPropagation, solver_of
+from restore.solvers import (
+    TAP,
+    AdaptiveTAP,
+    BeliefPropagation,
+    HardMeanField,
+    MeanField,
+    RelaxedBeliefPropagation,
+    solver_of,
+)
 from restore.solvers.exact import Exact
 from restore.units import Bernoulli
 from restore.units.layers import blank
@@ -94,6 +102,7 @@ def test_names_and_sentences() -> None:
     assert made == {
         "tap": TAP(7, 1e-3, 0.2),
         "mean_field": MeanField(7, 1e-3, 0.2),
+        "hard_mean_field": HardMeanField(7, 1e-3, 0.2),
         "relaxed_bp": RelaxedBeliefPropagation(7, 1e-3, 0.2),
         "adaptive_tap": AdaptiveTAP(7, 1e-3, 0.2),
         "sum_product": BeliefPropagation("sum", 7, 1e-3, 0.2),

@@ -77,8 +77,8 @@ def random_deep_prior(
 
 def random_convolutional_deep_prior(shape: tuple[int, int] = (12, 8)) -> TrainedPrior:
     """A prior of two layers of features at every second place, with random weights."""
-    inference = Inference("mean_field", max_iter=40, tol=1e-7, damping=0.0, modes=0, starts=1)
-    asked = Spec(family="deep_convolutional", hidden=5, deeper=(6,), kernel=6)
+    inference = Inference("hard_mean_field", max_iter=40, tol=1e-7, damping=0.0, modes=0, starts=1)
+    asked = Spec(family="deep_convolutional", hidden=5, hidden_type="rectified", deeper=(6,), kernel=6)
     means = torch.full((shape[0] * shape[1],), 0.3)
     machine = asked.kind.first(asked, shape, means, 0.08, torch.Generator().manual_seed(0))
     description = Description("layers", shape, 127, "noise", "none", inference=inference, **vars(asked))
