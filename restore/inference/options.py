@@ -36,7 +36,7 @@ LEVELS = {
     "specks": Described(
         "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
         "FLOAT|auto",
-        "Remove specks of 2 to 8 pixels that cover this share of the image, and change nothing else; auto: it is found.",
+        "Remove specks of 2 to 8 pixels, alone, that cover this share of the image; auto: it is found.",
     ),
 }
 

@@ -30,7 +30,7 @@ AROUND = 24
 TOGETHER = 4096
 
 # Nats by which specks have to explain a picture better than none (`benchmarks/specks.py --tuning`).
-AHEAD = 60.0
+AHEAD = 10.0
 
 # Pieces of one shape are marks, such as dots of i, if there are so many that specks explain them worse by so many nats.
 REPEATED = 5.0
@@ -173,7 +173,7 @@ def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> n
     dirt = probability_of(odds + np.log(rate))
     there = np.bincount(pieces.kind, dirt)[pieces.kind]
     expected = rate * area * np.exp(log_share(pieces.sizes))
-    nats = there * np.log(there / expected) - there + expected
+    nats = there * np.log(np.maximum(there / expected, 1)) - there + expected
     return np.where((there > expected) & (nats > REPEATED), 0.0, dirt)
 
 
