@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,11 +91,11 @@ def by_unpaper(*options: str) -> Callable[[Seen, float], np.ndarray]:
 
 def by_prior(model: str, **level: float | str) -> Candidate:
     """`restore` with a prior; what it refuses comes back as it was."""
-    prior = restore.load(model)
+    denoise = partial(restore.denoise, model="auto") if model == "auto" else restore.load(model).denoise
 
     def repair(seen: Seen, _: float) -> np.ndarray:
         try:
-            return prior.denoise(seen.ink, **level)
+            return denoise(seen.ink, **level)
         except Foreign:
             return seen.ink
 

@@ -29,8 +29,8 @@ AROUND = 24
 # Windows that are solved at a time.
 TOGETHER = 4096
 
-# Nats by which specks have to explain a picture better than none (`benchmarks/specks.py --tuning`).
-AHEAD = 10.0
+# Nats by which specks have to explain a picture better than none (`benchmarks/specks.py --tuning --pages 16 --seed 9100`).
+AHEAD = 30.0
 
 # Pieces of one shape are marks, such as dots of i, if there are so many that specks explain them worse by so many nats.
 REPEATED = 5.0
