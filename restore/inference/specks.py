@@ -151,8 +151,8 @@ def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
         where = (corner[:, 0, None, None] + where[1], corner[:, 1, None, None] + where[2])
         windows = seen[where].astype(np.float32)
         for back in range(1, MOST):
-            before = steps - back
-            own = (before >= 0) & (pieces.owner[before] == owner)
+            before = (steps - back).clip(0)
+            own = (steps >= back) & (pieces.owner[before] == owner)
             row, column = (pieces.pixels[before] - corner)[own].T
             windows[rows[own], row, column] = 1 - windows[rows[own], row, column]
         asked = (rows, *(pieces.pixels[steps] - corner).T)
@@ -180,12 +180,12 @@ def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> n
 
 def likeliest_rate(pieces: Pieces, odds: np.ndarray, area: int) -> tuple[float, float]:
     """The rate at which pieces are likeliest, marks left out, and by how many nats they are likelier than at none."""
-    rate = len(pieces) / area
+    rate, dirt = len(pieces) / area, np.zeros(len(pieces))
     for _ in range(STEPS):
+        if rate * area < STILL:
+            return 0.0, 0.0
         dirt = probabilities(pieces, odds, rate, area)
         before, rate = rate, float(dirt.sum() / area)
         if abs(rate - before) <= STILL * before:
             break
-        if rate * area < STILL:
-            return 0.0, 0.0
     return rate, float(np.logaddexp(0, odds[dirt > 0] + np.log(rate)).sum() - rate * area)
