@@ -29,8 +29,8 @@ AROUND = 24
 # Windows that are solved at a time.
 TOGETHER = 4096
 
-# Nats by which specks have to explain a picture better than none; of pages for training 2 at most if they are clean, and
-# 163 at least with specks on .3 % (`benchmarks/specks.py --tuning --pages 16 --seed 9100`).
+# Nats by which specks have to explain a picture better than none. Pages for training have 2 at most if they are clean,
+# and 163 at least with specks on .3 % (`benchmarks/specks.py --tuning --pages 16 --seed 9100`).
 AHEAD = 30.0
 
 # Pieces of one shape are marks, such as dots of i, if so many specks have at most the probability exp(-`REPEATED`).
