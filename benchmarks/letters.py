@@ -25,8 +25,9 @@ def printed(
     number: int,
     shape: tuple[int, int] = (pages.HEIGHT, pages.WIDTH),
     dpi: int = DPI,
+    points: tuple[float, float] = POINTS,
 ) -> tuple[np.ndarray, str]:
-    """A page of paragraphs in letters of 10 to 12 points, each in another font: its ink (H, W), and its text."""
+    """A page of paragraphs in letters of some size, each in another font: its ink (H, W), and its text."""
     margin = MARGIN * dpi / DPI
     draw = np.random.default_rng([seed, number])
     source = Path(pages.__file__).with_name("text.txt").read_text(encoding="utf-8")
@@ -38,7 +39,7 @@ def printed(
     for block in range(1, BLOCKS + 1):
         family = families[draw.integers(len(families))]
         face = family[draw.integers(len(family))]
-        size = draw.uniform(*POINTS) * dpi / 72
+        size = draw.uniform(*points) * dpi / 72
         font = ImageFont.truetype(face, size, layout_engine=ImageFont.Layout.BASIC)
         while top + PITCH * size < margin + (height - 2 * margin) * block / BLOCKS:
             line = words[place % len(words)]

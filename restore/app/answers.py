@@ -73,7 +73,7 @@ class Answers:
             RestoreError: if the request, the picture or a prior cannot be used.
         """
         own = dict(wanted)
-        damage, frame = Damage.of(own.pop("p", None), own.pop("sigma", None)), own.pop("frame", None)
+        damage, frame = Damage.of(**{name: own.pop(name, None) for name in LEVELS}), own.pop("frame", None)
         options = replace(self.options, **own)
         most, engines = options.max_pixels, self._engines.asked(options)
         engine = engines.open(options.model) if engines.named else None

@@ -11,5 +11,6 @@ from restore.channels.occlusion import Patch as Patch
 from restore.channels.registry import channel_of as channel_of
 from restore.channels.registry import parse_task as parse_task
 from restore.channels.salt_and_pepper import SaltAndPepper as SaltAndPepper
+from restore.channels.specks import Specks as Specks
 from restore.channels.task import Chain as Chain
 from restore.channels.task import EachPixel as EachPixel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from restore.channels import bit_flip, gaussian_noise, holes, occlusion, salt_and_pepper
+from restore.channels import bit_flip, gaussian_noise, holes, occlusion, salt_and_pepper, specks
 from restore.channels.bit_flip import BitFlip
 from restore.channels.contract import Channel, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
@@ -18,6 +18,7 @@ FORMS: tuple[Form, ...] = (
     bit_flip.FORM,
     gaussian_noise.FORM,
     salt_and_pepper.FORM,
+    specks.FORM,
     occlusion.FORM,
     holes.FORM,
 )
@@ -29,7 +30,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     """Read a task from its text.
 
     Args:
-        text: "flip:0.1", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1", "holes:8:0.1";
+        text: "flip:0.1", "noise:0.2", "salt:0.1", "specks:0.01", "patch:8" (painted 0), "patch:12:1", "holes:8:0.1";
             or several in order: "noise:0.1+patch:8".
         mask: "known" (the default for patches and holes) or "unknown"; others have none.
         grey: whether images are grey; if not, they are binary.

@@ -34,6 +34,7 @@ from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_fol
 from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines, in_colour
+from restore.inference.options import LEVELS
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.marginals import Status
@@ -444,7 +445,7 @@ def _report(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
     parts = [f"restored with {', '.join(f'{name} ({count})' for name, count in models)}"]
     if len(models) == 1:
         parts = [f"restored with {models[0][0]}"]
-    for kind in ("p", "sigma"):
+    for kind in LEVELS:
         given: Any = getattr(damage, kind)
         found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
         if found:

@@ -12,6 +12,7 @@ import numpy as np
 from restore.channels import Channel, channel_of
 from restore.channels.levels import Scale
 from restore.channels.registry import scale_of
+from restore.channels.specks import DENSEST
 from restore.channels.values import LARGEST
 from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.inference.options import LEVELS
@@ -33,11 +34,13 @@ class Damage:
             probability of salt or pepper. "auto": to be found; "scan": as each grey level says; None: no flips, or
             those that a conditional prior has learnt.
         sigma: standard deviation of Gaussian noise, black being 0 and white 1; "auto": to be found; None: no noise.
+        specks: share of pixels under specks (`restore.channels.specks`), alone; "auto": to be found; None: no specks.
         hidden: pixels to fill, boolean, in the shape of the pictures; None for none.
     """
 
     p: Level = None
     sigma: Level = None
+    specks: Level = None
     hidden: np.ndarray | None = None
 
     @classmethod
@@ -54,6 +57,10 @@ class Damage:
         unknown = [option(name) for name, level in found.items() if isinstance(level, str) and level == "auto"]
         if len(unknown) > 1:
             raise UsageError(f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
+        if found.get("specks") is not None and sum(level is not None for level in found.values()) > 1:
+            raise UsageError(
+                "are removed by themselves; restore the result once more for other noise", option("specks")
+            )
         return cls(**{name: _checked(name, level) for name, level in found.items()})
 
     def check_for(self, header: Description) -> None:
@@ -63,7 +70,9 @@ class Damage:
             UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
                 one of the wrong kind.
         """
-        header.check_told(self.p is not None, self.of_grey, self.hidden is not None)
+        header.check_told(not (self.p is None and self.specks is None), self.of_grey, self.hidden is not None)
+        if self.specks is not None and (header.grey or self.hidden is not None):
+            raise UsageError("are removed from pictures in black and white, without a mask", option("specks"))
         if not header.grey:
             return
         name = shown(header.name)
@@ -92,8 +101,8 @@ class Damage:
 
     @property
     def of_grey(self) -> bool:
-        """True if there is damage that only grey pictures have: any level but p."""
-        return replace(self, p=None).touched
+        """True if there is damage that only grey pictures have."""
+        return self.sigma is not None
 
     def at(self, level: Any) -> Damage:
         """The same damage with a value for the unknown level."""
@@ -241,6 +250,14 @@ def _probabilities(p: Any) -> float | np.ndarray:
     return values if values.ndim else values.item()
 
 
+def _share(specks: Any) -> float:
+    """Check the share of pixels under specks; raise UsageError if it is none."""
+    value = specks.item() if isinstance(specks, np.floating | np.integer) else specks
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= DENSEST:
+        raise _refused("specks", specks)
+    return float(value)
+
+
 def _deviation(sigma: Any) -> float:
     """Check a standard deviation; raise UsageError if it is not a number above 0."""
     # Numpy's numbers are accepted, but would compare with the largest value of their own type.
@@ -256,4 +273,4 @@ def _deviation(sigma: Any) -> float:
 
 
 # What makes a number or an array of each level, and refuses one that is out of range; the words are in `LEVELS`.
-_CHECKS = {"p": _probabilities, "sigma": _deviation}
+_CHECKS = {"p": _probabilities, "sigma": _deviation, "specks": _share}

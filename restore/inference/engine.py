@@ -31,6 +31,9 @@ class PictureEngine(Protocol):
     def quickly(self) -> PictureEngine:
         """The same prior, solved well enough to be compared with others."""
 
+    def precisely(self) -> PictureEngine:
+        """The same prior, solved well enough for the odds of a single pixel where all others are known."""
+
     def of_size(self, shape: tuple[int, int]) -> PictureEngine:
         """The same convolutional prior for pictures (H, W) of any size."""
 

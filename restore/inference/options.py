@@ -33,6 +33,11 @@ LEVELS = {
         "FLOAT|auto",
         "Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
     ),
+    "specks": Described(
+        "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
+        "FLOAT|auto",
+        "Remove specks of 2 to 8 pixels, alone, that cover this share of the image; auto: it is found.",
+    ),
 }
 
 
@@ -40,6 +45,7 @@ class Levels(TypedDict, total=False):
     """The levels beside p, as arguments."""
 
     sigma: float | Literal["auto"] | None
+    specks: float | Literal["auto"] | None
 
 
 def _help(panel: str, text: str) -> dict[str, str]:

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from restore.channels import Specks
 from restore.errors import Foreign, ModelError, UsageError, option
 from restore.images import enlarge, shrink
-from restore.inference import trust
+from restore.inference import specks, trust
 from restore.inference.choose import Choice, choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.restored import Restored, outcome
+from restore.inference.restored import Found, Restored, outcome
 from restore.inference.scans.reading import Reading, read
 from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
@@ -84,7 +85,7 @@ class _Job:
     def alike(self) -> Any:
         """What small pictures share that are restored together; of larger ones each is alone."""
         damage, shape = self.picture.damage, self.picture.shape
-        if len(shape) > 2 or shape[0] * shape[1] > SMALL:
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL or self.original.damage.specks is not None:
             return self.index
         return *map(id, self.engines), self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
 
@@ -138,19 +139,25 @@ def _job(index: int, original: Observed, options: Options, engines: Engines) -> 
     p = picture.damage.p
     if isinstance(p, np.ndarray) and p.shape != picture.shape[:2]:
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
-    unknown = picture.damage.unknown
+    unknown = original.damage.unknown if original.damage.specks is not None else picture.damage.unknown
     job = _Job(index, original, Reading(picture), opened, header, certain=engines.named and unknown is None)
     if header.grey:
         return job
     threshold = header.threshold / 255 if engines.named else None
-    known = picture.damage.touched and unknown is None
+    known = picture.damage.touched and picture.damage.unknown is None
     careful = not (known or job.certain or header.task or options.force)
     job = replace(job, reading=read(picture, threshold, careful=careful))
     return replace(job, rival=engines.rival()) if engines.named and unknown == "p" and not job.own_size else job
 
 
 def _assumed(damage: Damage, header: Description) -> Damage:
-    """The damage with a level to be found if the caller says nothing and the prior has to know."""
+    """The damage with a level to be found if the caller says nothing and the prior has to know.
+
+    Under specks prior and polarity are chosen as if pixels were inverted one by one.
+    """
+    if damage.specks is not None:
+        damage.check_for(header)
+        return replace(damage, specks=None, p="auto")
     if damage.touched or damage.hidden is not None or header.task:
         return damage
     return replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
@@ -166,6 +173,8 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
     """The answers about pictures that are restored alike: one of any size, or several of their prior's own."""
     if len(jobs[0].picture.shape) > 2:
         return [_in_colour(jobs[0], options, watch)]
+    if jobs[0].original.damage.specks is not None:
+        return [_without_specks(jobs[0], options)]
     choices = _choices(jobs, options)
     found: dict[int, Restored] = {}
     for candidate in dict.fromkeys(choice.candidate for choice in choices):
@@ -294,6 +303,35 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
         doubt,
         replaced,
         tuple(layer[place] for layer in whole.layers),
+    )
+
+
+def _without_specks(job: _Job, options: Options) -> Restored:
+    """A picture without specks, under the prior and in the polarity that predict its pixels best."""
+    priors = [each for each in _candidates(job, options) if isinstance(each, Prior)]
+    (choice,) = choose([job.picture], priors, grey=False)
+    doubtful = not trust.recognised(choice)
+    if doubtful and not (job.certain or options.force):
+        return _untouched(job.original, Status.UNRECOGNISED, choice=choice)
+    prior, damage, seen = choice.candidate, job.original.damage, job.picture.values()
+    assert isinstance(prior, Prior)
+    done = specks.cleaned(seen, prior, None if damage.unknown else Specks(damage.known("specks")))
+    found = Found("specks", done.specks.share) if damage.unknown else None
+    notes = [*job.reading.notes, *([found.sentence] if found else []), f"{done.count} specks were removed"]
+    estimate = done.white > 0.5
+    return Restored(
+        estimate,
+        done.white,
+        np.sqrt(done.white * (1 - done.white)),
+        Status.CONVERGED,
+        0,
+        0.0,
+        *prior.names,
+        found,
+        float(np.mean(estimate != (seen > 0.5))),
+        choice.bits,
+        tuple(notes),
+        Status.UNRECOGNISED.sentence if doubtful else "",
     )
 
 

@@ -90,6 +90,7 @@ class Restored:
             "residual": self.residual if isfinite(self.residual) else None,
             "p": known.p,
             "sigma": known.sigma,
+            "specks": known.specks,
             "found": None if found is None else found.name,
             "bits": self.bits,
             "changed": self.changed,

@@ -93,6 +93,9 @@ class Engine:
     def quickly(self) -> Engine:
         return replace(self, trained=replace(self.trained, description=self.description.quickly()))
 
+    def precisely(self) -> Engine:
+        return replace(self, trained=replace(self.trained, description=self.description.precisely()))
+
     def of_size(self, shape: tuple[int, int]) -> Engine:
         return replace(self, trained=self.trained.of_size(shape))
 

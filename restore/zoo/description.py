@@ -133,6 +133,10 @@ class Description(Spec):
         """The same prior with settings good enough to compare predictions with those of other priors."""
         return self if self.inference.starts < 2 else replace(self, inference=self.inference.quickly())
 
+    def precisely(self) -> Description:
+        """The same prior with settings for the odds of a single pixel where all others are known."""
+        return replace(self, inference=self.inference.precisely())
+
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.
 

@@ -48,6 +48,9 @@ class ExactEngine:
     def quickly(self) -> ExactEngine:
         return self
 
+    def precisely(self) -> ExactEngine:
+        return self
+
     def of_size(self, shape: tuple[int, int]) -> ExactEngine:
         raise NotImplementedError
 

@@ -135,6 +135,9 @@ class OnnxEngine:
     def quickly(self) -> OnnxEngine:
         return replace(self, patient=False, description=self.description.quickly())
 
+    def precisely(self) -> OnnxEngine:
+        return replace(self, patient=False, description=self.description.precisely())
+
     @property
     def light_ground(self) -> bool:
         return self.facts.light_ground

@@ -109,6 +109,9 @@ class Prior:
     def quickly(self) -> Prior:
         return replace(self, engine=self.engine.quickly())
 
+    def precisely(self) -> Prior:
+        return replace(self, engine=self.engine.precisely())
+
     def solve(
         self,
         seen: np.ndarray,

@@ -1,0 +1,132 @@
+"""Specks: blobs of a few pixels, black or white, lie on an image of ink, as dirt and drop-outs do on a scan."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from restore.channels.bit_flip import BitFlip
+from restore.channels.contract import Damaged
+from restore.channels.task import Form
+from restore.channels.values import require
+from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+# Row and column of a pixel.
+Cell: TypeAlias = tuple[int, int]
+
+# The fewest and the most pixels of a speck. All sizes are equally likely, and so are all shapes of a size.
+LEAST, MOST = 2, 8
+
+# How many shapes of 0, 1, 2 ... pixels there are: pixels joined by their edges, turned or mirrored ones apart (fixed
+# polyominoes; Golomb, Polyominoes, 1994; sequence A001168 of the OEIS).
+SHAPES = np.array([1, 1, 2, 6, 19, 63, 216, 760, 2725])
+
+# Denser specks lie on each other, and are no longer specks.
+DENSEST = 0.2
+
+
+@dataclass(frozen=True)
+class Specks:
+    """Specks of 2 to 8 pixels at random places, each black or white: on paper of the same colour it does not show.
+
+    Attributes:
+        share: the pixels of all specks over those of the image, in [0, 1/5].
+
+    >>> damaged, _ = Specks(0.1).damage_picture(np.ones((400, 400)), np.random.default_rng(0))
+    >>> round(float((damaged == 0).mean()), 2)
+    0.05
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        require(self.share, f"specks cover a share of at most {DENSEST:g} of the pixels", DENSEST)
+
+    def __str__(self) -> str:
+        return f"specks:{self.share!r}"
+
+    @classmethod
+    def of_rate(cls, rate: float) -> Specks:
+        """The specks of which so many of each colour lie at a pixel on average."""
+        return cls(min(rate * (LEAST + MOST), DENSEST))
+
+    @property
+    def rate(self) -> float:
+        """How many specks of each colour lie at a pixel on average."""
+        return self.share / (LEAST + MOST)
+
+    @property
+    def mask(self) -> None:
+        return None
+
+    def unmasked(self) -> Specks:
+        return self
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        """Who is told of single pixels alone assumes that as many are inverted, each by itself."""
+        import torch
+
+        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+        drawn, images = np.random.default_rng(seed), clean.cpu().numpy().reshape(-1, *image_shape)
+        seen = np.stack([self.damage_picture(image, drawn)[0] for image in images]).reshape(clean.shape)
+        return Damaged(torch.from_numpy(seen).to(clean), BitFlip(self.share / 2))
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
+        if pixels.ndim != 2:
+            raise UsageError("specks lie on images in black and white", self)
+        height, width = pixels.shape
+        # Specks begin before the upper and left edges too.
+        room = np.array([height + MOST - 1, width + MOST - 1])
+        count = generator.poisson(2 * self.rate * room.prod())
+        places = (generator.random((count, 1, 2)) * room).astype(int) - (MOST - 1)
+        sizes, colours = generator.integers(LEAST, MOST + 1, count), generator.integers(0, 2, count)
+        chosen = (generator.random(count) * SHAPES[sizes]).astype(int)
+        down, right = np.moveaxis(places + _cells()[sizes, chosen], -1, 0)
+        inside = (down >= 0) & (down < height) & (right >= 0) & (right < width)
+        seen = pixels.copy()
+        seen[down[inside], right[inside]] = np.broadcast_to(colours[:, None], inside.shape)[inside]
+        return seen, None
+
+
+def log_share(sizes: np.ndarray) -> np.ndarray:
+    """log of the share of specks that have one shape of so many pixels; -infinity for other sizes than theirs.
+
+    >>> np.exp(log_share(np.array([2, 3]))) * 7  # a half and a sixth of a seventh
+    array([0.5       , 0.16666667])
+    """
+    known = (sizes >= LEAST) & (sizes <= MOST)
+    return np.where(known, -np.log((MOST - LEAST + 1) * SHAPES[sizes.clip(0, MOST)]), -np.inf)
+
+
+@functools.cache
+def _cells() -> np.ndarray:
+    """Rows and columns of the pixels of every shape, (sizes, shapes, `MOST`, 2); smaller ones repeat a pixel."""
+    cells, counts = np.zeros((MOST + 1, SHAPES.max(), MOST, 2), int), [0] * (MOST + 1)
+    for shape in _grown((), ((0, 0),), frozenset({(0, 0)})):
+        size = len(shape)
+        cells[size, counts[size]] = (*shape, *shape[:1] * (MOST - size))
+        counts[size] += 1
+    return cells - cells.min(2, keepdims=True)
+
+
+def _grown(shape: tuple[Cell, ...], untried: tuple[Cell, ...], met: frozenset[Cell]) -> Iterator[tuple[Cell, ...]]:
+    """Every shape of up to `MOST` pixels that goes on from another one, once (Redelmeier, Discrete Math. 36, 1981)."""
+    while untried:
+        *rest, (row, column) = untried
+        untried, whole = tuple(rest), (*shape, (row, column))
+        yield whole
+        if len(whole) < MOST:
+            beside = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)}
+            new = tuple(cell for cell in sorted(beside - met) if cell > (0, 0))
+            yield from _grown(whole, (*untried, *new), met.union(new))
+
+
+FORM = Form("specks:SHARE (of at most 1/5 of the image)", "specks:([^:]*)", lambda request, share: Specks(share), False)

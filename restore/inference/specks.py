@@ -1,0 +1,191 @@
+"""Specks found and removed: pieces of a picture that are likelier dirt than what the prior knows.
+
+A speck changes its pixels together, so what pixels say of it one by one must not be counted as if they were
+independent. Whole pieces are judged instead: joined pixels of one colour, as few as a speck has. A piece x of a picture
+is dirt with the log-odds
+
+    log p(inverted x | rest) - log p(x | rest) + log rate + log p(its shape | speck)
+
+by Bayes' rule (blocks of the iterated conditional modes of Besag, J. R. Statist. Soc. B 48, 1986). The first two are a
+sum over its pixels: the prior predicts one after the other from all else, with those before it inverted. So any
+prior and any solver will do. The rate is that at which the pieces are likeliest, by expectation and maximisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restore.channels.specks import LEAST, MOST, Specks, log_share
+from restore.channels.values import log_odds_of, probability_of
+from restore.inference.damage import Damage
+from restore.inference.tiles.blend import Prior
+
+# The side in pixels of what a prior that takes any size is shown around a piece.
+AROUND = 24
+
+# Windows that are solved at a time.
+TOGETHER = 4096
+
+# Nats by which specks have to explain a picture better than none. Pages for training have 2 at most if they are clean,
+# and 163 at least with specks on .3 % (`benchmarks/specks.py --tuning --pages 16 --seed 9100`).
+AHEAD = 30.0
+
+# Pieces of one shape are marks, such as dots of i, if so many specks have at most the probability exp(-`REPEATED`).
+REPEATED = 5.0
+
+# A rate has been found if a step changes it by a smaller part than this, or after so many steps.
+STILL, STEPS = 1e-4, 500
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The small pieces of a picture: joined pixels of one colour, of as many pixels as a speck.
+
+    Attributes:
+        pixels: rows and columns of the pixels of all pieces, one piece after the other, (T, 2).
+        owner: the piece of each, (T,), from 0.
+        kind: a number for the shape and the colour of each piece, (N,).
+    """
+
+    pixels: np.ndarray
+    owner: np.ndarray
+    kind: np.ndarray
+
+    @classmethod
+    def of(cls, white: np.ndarray) -> Pieces:
+        """The pieces of a picture, boolean (H, W)."""
+        labels = np.arange(white.size, dtype=np.int64).reshape(white.shape)
+        pairs: list[tuple[Any, Any]] = [(np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])]
+        alike = [white[after] == white[before] for after, before in pairs]
+        # In a piece no pixel is further from the first than this.
+        for _ in range(MOST - 1):
+            for (after, before), same in zip(pairs, alike, strict=True):
+                for here, there in ((after, before), (before, after)):
+                    np.minimum(labels[here], labels[there], out=labels[here], where=same)
+        count = np.bincount(labels.ravel(), minlength=white.size)
+        whole = (count >= LEAST) & (count <= MOST)
+        for (after, before), same in zip(pairs, alike, strict=True):
+            split = same & (labels[after] != labels[before])
+            whole[labels[after][split]] = whole[labels[before][split]] = False
+        places = np.flatnonzero(whole[labels.ravel()])
+        places = places[np.argsort(labels.ravel()[places], kind="stable")]
+        _, owner = np.unique(labels.ravel()[places], return_inverse=True)
+        pixels = np.stack(np.unravel_index(places, white.shape), 1)
+        found = cls(pixels, owner, np.zeros(0, int))
+        bits = np.uint64(1) << ((pixels - found.corners[owner]) @ [MOST, 1]).astype(np.uint64)
+        shapes = np.zeros(len(found), np.uint64)
+        np.bitwise_or.at(shapes, owner, bits)
+        _, kind = np.unique(np.stack([shapes, white[tuple(pixels[found.first].T)]], 1), axis=0, return_inverse=True)
+        return cls(pixels, owner, kind.ravel())
+
+    def __len__(self) -> int:
+        return int(self.owner[-1]) + 1 if len(self.owner) else 0
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of pixels of each piece, (N,)."""
+        return np.bincount(self.owner, minlength=len(self))
+
+    @property
+    def first(self) -> np.ndarray:
+        """Where the pixels of each piece begin, (N,)."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @property
+    def corners(self) -> np.ndarray:
+        """The uppermost row and the leftmost column of each piece, (N, 2)."""
+        return np.minimum.reduceat(self.pixels, self.first) if len(self) else self.pixels
+
+    @property
+    def middles(self) -> np.ndarray:
+        """The middle of each piece, (N, 2)."""
+        return (self.corners + np.maximum.reduceat(self.pixels, self.first)) // 2 if len(self) else self.pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    """A picture without its specks.
+
+    Attributes:
+        white: the probability that each pixel is white, (H, W): 0 or 1 outside pieces.
+        specks: at what rate there were some.
+        count: how many were removed.
+    """
+
+    white: np.ndarray
+    specks: Specks
+    count: int
+
+
+def cleaned(seen: np.ndarray, prior: Prior, specks: Specks | None = None) -> Cleaned:
+    """A picture in black and white, (H, W), without specks; None if it is to be found how many there are."""
+    pieces = Pieces.of(seen > 0.5)
+    odds = log_share(pieces.sizes) - log_odds(pieces, seen, prior)
+    if specks is None:
+        rate, nats = likeliest_rate(pieces, odds, seen.size)
+        found = rate if nats > AHEAD else 0.0
+    else:
+        found = specks.rate
+    dirt = probabilities(pieces, odds, found, seen.size)
+    white, each = np.array(seen, np.float64), tuple(pieces.pixels.T)
+    white[each] = np.abs(white[each] - dirt[pieces.owner])
+    return Cleaned(white, Specks.of_rate(found), int((dirt > 0.5).sum()))
+
+
+def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
+    """log p(piece | rest) - log p(inverted piece | rest) of each piece under a prior, (N,)."""
+    header, precise = prior.engine.description, prior.precisely()
+    most = (AROUND, AROUND) if header.kind.any_size or header.tiling.neighbours else header.image_shape
+    shape = np.minimum(most, seen.shape)
+    corners = (pieces.middles - shape // 2).clip(0, np.array(seen.shape) - shape)
+    down, right = (np.arange(length) for length in shape)
+    found = np.zeros(len(pieces.pixels))
+    for first in range(0, len(found), TOGETHER):
+        steps = np.arange(first, min(first + TOGETHER, len(found)))
+        owner, rows = pieces.owner[steps], np.arange(len(steps))
+        corner = corners[owner]
+        where = np.ix_(rows, down, right)
+        where = (corner[:, 0, None, None] + where[1], corner[:, 1, None, None] + where[2])
+        windows = seen[where].astype(np.float32)
+        for back in range(1, MOST):
+            before = (steps - back).clip(0)
+            own = (steps >= back) & (pieces.owner[before] == owner)
+            row, column = (pieces.pixels[before] - corner)[own].T
+            windows[rows[own], row, column] = 1 - windows[rows[own], row, column]
+        asked = (rows, *(pieces.pixels[steps] - corner).T)
+        hidden = np.zeros(windows.shape, bool)
+        hidden[asked] = True
+        means = precise.solve(windows, Damage(hidden=hidden)).means
+        found[steps] = log_odds_of(means[asked].astype(np.float64)) * np.where(windows[asked] > 0.5, 1, -1)
+    return np.bincount(pieces.owner, found, minlength=len(pieces))
+
+
+def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> np.ndarray:
+    """The probability that each piece is a speck, (N,), where `odds` are log-odds at a rate of 1 in some area.
+
+    Marks of the picture itself are none: shapes that would be removed more often than specks have them. That n or more
+    of independent events happen, of which e are expected, has probability (e / n)^n e^(n - e) at most (Chernoff).
+    """
+    if not rate:
+        return np.zeros(len(pieces))
+    dirt = probability_of(odds + np.log(rate))
+    there = np.bincount(pieces.kind, dirt)[pieces.kind]
+    expected = rate * area * np.exp(log_share(pieces.sizes))
+    nats = there * np.log(np.maximum(there / expected, 1)) - there + expected
+    return np.where((there > expected) & (nats > REPEATED), 0.0, dirt)
+
+
+def likeliest_rate(pieces: Pieces, odds: np.ndarray, area: int) -> tuple[float, float]:
+    """The rate at which pieces are likeliest, marks left out, and by how many nats they are likelier than at none."""
+    rate, dirt = len(pieces) / area, np.zeros(len(pieces))
+    for _ in range(STEPS):
+        if rate * area < STILL:
+            return 0.0, 0.0
+        dirt = probabilities(pieces, odds, rate, area)
+        before, rate = rate, float(dirt.sum() / area)
+        if abs(rate - before) <= STILL * before:
+            break
+    return rate, float(np.logaddexp(0, odds[dirt > 0] + np.log(rate)).sum() - rate * area)

@@ -1,0 +1,89 @@
+"""Specks: their shapes, how many there are, and what is told of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from machines import seeded
+from scipy import ndimage
+
+from restore.channels import BitFlip, Specks, parse_task
+from restore.channels import specks as module
+from restore.channels.specks import LEAST, MOST, SHAPES, log_share
+from restore.errors import UsageError
+
+PAGE = np.random.default_rng(0).integers(0, 2, (90, 131)).astype(float)
+
+
+def test_every_shape_of_a_size_is_there_once() -> None:
+    cells = module._cells()
+    for size in range(LEAST, MOST + 1):
+        shapes = [frozenset(map(tuple, shape)) for shape in cells[size, : SHAPES[size]].tolist()]
+        assert len(set(shapes)) == SHAPES[size]
+        assert {len(shape) for shape in shapes} == {size}
+        for shape in shapes:
+            drawn = np.zeros((MOST, MOST), bool)
+            drawn[tuple(np.array(list(shape)).T)] = True
+            assert ndimage.label(drawn)[1] == 1 and drawn[0].any() and drawn[:, 0].any()
+
+
+@pytest.mark.parametrize("colour", [0, 1])
+def test_lone_specks_have_the_sizes_and_shapes_that_are_scored(colour: int) -> None:
+    # So few that hardly two touch; those of the colour of the ground do not show.
+    seen, _ = Specks(0.01).damage_picture(np.full((2000, 2000), 1 - colour), np.random.default_rng(3))
+    parts, count = ndimage.label(seen == colour)
+    sizes = np.bincount(parts.ravel())[1:]
+    expected = Specks(0.01).rate * seen.size
+    assert count == pytest.approx(expected, abs=5 * expected**0.5 + 0.05 * expected)
+    for size in range(LEAST, MOST):
+        assert np.mean(sizes == size) == pytest.approx(1 / 7, abs=0.02)
+    lying = sum(parts[place].shape == (1, 2) for place in ndimage.find_objects(parts))
+    assert lying / count == pytest.approx(np.exp(log_share(np.array(2))), abs=0.01)
+
+
+def test_specks_cover_the_share_asked_for_up_to_the_edges() -> None:
+    found = np.mean(
+        [Specks(0.02).damage_picture(np.zeros((40, 50)), seed)[0] for seed in map(np.random.default_rng, range(900))], 0
+    )
+    # Half are white; 5 standard errors of rows and columns at the border, as of all.
+    for part in (found, found[0], found[-1], found[:, 0], found[:, -1]):
+        assert part.mean() == pytest.approx(0.01, abs=0.003)
+
+
+def test_other_pixels_are_not_touched_and_none_means_none() -> None:
+    assert np.array_equal(Specks(0.0).damage_picture(PAGE, np.random.default_rng(0))[0], PAGE)
+    seen, hidden = Specks(0.05).damage_picture(PAGE, np.random.default_rng(0))
+    assert hidden is None and set(np.unique(seen)) == {0, 1}
+    assert 0 < np.mean(seen != PAGE) < 0.05
+
+
+def test_tensors_are_damaged_alike_for_a_seed_and_flips_are_told() -> None:
+    task, clean = parse_task("specks:0.1"), torch.from_numpy(PAGE).reshape(1, -1).expand(3, -1)
+    first, second = (task.damage(clean, (90, 131), seeded(5)) for _ in range(2))
+    assert torch.equal(first.observed, second.observed) and first.observed.shape == clean.shape
+    assert not torch.equal(first.observed[0], first.observed[1])
+    assert first.channel == BitFlip(0.05)
+    assert str(task) == "specks:0.1" and task.mask is None and task.unmasked() == task
+
+
+def test_a_rate_and_a_share_say_the_same() -> None:
+    assert Specks.of_rate(Specks(0.03).rate).share == pytest.approx(0.03)
+    # The mean size of specks of both colours.
+    assert 2 * Specks(0.03).rate * np.arange(LEAST, MOST + 1).mean() == pytest.approx(0.03)
+    assert np.isneginf(log_share(np.array([0, 1, 9, 100]))).all()
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.21, float("nan")])
+def test_a_share_that_is_none(share: float) -> None:
+    with pytest.raises(UsageError):
+        Specks(share)
+
+
+def test_specks_are_for_pictures_in_black_and_white() -> None:
+    with pytest.raises(UsageError):
+        parse_task("specks:0.1", grey=True)
+    with pytest.raises(UsageError):
+        parse_task("specks:0.1", "known")
+    with pytest.raises(UsageError):
+        Specks(0.1).damage_picture(np.zeros((4, 4, 3)), np.random.default_rng(0))

@@ -1,0 +1,223 @@
+"""Specks are removed as whole pieces: pieces against labels, odds against enumeration, and marks that have to stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from enumerated import SHAPE, ExactEngine, Opened, Table, small_machine
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from safetensors.numpy import load_file
+from scipy import ndimage
+
+import restore as package
+from restore.channels import Specks
+from restore.channels.specks import LEAST, MOST, log_share
+from restore.channels.values import probability_of
+from restore.errors import Foreign, UsageError
+from restore.inference import specks
+from restore.inference.damage import Damage, Observed
+from restore.inference.options import Options
+from restore.inference.restore import restore
+from restore.inference.specks import Pieces, cleaned, likeliest_rate, log_odds, probabilities
+from restore.inference.tiles.blend import Prior
+from restore.marginals import Status
+from restore.zoo import find
+
+ENGINE = ExactEngine.of(small_machine(), SHAPE)
+TABLE = Table.of(ENGINE.machine, SHAPE)
+PAGE = np.asarray(Image.open(Path(__file__).parents[2] / "assets" / "page.png").convert("L")) > 127
+
+
+def by_labels(white: np.ndarray) -> set[tuple[bool, frozenset[tuple[int, int]]]]:
+    """The pieces of a picture, as scipy labels them."""
+    found = set()
+    for colour in (False, True):
+        parts, count = ndimage.label(white == colour)
+        each = (np.argwhere(parts == number) for number in range(1, count + 1))
+        found |= {(colour, frozenset(map(tuple, cells.tolist()))) for cells in each if LEAST <= len(cells) <= MOST}
+    return found
+
+
+def listed(pieces: Pieces) -> list[np.ndarray]:
+    return [pieces.pixels[pieces.owner == number] for number in range(len(pieces))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 14), st.integers(1, 14), st.floats(0.1, 0.9), st.integers(0, 2**32))
+def test_pieces_are_what_labels_say(height: int, width: int, share: float, seed: int) -> None:
+    white = np.random.default_rng(seed).random((height, width)) < share
+    pieces = Pieces.of(white)
+    each = [(bool(white[tuple(cells[0])]), frozenset(map(tuple, cells.tolist()))) for cells in listed(pieces)]
+    assert len(each) == len(set(each)) and set(each) == by_labels(white)
+    shapes = [
+        (colour, frozenset(map(tuple, (cells - cells.min(0)).tolist())))
+        for (colour, _), cells in zip(each, listed(pieces), strict=True)
+    ]
+    for kind, shape in zip(pieces.kind, shapes, strict=True):
+        assert [other == shape for other in shapes] == (pieces.kind == kind).tolist()
+
+
+@pytest.mark.parametrize("length", [LEAST, MOST, MOST + 1])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_longest_pieces_and_longer_ones(length: int, turned: bool) -> None:
+    white = np.zeros((12, 30), bool)
+    white[4, 5 : 5 + length] = True
+    pieces = Pieces.of(white.T if turned else white)
+    assert pieces.sizes.tolist() == [length] * (length <= MOST)
+    assert pieces.middles.tolist() == [[4, 5 + (length - 1) // 2][:: -1 if turned else 1]] * (length <= MOST)
+
+
+@pytest.mark.parametrize("invert", [False, True])
+def test_odds_of_pieces_are_those_of_the_whole_machine(invert: bool) -> None:
+    met = 0
+    for seed in range(8):
+        seen = np.random.default_rng(seed).integers(0, 2, SHAPE).astype(float)
+        pieces = Pieces.of(seen > 0.5)
+        found = log_odds(pieces, seen, Prior(ENGINE, invert))
+        for cells, odds in zip(listed(pieces), found, strict=True):
+            without = seen.copy()
+            without[tuple(cells.T)] = 1 - without[tuple(cells.T)]
+            p, q = (
+                TABLE.probability[(TABLE.pictures == (1 - each if invert else each)).all((1, 2))].item()
+                for each in (seen, without)
+            )
+            assert odds == pytest.approx(np.log(p / q), abs=1e-4)
+            met += 1
+    assert met > 10
+
+
+def test_the_posterior_of_a_piece_is_bayes_rule() -> None:
+    seen = np.zeros(SHAPE)
+    seen[1, 1:3] = 1
+    without, task = np.zeros(SHAPE), Specks(0.1)
+    p, q = (TABLE.probability[(TABLE.pictures == each).all((1, 2))].item() for each in (seen, without))
+    dirt = q * task.rate * np.exp(log_share(np.array(2)))
+    found = cleaned(seen, Prior(ENGINE), task)
+    np.testing.assert_allclose(found.white[1, 1:3], p / (p + dirt), atol=1e-4)
+    assert found.white[seen == 0].max() == 0 and found.specks.share == pytest.approx(0.1)
+
+
+def test_a_trained_prior_solves_pixels_well_enough() -> None:
+    """Free energies of the machine itself: hidden units are summed out exactly."""
+    weights = load_file(find("tap-text") / "weights.safetensors")
+
+    def log_p(ink: np.ndarray) -> np.ndarray:
+        field = ink @ weights["weights.0"] + weights["units.1.bias"]
+        return np.asarray(ink @ weights["units.0.bias"] + np.logaddexp(0, field).sum(-1))
+
+    seen = np.zeros((16, 16), np.float32)
+    seen[2:14, 4:6] = seen[6:8, 10:12] = seen[12, 9:14] = 1
+    engine = package.load("tap-text").engine
+    pieces = Pieces.of(seen > 0.5)
+    assert pieces.sizes.tolist() == [4, 5]
+    for cells, odds in zip(listed(pieces), log_odds(pieces, seen, Prior(engine)), strict=True):
+        without = seen.copy()
+        without[tuple(cells.T)] = 0
+        gap = log_p(seen.ravel()) - log_p(without.ravel())
+        # With the tolerance for restoring it is off by several nats.
+        assert odds == pytest.approx(float(gap), abs=1.0)
+
+
+# --- the rate, and marks ---
+
+
+def lone(count: int, kinds: np.ndarray, size: int = 6) -> Pieces:
+    """So many pieces far from each other, which only count by their sizes and kinds."""
+    pixels = np.stack([np.arange(count * size), np.zeros(count * size, int)], 1)
+    return Pieces(pixels, np.repeat(np.arange(count), size), kinds)
+
+
+def test_the_rate_is_the_likeliest() -> None:
+    area, odds = 100_000, np.random.default_rng(0).normal(6, 4, 400)
+    rate, nats = likeliest_rate(lone(400, np.arange(400)), odds, area)
+    rates = rate * np.exp(np.linspace(-1, 1, 41))
+    curve = np.log1p(np.exp(odds) * rates[:, None]).sum(1) - rates * area
+    assert curve.argmax() == 20 and nats == pytest.approx(curve[20], abs=0.01)
+
+
+def test_without_evidence_there_are_none() -> None:
+    for odds in (np.full(50, 3.0), np.zeros(0)):
+        assert likeliest_rate(lone(len(odds), np.arange(len(odds))), odds, 100_000) == (0.0, 0.0)
+
+
+def test_shapes_that_repeat_are_marks_unless_so_many_are_specks_by_chance() -> None:
+    odds, rate, area = np.full(60, 20.0), 1e-3, 60_000
+    kinds = np.arange(60)
+    kinds[:30] = 0
+    dirt = probabilities(lone(60, kinds), odds, rate, area)
+    np.testing.assert_array_equal(dirt[:30], 0)
+    np.testing.assert_allclose(dirt[30:], probability_of(odds[30:] + np.log(rate)))
+    # Of two pixels there are two shapes alone.
+    assert probabilities(lone(30, np.zeros(30, int), 2), odds[:30], 30 * 14 / area, area).min() > 0.9
+
+
+# --- pictures ---
+
+
+def test_a_page_with_specks_gets_better_and_only_pieces_change() -> None:
+    seen = Specks(0.02).damage_picture(PAGE.astype(float), np.random.default_rng(0))[0] > 0.5
+    clean, answer = package.denoise(seen, "tap-text", specks="auto", return_solution=True)
+    assert (clean != PAGE).sum() < 0.75 * (seen != PAGE).sum()
+    may = np.zeros(seen.shape, bool)
+    may[tuple(Pieces.of(seen).pixels.T)] = True
+    assert not (clean != seen)[~may].any()
+    assert answer.level.name == "specks" and 0.005 < answer.level.value < 0.03
+    assert answer.changed == pytest.approx(np.mean(clean != seen))
+    told = package.denoise(seen, "tap-text", specks="2%")
+    assert (told != PAGE).sum() < 0.75 * (seen != PAGE).sum()
+    # Ink on paper, or paper on ink.
+    np.testing.assert_array_equal(package.denoise(~seen, "tap-text", specks="auto"), ~clean)
+
+
+def test_a_clean_page_keeps_its_dots() -> None:
+    clean, answer = package.denoise(PAGE, "tap-text", specks="auto", return_solution=True)
+    np.testing.assert_array_equal(clean, PAGE)
+    assert answer.level.value == 0 and answer.status == Status.CONVERGED
+
+
+@pytest.mark.parametrize("found", [np.zeros(SHAPE, bool), np.ones(SHAPE, bool)])
+def test_a_picture_without_pieces(found: np.ndarray) -> None:
+    for task in (None, Specks(0.1)):
+        np.testing.assert_array_equal(cleaned(found.astype(float), Prior(ENGINE), task).white, found)
+
+
+def test_a_picture_that_no_prior_recognises_is_refused() -> None:
+    noise = np.random.default_rng(0).random((60, 60)) < 0.5
+    with pytest.raises(Foreign):
+        package.denoise(noise, "tap-text", specks="auto")
+
+
+def test_the_answer_of_one_picture_does_not_depend_on_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = TABLE.drawn(3, seed=2)
+    pictures = [Observed(each, Damage(specks=0.1)) for each in seen]
+    together = restore(pictures, Options(force=True), Opened((ENGINE,)))
+    monkeypatch.setattr(specks, "TOGETHER", 1)
+    for picture, answer in zip(pictures, together, strict=True):
+        (alone,) = restore([picture], Options(force=True), Opened((ENGINE,)))
+        np.testing.assert_array_equal(alone.means, answer.means)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"p": 0.1}, {"sigma": 0.1}, {"p": "auto"}, {"model": "tap-mnist-real"}, {"model": "crbm-bp-mnist-flip10"}],
+    ids=str,
+)
+def test_specks_are_removed_alone_and_from_ink(how: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        package.denoise(np.zeros((28, 28), bool), specks=0.01, **how)
+
+
+def test_specks_take_no_mask() -> None:
+    with pytest.raises(UsageError):
+        package.complete(np.zeros((28, 28), bool), np.eye(28, dtype=bool), specks=0.01)
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 0.3, "much", "", True, float("nan"), [0.1]])
+def test_a_share_that_is_none(share: object) -> None:
+    with pytest.raises(UsageError):
+        Damage.of(specks=share)
+    assert Damage.of(specks="1%").specks == 0.01 and Damage.of(specks=np.float32(0.125)).specks == 0.125
