@@ -59,8 +59,11 @@ class Coupling(ABC):
         """The sum over coupled pairs of both states times their coupling; (batch,) for states (batch, units)."""
 
     @abstractmethod
-    def product(self, below: Tensor, above: Tensor) -> Tensor:
-        """The derivative of `interaction` in the weights, in their shape, summed over states (batch, units)."""
+    def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
+        """The derivative of `interaction` in the weights, in their shape, summed over states (batch, units).
+
+        It is added in place to `onto`, if that is given: weights are many numbers.
+        """
 
     def statistics(self, below: Tensor, above: Tensor) -> Tensor:
         """The derivative of `interaction` in the weights, averaged over states."""

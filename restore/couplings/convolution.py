@@ -72,9 +72,10 @@ class Convolution(Coupling):
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
         return (self.up(below) * above).sum(-1)
 
-    def product(self, below: Tensor, above: Tensor) -> Tensor:
+    def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         windows = unfold(self._pixels(below), self.side, padding=self.side - 1)
-        return torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
+        found = torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
+        return found if onto is None else onto.add_(found)
 
     def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
         total = torch.addcmul(self.product(*means), self.weights, self.product(*variances))

@@ -41,8 +41,8 @@ class Dense(Coupling):
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
         return ((below @ self.weights) * above).sum(-1)
 
-    def product(self, below: Tensor, above: Tensor) -> Tensor:
-        return below.T @ above
+    def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
+        return below.T @ above if onto is None else onto.addmm_(below.T, above)
 
     def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
         total = torch.addcmul(self.product(*means), self.weights, self.product(*variances))

@@ -73,10 +73,11 @@ class Strided(Convolution):
         rows, columns = self.image_shape
         return _flat(found[..., :rows, :columns]).to(dtype)
 
-    def product(self, below: Tensor, above: Tensor) -> Tensor:
+    def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         shape = tuple(self.weights.shape)
         grid, features = self._pixels(below), self._features(above)
-        return conv2d_weight(grid, shape, features, stride=self.stride, padding=self.margin)
+        found = conv2d_weight(grid, shape, features, stride=self.stride, padding=self.margin)
+        return found if onto is None else onto.add_(found)
 
     def _pixels(self, below: Tensor) -> Tensor:
         """The grid below, (..., channels, rows, columns), up to a multiple of the stride."""

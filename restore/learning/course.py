@@ -147,7 +147,7 @@ class CleanImages:
         return LayeredPrior(layers, couplings) if self.deeper else RBM(layers, couplings)
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
-        return self.images[index]
+        return self.images.index_select(0, index)
 
     def judged(self, prior: LayeredPrior, inference: Inference) -> Judged | None:
         return None if self.trial is None else self.trial.judged(prior, inference)
@@ -166,7 +166,7 @@ class RestoredImages(CleanImages):
     independent: Units
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:  # type: ignore[override]
-        clean, count = self.images[index], len(self.tasks)
+        clean, count = self.images.index_select(0, index), len(self.tasks)
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
         numbers = [(first + place) % count for place in range(count)]
@@ -201,7 +201,7 @@ class DamagedImages:
         return ConditionalRBM(machine, self.images.new_zeros(pixels, pixels), draw * weight_scale)
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Pairs:
-        clean = self.images[index]
+        clean = self.images.index_select(0, index)
         return Pairs(self.task.damage(clean, self.image_shape, generator).observed, clean)
 
     @cached_property

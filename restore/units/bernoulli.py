@@ -44,13 +44,17 @@ class Bernoulli(TwoValuedUnits):
 
     def log_odds(self, fields: Fields) -> Tensor:
         """Log-odds of x = 1 under extra fields; because x² = x, all fields act as linear ones."""
-        return fields.with_presence(self.bias + fields.linear - fields.quadratic / 2)
+        # What says nothing of the scale is one number, which is taken from the fewer.
+        return fields.with_presence(self.bias - fields.quadratic / 2 + fields.linear)
 
     def log_partition(self, fields: Fields) -> Tensor:
         return log_one_plus_exp(self.log_odds(fields))
 
+    def mean(self, fields: Fields) -> Tensor:
+        return torch.sigmoid(self.log_odds(fields))
+
     def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
-        mean = torch.sigmoid(self.log_odds(fields))
+        mean = self.mean(fields)
         return mean, mean * (1 - mean)
 
     def mode(self, fields: Fields) -> Tensor:

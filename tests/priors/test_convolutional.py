@@ -78,6 +78,8 @@ def test_its_statistics_are_those_of_its_matrix() -> None:
     dense = Dense(coupling.matrix)
     torch.testing.assert_close(coupling.product(*means), of_weights(dense.product(*means)))
     torch.testing.assert_close(coupling.statistics(*means), of_weights(dense.statistics(*means)))
+    summed = coupling.product(*means, onto=coupling.weights.clone())
+    torch.testing.assert_close(summed, coupling.weights + coupling.product(*means))
     found, expected = (each.tap_statistics(means, variances) for each in (coupling, dense))
     # Each entry of the matrix is one of the weights, or none, for which the matrix's statistics do not count.
     torch.testing.assert_close(found, of_weights(expected))

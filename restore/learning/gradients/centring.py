@@ -50,9 +50,16 @@ def centred(
         biases = gradient[f"units.{index}.bias"], gradient[f"units.{index + 1}.bias"]
         change = couplings[index].with_weights(gradient[f"weights.{index}"])
         change = change.centred((below, biases[0]), (above, biases[1]))
-        if grey is not None and index == 0:
-            change = change.with_weights(change.weights / grey.unit**2)
-        moved[f"weights.{index}"] = change.weights
+        scale = 1.0 if grey is None or index else grey.unit**2
+        moved[f"weights.{index}"] = change.weights if scale == 1 else change.weights / scale
+    return translated(couplings, moved, offsets)
+
+
+def translated(couplings: Sequence[Coupling], gradient: Gradient, offsets: Sequence[Tensor]) -> Gradient:
+    """The same, given ΔW, as from states whose offsets were subtracted: Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ."""
+    moved = dict(gradient)
+    for index, (below, above) in enumerate(pairwise(offsets)):
+        change = couplings[index].with_weights(gradient[f"weights.{index}"])
         moved[f"units.{index}.bias"] = moved[f"units.{index}.bias"] - change.down(above)
         moved[f"units.{index + 1}.bias"] = moved[f"units.{index + 1}.bias"] - change.up(below)
     return moved

@@ -6,7 +6,7 @@ fixed points of the machine without evidence (`Free`), whose last iteration is u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,18 +23,34 @@ from restore.solvers.loop import Change, State, iterate, largest_change
 from restore.solvers.tap import cavity_fields
 
 
-def clamped(prior: RBM, visible: Tensor, fields: Fields | None = None) -> Gradient:
-    """Mean statistics over visible states (N, D), with the hidden units at their exact conditional expectation.
+class Clamped(NamedTuple):
+    """Visible states (N, D), the means of hidden units given each (N, H), and the mean statistics of all units."""
 
-    `fields` are `prior.hidden_fields(visible)`, if they are known already.
-    """
-    fields = fields or prior.hidden_fields(visible)
-    hidden, _ = prior.hidden.moments(fields)
-    return {
-        "weights.0": prior.couplings[0].statistics(visible, hidden),
-        **{f"units.0.{name}": value.mean(0) for name, value in prior.visible.statistics(visible).items()},
-        **{f"units.1.{name}": value.mean(0) for name, value in prior.hidden.expected_statistics(fields).items()},
-    }
+    visible: Tensor
+    hidden: Tensor
+    units: Gradient
+
+    @classmethod
+    def of(cls, prior: RBM, visible: Tensor, fields: Fields | None = None) -> Clamped:
+        """`fields` are `prior.hidden_fields(visible)`, if they are known already."""
+        expected = prior.hidden.expected_statistics(fields or prior.hidden_fields(visible))
+        units = {f"units.0.{name}": value.mean(0) for name, value in prior.visible.statistics(visible).items()}
+        units |= {f"units.1.{name}": value.mean(0) for name, value in expected.items()}
+        # Every type of unit has this parameter, which multiplies x.
+        return cls(visible, expected["bias"], units)
+
+    def weighed(self, weight: float, offsets: Sequence[Tensor] = ()) -> tuple[Tensor, Tensor]:
+        """The states of both layers, minus the offsets if there are any; their product has this weight."""
+        if not offsets:
+            return self.visible, self.hidden * weight
+        below, above = offsets
+        return self.visible - below, (self.hidden - above).mul_(weight)
+
+
+def clamped(prior: RBM, visible: Tensor) -> Gradient:
+    """Mean statistics over visible states (N, D), with the hidden units at their exact conditional expectation."""
+    found = Clamped.of(prior, visible)
+    return {"weights.0": prior.couplings[0].statistics(found.visible, found.hidden), **found.units}
 
 
 def fixed_point(

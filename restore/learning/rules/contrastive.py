@@ -15,10 +15,9 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from restore.couplings import Coupling
 from restore.errors import UsageError
-from restore.learning.gradients.centring import centred, follow
-from restore.learning.gradients.statistics import clamped, difference
+from restore.learning.gradients.centring import follow, translated
+from restore.learning.gradients.statistics import Clamped, difference
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
 from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM
@@ -26,23 +25,16 @@ from restore.solvers.samplers.gibbs import gibbs_steps
 
 
 class _Batch(NamedTuple):
-    """What stays the same in all steps on a mini-batch: the data's statistics and the chains, as this process's share.
+    """What stays the same in all steps on a mini-batch: this process's shares of the images and of the chains.
 
-    The `means` of visible and hidden units are over the whole mini-batch.
+    The `means` of visible and hidden units are over the whole mini-batch; `weights` and `units` are the data's part of
+    the gradient.
     """
 
-    data: Gradient
+    weights: Tensor
+    units: Gradient
     means: tuple[Tensor, Tensor]
     chains: Share
-
-    def offsets(self, state: LearnerState) -> LearnerState:
-        """The offsets, moved once more towards the means."""
-        return {f"offset.{layer}": follow(state[f"offset.{layer}"], mean) for layer, mean in enumerate(self.means)}
-
-    def product(self, coupling: Coupling, state: LearnerState) -> Tensor:
-        """The part of the data's gradient in the weights that depends on the offsets."""
-        visible, hidden = (mean - state[f"offset.{layer}"] for layer, mean in enumerate(self.means))
-        return coupling.product(visible[None], hidden[None])
 
 
 @dataclass(frozen=True)
@@ -106,10 +98,16 @@ class ContrastiveDivergence(LearningRule):
             chains = images
             with chains.draws():
                 hidden = prior.hidden.sample(fields, generator)
-        data = images.part(clamped(prior, own, fields))
-        means = summed({name: data[name] for name in ("units.0.bias", "units.1.bias")})
-        whole = _Batch(data, (means["units.0.bias"], means["units.1.bias"]), chains)
-        return self._inner_step(prior, whole, hidden, state, generator, None, self.inner_steps)
+        data = Clamped.of(prior, own, fields)
+        units = images.part(data.units)
+        means = summed({name: units[name] for name in ("units.0.bias", "units.1.bias")})
+        both = means["units.0.bias"], means["units.1.bias"]
+        states = data.weighed(1 / images.total, self._offsets(_followed(state, both)))
+        whole = _Batch(prior.couplings[0].product(*states), units, both, chains)
+        return self._inner_step(prior, whole, hidden, state, generator, self.inner_steps)
+
+    def _offsets(self, state: LearnerState) -> tuple[Tensor, ...]:
+        return (state["offset.0"], state["offset.1"]) if self.centring else ()
 
     def _inner_step(
         self,
@@ -118,32 +116,29 @@ class ContrastiveDivergence(LearningRule):
         hidden: Tensor,
         state: LearnerState,
         generator: torch.Generator,
-        product: Tensor | None,
         remaining: int,
     ) -> Step:
-        """One step on a mini-batch; `product` is `_Batch.product` at the first step, None in that step."""
         chains = batch.chains
         with chains.draws():
             visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
         fields = prior.hidden_fields(visible)
-        gradient = summed(difference(batch.data, chains.part(clamped(prior, visible, fields))))
+        model = Clamped.of(prior, visible, fields)
+        state = _followed(state, batch.means)
+        offsets = self._offsets(state)
+        # Later steps on the mini-batch need the data's part again.
+        weights = batch.weights.clone() if remaining > 1 else batch.weights
+        weights = prior.couplings[0].product(*model.weighed(-1 / chains.total, offsets), onto=weights)
+        gradient = summed({"weights.0": weights} | difference(batch.units, chains.part(model.units)))
         gap = gradient["units.0.bias"].square().mean().sqrt()
-        state = state | batch.offsets(state)
-        coupling = prior.couplings[0]
-        if self.centring:
-            if product is not None:
-                weights = gradient["weights.0"] + (product - batch.product(coupling, state))
-                gradient = gradient | {"weights.0": weights}
-            elif remaining > 1:
-                product = batch.product(coupling, state)
-            gradient = centred(prior.couplings, gradient, (state["offset.0"], state["offset.1"]))
+        if offsets:
+            gradient = translated(prior.couplings, gradient, offsets)
         monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
         if remaining > 1:
 
             def again(moved: RBM) -> Step:
                 with chains.draws():
                     onwards = moved.sample_hidden(visible, generator)
-                return self._inner_step(moved, batch, onwards, state, generator, product, remaining - 1)
+                return self._inner_step(moved, batch, onwards, state, generator, remaining - 1)
 
             return Step(gradient, state, monitors, again)
         if self.starts == "persistent":
@@ -151,3 +146,8 @@ class ContrastiveDivergence(LearningRule):
                 last = chains.placed(prior.hidden.sample(fields, generator))
             state = state | summed({"chains": last})
         return Step(gradient, state, monitors)
+
+
+def _followed(state: LearnerState, means: tuple[Tensor, Tensor]) -> LearnerState:
+    """The state whose offsets have moved once more towards the means."""
+    return state | {f"offset.{layer}": follow(state[f"offset.{layer}"], mean) for layer, mean in enumerate(means)}
