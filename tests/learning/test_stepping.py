@@ -15,6 +15,7 @@ from torch import Tensor
 from restore.learning.course import initial_prior
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Optimizer, Training
+from restore.learning.rules.contract import LearnerState, Step
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -56,3 +57,21 @@ def test_steps_climb_with_rate_momentum_and_schedule_and_an_average_forgets(
         mean = keep * mean + (1 - keep) * moved
     for name, value in after.parameters.items():
         torch.testing.assert_close(value, before.parameters[name] + mean)
+
+
+class Turned(Still):
+    """Its gradients lie in memory as those of convolutions may: the last index is not the nearest one."""
+
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
+        counted = {
+            name: torch.arange(value.numel(), dtype=value.dtype).view(value.shape)
+            for name, value in prior.parameters.items()
+        }
+        return Step({name: value.t().contiguous().t() for name, value in counted.items()}, state, {})
+
+
+def test_the_order_of_a_gradient_in_memory_does_not_matter(tmp_path: Path) -> None:
+    recipe = recipe_of(Turned(), Optimizer(rate=0.1, momentum=0.0, weight_decay=0.0, schedule="constant"))
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    weights = before.weights + 0.1 * EPOCHS * BATCHES * torch.arange(before.weights.numel()).view(before.weights.shape)
+    torch.testing.assert_close(after.weights, weights)
