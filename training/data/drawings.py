@@ -14,7 +14,11 @@ from PIL import Image, ImageDraw
 
 from restore.data.dataset import Images, Split
 from training.data.dice import Dice
-from training.data.line_art import circuits, hatching, maps, staves, tables
+from training.data.line_art.circuits import circuits
+from training.data.line_art.hatching import hatching
+from training.data.line_art.maps import maps
+from training.data.line_art.staves import staves
+from training.data.line_art.tables import tables
 from training.data.pen import INK, PAPER, SIDE, anywhere, around, beside, stroke, wandering
 
 TRAINED, TESTED = 7_800, 130

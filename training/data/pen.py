@@ -49,6 +49,12 @@ def wandering(dice: Dice, start: Point, step: float) -> list[Point]:
     return spline(walk)
 
 
+def field(dice: Dice, cells: int) -> NDArray[np.float64]:
+    """A smooth random field over the sheet, about in [0, 1]."""
+    coarse = Image.fromarray(dice.field(cells, cells).astype(np.float32))
+    return np.asarray(coarse.resize((SIDE, SIDE), Image.Resampling.BICUBIC), np.float64)
+
+
 def spline(walk: Sequence[Point]) -> list[Point]:
     """A quadratic B-spline between the ends of a walk of at least three points."""
     corners = np.array(walk)

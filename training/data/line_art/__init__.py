@@ -1,0 +1,1 @@
+"""Line art to learn from: sheet music, circuit diagrams, maps, tables and hatching."""
