@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -26,8 +27,10 @@ def stable(machine: BoltzmannMachine) -> Tensor:
     unbounded = [index for index, layer in enumerate(machine.layers) if math.isinf(layer.support[1])]
     if not unbounded:
         return torch.ones((), dtype=torch.bool, device=machine.couplings[0].weights.device)
-    curvature, couplings = joined(machine, unbounded, "quadratic"), couplings_among(machine, unbounded)
-    if not bool(couplings.any()):
+    curvature = joined(machine, unbounded, "quadratic")
+    # Layers are coupled with their neighbours alone; the one layer of a fully visible machine with itself.
+    apart = len(machine.layers) > 1 and all(above - below > 1 for below, above in pairwise(unbounded))
+    if apart or not bool((couplings := couplings_among(machine, unbounded)).any()):
         return (curvature > 0).all(-1)
     _, failed = torch.linalg.cholesky_ex((torch.diag_embed(curvature) - couplings).double())
     return failed == 0
