@@ -404,7 +404,7 @@ def test_the_schema_has_the_options_of_the_command(server: Server) -> None:
     for path in ("/denoise", "/complete"):
         operation = schema["paths"][path]["post"]
         told = {each["name"]: each["description"] for each in operation["parameters"]}
-        assert told.items() >= wanted.items() and told.keys() - wanted.keys() == {"p", "sigma", "frame"}
+        assert told.items() >= wanted.items() and told.keys() - wanted.keys() == {"p", "sigma", "specks", "frame"}
         assert {"200", "413", "422", "503"} <= operation["responses"].keys()
         model = next(each for each in operation["parameters"] if each["name"] == "model")
         assert {"auto", "tap-mnist"} <= set(model["schema"]["enum"])

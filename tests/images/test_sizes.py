@@ -39,7 +39,7 @@ def test_row27_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tupl
     if shape in ((28, 28), (19, 19), (16, 16), (10, 10)):
         return
     names = candidates(shape, grey)
-    assert ("em-photographs" if grey else "conv-shapes") in names
+    assert ("em-photographs" if grey else "conv-art") in names
     assert all(describe(find(name)).grey == grey for name in names)
     with pytest.raises(ModelError):
         candidates(shape, grey, "resize")

@@ -58,7 +58,7 @@ def images(count: int = 3) -> np.ndarray:
 
 def test_the_solvers_of_each_family() -> None:
     assert random_prior().description.solvers == FREE
-    assert fully_visible().description.solvers == ("tap", "mean_field", "adaptive_tap")
+    assert fully_visible().description.solvers == ("tap", "mean_field", "hard_mean_field", "adaptive_tap")
     assert random_conditional().description.solvers == ("sum_product",)
 
 
@@ -171,7 +171,7 @@ def test_the_command_line_refuses_what_does_not_fit(
     for words, says in (
         ((model, "--p", 0.1, "--solver", "gibbs"), "adaptive_tap"),
         ((seer, "--solver", "tap"), "seer: restores with sum_product, not with tap"),
-        ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, adaptive_tap"),
+        ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, hard_mean_field, adaptive_tap"),
     ):
         assert run("denoise", source, "--model", *words) == 2
         assert says in capsys.readouterr().err

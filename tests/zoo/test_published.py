@@ -81,7 +81,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     units = (
         "fully visible" if not header.kind.hidden_units else f"{' + '.join(map(str, header.sizes[1:]))} hidden units"
     )
-    features = f"{header.hidden} features of {header.kernel}x{header.kernel} pixels"
+    features = f"{header.hidden} features of {header.kernel}x{header.kernel}"
     assert (features if header.kind.any_size else units) in card
     assert "- growth: " in card if recipe.prior.grows else header.hidden == recipe.prior.hidden
     assert (bool(header.task), header.task) == (folder in CONDITIONAL, recipe.data.task)
