@@ -1,12 +1,12 @@
 """Binary pictures of seven families, repaired without options and by tuned filters; wrong pixels in %, as a table.
 
     python benchmarks/families.py --pictures 5 --validation 2 --unet-minutes 55
-    python benchmarks/families.py --choices conv-shapes tap-text ising
+    python benchmarks/families.py --choices conv-art conv-text ising
     python benchmarks/families.py --recognised 5
 
 Nothing is told to `restore.denoise`, and only the mask to `restore.complete`. Each filter has the setting that leaves
 least wrong on validation pictures of the family, at the same damage; it is told p. A tenth of a picture lies in known
-8x8 holes, and only hidden pixels are scored there. `--unet-minutes` also holds `conv-shapes`, told the level, against a
+8x8 holes, and only hidden pixels are scored there. `--unet-minutes` also holds `conv-art`, told the level, against a
 network that is told it too and has learnt from `drawings` as well, for so many minutes of processor time. `--choices`
 gives each picture to each of some priors, told as little. `--recognised` counts pictures, and images of noise, that are
 refused. Codes need segno, line art needs what `line_art.py` says, and BM3D is left out where it is not installed.
@@ -39,7 +39,7 @@ from training.data.drawings import drawings
 FLIPS = (0.05, 0.1, 0.2)
 
 # What has learnt from drawings, and how many a network learns from.
-PRIOR, DRAWN = "conv-shapes", 2400
+PRIOR, DRAWN = "conv-art", 2400
 
 
 def without_options(seen: Seen) -> tuple[np.ndarray, str]:
