@@ -171,7 +171,7 @@ def test_the_command_line_refuses_what_does_not_fit(
     for words, says in (
         ((model, "--p", 0.1, "--solver", "gibbs"), "adaptive_tap"),
         ((seer, "--solver", "tap"), "seer: restores with sum_product, not with tap"),
-        ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, hard_mean_field, adaptive_tap"),
+        ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, hard"),
     ):
         assert run("denoise", source, "--model", *words) == 2
         assert says in capsys.readouterr().err
