@@ -13,7 +13,7 @@ from restore.inference import trust
 from restore.inference.choose import Choice
 from restore.inference.damage import Damage
 from restore.inference.restored import Found
-from restore.inference.trust import independent, refusal
+from restore.inference.trust import NOISIEST, independent, refusal
 from restore.marginals import Status
 
 SHAPE = (60, 80)
@@ -74,10 +74,10 @@ def test_what_changes_has_to_be_spread_like_flips() -> None:
     assert judged(before=DISC ^ dots) is Status.NOT_NOISE
 
 
-def test_a_level_above_a_quarter_is_not_believed() -> None:
+def test_a_level_above_the_limit_is_not_believed() -> None:
     noisy = DISC ^ (np.random.default_rng(1).random(SHAPE) < 0.26)
-    assert judged(p=0.26, found=0.26, before=noisy) is Status.TOO_NOISY
-    assert judged(p=0.24, found=0.24, before=noisy) is Status.CONVERGED
+    assert judged(p=NOISIEST + 0.01, found=NOISIEST + 0.01, before=noisy) is Status.TOO_NOISY
+    assert judged(p=NOISIEST - 0.01, found=NOISIEST - 0.01, before=noisy) is Status.CONVERGED
     # A level that the user gave is none that was found.
     assert judged(p=0.26, found=None, before=noisy) is Status.CONVERGED
 
