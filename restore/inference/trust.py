@@ -23,8 +23,8 @@ REACH = 8
 PAIRED = 1.5
 ERRORS = 4.0
 
-# Above this level of flips the picture is more likely something that no prior knows: of a random dither after flips of .1
-# .241 is found (`benchmarks/no_harm.py --seed 4`).
+# Above this level of flips the picture is more likely something that no prior knows: .241 is found of a random dither
+# after flips of .1 (`benchmarks/no_harm.py --seed 4`).
 NOISIEST = 0.23
 
 # Where the solver stopped early, its last iteration moved no mean by more than that.
