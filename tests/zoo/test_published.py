@@ -178,10 +178,10 @@ def _clean(folder: Path) -> np.ndarray:
     if data == "photographs":
         return photograph("camera.png")[100:110, 100:340].reshape(10, 24, 10).swapaxes(0, 1) / 255
     if data == "text":
-        # Its strokes are as broad as those of letters.
-        return np.stack(
-            [digit[top : top + 16, left : left + 16] for top in range(3, 11, 2) for left in range(1, 12, 2)]
-        )
+        page = np.asarray(Image.open(ROOT / "assets" / "page.png")) / 255
+        height, width = zoo.describe(folder).image_shape
+        corners = product(range(0, 72, 18), range(0, 150, 25))
+        return np.stack([page[top : top + height, left : left + width] for top, left in corners])
     if data != "mnist" and COPIES:
         return silhouettes("test").images[:24] / 255
     digit = digit if data == "mnist" else 1 - digit
@@ -261,7 +261,7 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
 @pytest.mark.slow
 @needs_mnist
 @needs_silhouettes
-@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in GREY], ids=lambda folder: folder.name)
 def test_all_scores_on_all_cards(folder: Path) -> None:
     for row in ROW.finditer((folder / zoo.CARD).read_text()):
         found = _recomputed(folder, row["task"], int(row["n"]))
