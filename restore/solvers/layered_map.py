@@ -9,7 +9,6 @@ units; with strong couplings it needs damping to converge.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +21,7 @@ from restore.solvers.loop import Change, State, average_change, check_settings, 
 from restore.solvers.messages import bp_kernel
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
-from restore.units import Bernoulli, Units
+from restore.units import Bernoulli
 from restore.zoo.inference import DAMPING
 
 
@@ -62,14 +61,7 @@ def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
     return start if tracing() else torch.where(stable(machine).unsqueeze(-1), start, torch.nan)
 
 
-Answer = Callable[[Units, Fields], tuple[Tensor, Tensor]]
-
-
-def moments(units: Units, fields: Fields) -> tuple[Tensor, Tensor]:
-    return units.moments(fields)
-
-
-def mean_field_state(machine: BoltzmannMachine, start: Tensor, answer: Answer = moments) -> State:
+def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
     """The state that follows from visible means (batch, D): means of all layers, then variances of all layers.
 
     The variances of the image are zero, as for data (TAP machine, Alg. 1). Each other layer is the mean-field answer to
@@ -78,7 +70,7 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor, answer: Answer = 
     means, variances = [start], [torch.zeros_like(start)]
     # Not strict: the coupling of a fully visible machine has no other layer.
     for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
-        mean, variance = answer(layer, Fields(coupling.up(means[-1])))
+        mean, variance = layer.moments(Fields(coupling.up(means[-1])))
         means.append(mean)
         variances.append(variance)
     return (*means, *variances)
@@ -97,11 +89,12 @@ class LayeredMap(ABC):
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         """The state that starts from visible means (batch, D)."""
-        return mean_field_state(machine, start, self.answer)
+        return mean_field_state(machine, start)
 
-    def answer(self, units: Units, fields: Fields) -> tuple[Tensor, Tensor]:
-        """What units become under fields: their mean and variance."""
-        return units.moments(fields)
+    def moments(self, machine: BoltzmannMachine, state: State) -> tuple[list[Tensor], list[Tensor]]:
+        """Means and variances of every layer in a state."""
+        depth = len(machine.layers)
+        return list(state[:depth]), list(state[depth:])
 
     @abstractmethod
     def heard(
@@ -129,7 +122,7 @@ class LayeredMap(ABC):
                 with torch.cuda.device_of(old[0]):
                     means[layer], variances[layer] = updated(units.bias, *heard, *old, self.damping)
             else:
-                new = self.answer(units, self.fields(machine, layer, means, variances))
+                new = units.moments(self.fields(machine, layer, means, variances))
                 means[layer], variances[layer] = damped(new, old, self.damping)
         return (*means, *variances)
 
@@ -142,7 +135,6 @@ class LayeredMap(ABC):
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""
         start = first_means(machine, start)
-        depth = len(machine.layers)
         outcome = iterate(
             self.step,
             machine,
@@ -151,7 +143,7 @@ class LayeredMap(ABC):
             tol=self.tol,
             change=watched(machine),
         )
-        means, variances = list(outcome.state[:depth]), list(outcome.state[depth : 2 * depth])
+        means, variances = self.moments(machine, outcome.state)
         return Solution(
             tuple(means),
             tuple(variances),

@@ -64,8 +64,8 @@ class Rectified(QuadraticUnits):
         return fields.with_presence(log_partition), mean, variance
 
     def mode(self, fields: Fields) -> Tensor:
-        linear, quadratic = self.under(fields)
-        return torch.relu(linear) / torch.where(quadratic > 0, quadratic, torch.nan)
+        curvature = self.quadratic + fields.quadratic
+        return torch.relu(self.bias + fields.linear) / torch.where(curvature > 0, curvature, torch.nan)
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
         return drawn(self.rule, _split(*self.under(fields)), generator)

@@ -38,11 +38,13 @@ class Spin(TwoValuedUnits):
         bias = self.bias + fields.linear
         return fields.with_presence(bias.abs() + log_one_plus_exp(-2 * bias.abs()) - fields.quadratic / 2)
 
+    def mean(self, fields: Fields) -> Tensor:
+        return torch.tanh(self.bias + fields.linear)
+
     def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
         # From the probabilities of both values: 1 - tanh² would lose the variance of a strong field to rounding.
         log_odds = self.log_odds(fields)
-        plus, minus = torch.sigmoid(log_odds), torch.sigmoid(-log_odds)
-        return plus - minus, 4 * plus * minus
+        return self.mean(fields), 4 * torch.sigmoid(log_odds) * torch.sigmoid(-log_odds)
 
     def mode(self, fields: Fields) -> Tensor:
         log_odds = self.log_odds(fields)

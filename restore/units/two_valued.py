@@ -38,9 +38,9 @@ class TwoValuedUnits(ABC):
     def log_odds(self, fields: Fields) -> Tensor:
         """Log-odds of the higher value under extra fields; shape (..., n)."""
 
+    @abstractmethod
     def mean(self, fields: Fields) -> Tensor:
         """The mean under extra fields; shape (..., n)."""
-        return self.moments(fields)[0]
 
     @abstractmethod
     def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
