@@ -146,6 +146,8 @@ def test_at_a_fixed_point_no_state_of_a_feature_raises_the_bound_of_hard_mean_fi
     machine = ConvolutionalDBM.of(random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4), (5, 4), 2)
     found = HardMeanField(tol=1e-13, max_iter=5000, damping=0.0).solve(machine)
     pixels, features, spins = found.means
+    for variance, expected in zip(found.variances, (pixels - pixels**2, 0 * features, 1 - spins**2), strict=True):
+        torch.testing.assert_close(variance, expected)
     up = (1 + spins) / 2
     entropy = sum(torch.special.entr(share).sum() for share in (pixels, 1 - pixels, up, 1 - up))
 
