@@ -178,7 +178,7 @@ def _clean(folder: Path) -> np.ndarray:
     if data == "photographs":
         return photograph("camera.png")[100:110, 100:340].reshape(10, 24, 10).swapaxes(0, 1) / 255
     if data == "text":
-        page = np.asarray(Image.open(ROOT / "assets" / "page.png")) / 255
+        page = 1 - np.asarray(Image.open(ROOT / "assets" / "page.png")) / 255
         height, width = zoo.describe(folder).image_shape
         corners = product(range(0, 72, 18), range(0, 150, 25))
         return np.stack([page[top : top + height, left : left + width] for top, left in corners])
