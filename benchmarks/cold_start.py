@@ -63,7 +63,7 @@ def of_a_mask(repeats: int) -> None:
         whole = mask(3)
         Image.fromarray(whole ^ (np.random.default_rng(3).random(whole.shape) < 0.1)).save(image)
         denoise = (sys.executable, "-c", COMMAND, "denoise", str(image), "--quiet", "--overwrite")
-        candidates = {"without options": denoise, "told": (*denoise, "--model", "conv-shapes", "--p", "0.1")}
+        candidates = {"without options": denoise, "told": (*denoise, "--model", "conv-art", "--p", "0.1")}
         turns = [[measured(*command) for command in candidates.values()] for _ in range(1 + repeats)][1:]
     for name, each in zip(candidates, np.swapaxes(turns, 0, 1), strict=True):
         (time, memory), least = np.median(each, axis=0), each[:, 0].min()

@@ -61,7 +61,7 @@ def smoothed(ink: np.ndarray) -> Image.Image:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="tap-text", help="name or folder of a prior, or auto [%(default)s]")
+    parser.add_argument("--model", default="conv-text", help="name or folder of a prior, or auto [%(default)s]")
     parser.add_argument("--pages", type=int, default=12, help="how many [%(default)s]")
     parser.add_argument("--shape", type=int, nargs=2, default=[300, 600], help="of a page in pixels [300 600]")
     parser.add_argument("--dpi", type=int, default=DPI, help="pixels per inch [%(default)s]")

@@ -1,7 +1,7 @@
 """Pages of printed text repaired: by a prior, by filters, and by a U-Net; wrong pixels in %, as a Markdown table.
 
-    python benchmarks/pages.py --model tap-text --pages 4 --seed 100 --unet-minutes 5
-    python benchmarks/pages.py --model tap-text --pages 4 --seed 100 --errors
+    python benchmarks/pages.py --model conv-text --pages 4 --seed 100 --unet-minutes 5
+    python benchmarks/pages.py --model conv-text --pages 4 --seed 100 --errors
 
 Pages of 600x800 pixels are drawn by seed in fonts that no prior learns from (Debian's fonts-liberation and
 fonts-freefont-ttf); the network learns from pages in other fonts. Each filter has the setting that leaves least wrong,
@@ -80,7 +80,7 @@ def wrong_characters(candidates: Mapping[str, Candidate], texts: Sequence[tuple[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="tap-text", help="name or folder of a prior; none for filters [%(default)s]")
+    parser.add_argument("--model", default="conv-text", help="name or folder of a prior; none for filters [%(default)s]")
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument(
         "--shape", type=int, nargs=2, default=[HEIGHT, WIDTH], help="of a page, multiples of 4 [800 600]"

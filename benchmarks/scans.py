@@ -1,6 +1,6 @@
 """Scans made black and white, by a prior and by thresholds; wrong pixels and the measures of DIBCO, as tables.
 
-    python benchmarks/scans.py --model tap-text --pages 4 --seed 100
+    python benchmarks/scans.py --model conv-text --pages 4 --seed 100
     python benchmarks/scans.py --fonts training --seed 7
     python benchmarks/scans.py --pages 2 --noise 0.03 0.06 --blur 0.9
 
@@ -116,7 +116,7 @@ def best(binarise: Binarise, settings: Sequence[tuple[float, ...]], made: Sequen
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="tap-text", help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument("--shape", type=int, nargs=2, default=[400, 400], help="of a page [400 400]")
     parser.add_argument("--seed", type=int, default=100, help="of the pages and of their damage [%(default)s]")

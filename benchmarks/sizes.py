@@ -1,6 +1,6 @@
 """What `restore denoise` takes for pages of growing size: seconds and memory of the whole process.
 
-    python benchmarks/sizes.py [--model tap-text] [--repeats 1] [--threads 2]
+    python benchmarks/sizes.py [--model conv-text] [--repeats 1] [--threads 2]
     python benchmarks/sizes.py --scans 2500 5000
     python benchmarks/sizes.py --scans 10000 --text 500 --wrong 0 --threads 1
 
@@ -66,7 +66,7 @@ def processor_seconds() -> float:
 
 def main() -> None:
     options = parser("Seconds and memory of `restore denoise` on pages of growing size.", repeats=1)
-    options.add_argument("--model", default="tap-text", help="name or folder of a prior [%(default)s]")
+    options.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
     options.add_argument(
         "--megapixels", type=int, nargs="+", default=[1, 4, 16], help="squares of 1, 4, 9 ... [1 4 16]"
     )

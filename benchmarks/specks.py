@@ -222,7 +222,7 @@ def tuning(model: str, count: int, seed: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="tap-text", help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument("--seed", type=int, default=4100, help="of the pages and of their specks [%(default)s]")
     parser.add_argument("--flips", action="store_true", help="undo flips at the level that is found, too")

@@ -35,7 +35,7 @@ def main() -> None:
     images = ray.data.read_images(str(folder.resolve()), mode="L", include_paths=True)
     restored = images.map_batches(
         Restored,
-        fn_constructor_args=("tap-text",),
+        fn_constructor_args=("conv-text",),
         batch_size=4,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=64),
     )

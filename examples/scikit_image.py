@@ -24,7 +24,7 @@ def main() -> None:
     pictures = {
         "10 % flipped": noisy,
         "median 3x3": median(noisy, np.ones((3, 3))),
-        "restore": restore.denoise(noisy, model="tap-text", p=0.1),
+        "restore": restore.denoise(noisy, model="conv-text", p=0.1),
     }
     for name, picture in pictures.items():
         shapes = label(~picture, return_num=True)[1]  # connected pieces of ink
