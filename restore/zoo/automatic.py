@@ -24,14 +24,15 @@ def preferred(grey: bool = False) -> str:
 
 def neighbour_prior() -> str | None:
     """The prior that only knows how alike neighbours are: a prior that is named has to know more."""
-    return next((folder.name for folder, header in _known(grey=False) if header.tiling.neighbours), None)
+    published = filter(search.is_published, search.folders())
+    return next((each.name for each in published if (found := readable(each)) and found.tiling.neighbours), None)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
     """The priors to choose among for pictures of a size: those whose headers have a place in `auto`.
 
-    Priors of that very size are candidates. Published ones among them are enough, beside the field of neighbours; else
-    priors of any size are candidates too, and priors of whole objects that fill the picture side by side.
+    These are priors of that size and of any size, and priors of whole objects that fill the picture side by side; all
+    priors for such pixels if there are none.
 
     Args:
         image_shape: height and width.
@@ -42,20 +43,13 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         ModelError: if there is none, or if pictures are to be resized for one of several.
 
     >>> candidates((28, 28))
-    ('tap-mnist', 'fw-caltech', 'ising')
+    ('tap-mnist', 'fw-caltech', 'conv-text', 'conv-art')
     """
     known = _known(grey)
-    native = [folder for folder, header in known if header.image_shape == image_shape and not header.anywhere]
-    if not native and fit == "resize":
-        raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
-    if not known:
-        raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
-    enough = fit == "resize" or any(map(search.is_published, native))
-    suited = [
-        folder.name
-        for folder, header in known
-        if folder in native or (header.tiling.neighbours if enough else _suits(header, image_shape))
-    ]
+    if not known or (fit == "resize" and all(header.image_shape != image_shape for _, header in known)):
+        remedy = "name the one to resize them for" if fit == "resize" else "train one on images like them"
+        raise ModelError(f"no prior knows images of {said(image_shape)} pixels; {remedy}")
+    suited = [folder.name for folder, header in known if _suits(header, image_shape)]
     return tuple(suited or (folder.name for folder, _ in known))
 
 
