@@ -61,7 +61,7 @@ FOR_TESTS: Mapping[str, str] = {
         FreeMono FreeMonoOblique FreeMonoBold FreeMonoBoldOblique
     """,
 }
-TRAINED, TESTED = 200, 20
+TRAINED, TESTED = 1000, 20
 SYSTEM = Path("/usr/share/fonts")
 
 
