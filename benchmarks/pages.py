@@ -80,7 +80,9 @@ def wrong_characters(candidates: Mapping[str, Candidate], texts: Sequence[tuple[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="conv-text", help="name or folder of a prior; none for filters [%(default)s]")
+    parser.add_argument(
+        "--model", default="conv-text", help="name or folder of a prior; none for filters [%(default)s]"
+    )
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument(
         "--shape", type=int, nargs=2, default=[HEIGHT, WIDTH], help="of a page, multiples of 4 [800 600]"
