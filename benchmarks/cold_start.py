@@ -1,12 +1,12 @@
 """One image from the command line, from the start of the process to its end, against starting onnxruntime alone.
 
     python benchmarks/cold_start.py [--model tap-mnist] [--repeats 10]
-    python benchmarks/cold_start.py --mask
+    python benchmarks/cold_start.py --pictures
 
 In turns: (a) Python loads numpy, Pillow and onnxruntime and makes a session of the prior's graph; (b) `restore
-denoise`; (c) `restore denoise --engine torch`. Time is wall time, memory is the peak of a process. With `--mask`: a
-mask of 512 pixels, a tenth of them flipped, restored without options, and with prior and level told. Other work on the
-machine counts, so the least time stands beside the median.
+denoise`; (c) `restore denoise --engine torch`. Time is wall time, memory is the peak of a process. With `--pictures`:
+a mask and a page of up to 512x512 pixels, a tenth of them flipped, without options, and with prior and level told.
+Other work on the machine counts, so the least time stands beside the median.
 """
 
 from __future__ import annotations
@@ -53,17 +53,26 @@ def measured(*command: str) -> tuple[float, float]:
     return seconds, kibibytes / 1024
 
 
-def of_a_mask(repeats: int) -> None:
-    """Print what a mask takes without options, and with prior and level told."""
-    # Only here, as it loads scikit-image.
+def of_pictures(repeats: int) -> None:
+    """Print what a mask and a page take without options, and with prior and level told."""
+    # Only here, as they load scikit-image and need fonts.
     from kinds_of_pictures import mask
 
+    from training.data.pages import page
+    from training.data.text import families_for_tests
+
+    pictures = {
+        "mask": (mask(3), "conv-art"),
+        "page": (page(families_for_tests(), 0, 0, (512, 512)) > 127, "conv-text"),
+    }
     with tempfile.TemporaryDirectory() as folder:
-        image = Path(folder) / "mask.png"
-        whole = mask(3)
-        Image.fromarray(whole ^ (np.random.default_rng(3).random(whole.shape) < 0.1)).save(image)
-        denoise = (sys.executable, "-c", COMMAND, "denoise", str(image), "--quiet", "--overwrite")
-        candidates = {"without options": denoise, "told": (*denoise, "--model", "conv-art", "--p", "0.1")}
+        candidates = {}
+        for name, (whole, model) in pictures.items():
+            image = Path(folder) / f"{name}.png"
+            Image.fromarray(whole ^ (np.random.default_rng(3).random(whole.shape) < 0.1)).save(image)
+            denoise = (sys.executable, "-c", COMMAND, "denoise", str(image), "--quiet", "--overwrite")
+            candidates[f"{name}, without options"] = denoise
+            candidates[f"{name}, told"] = (*denoise, "--model", model, "--p", "0.1")
         turns = [[measured(*command) for command in candidates.values()] for _ in range(1 + repeats)][1:]
     for name, each in zip(candidates, np.swapaxes(turns, 0, 1), strict=True):
         (time, memory), least = np.median(each, axis=0), each[:, 0].min()
@@ -73,11 +82,11 @@ def of_a_mask(repeats: int) -> None:
 def main() -> None:
     options = parser("Cold start of the command line against that of onnxruntime.", repeats=10)
     options.add_argument("--model", default="tap-mnist", help="name of an unconditional prior [%(default)s]")
-    options.add_argument("--mask", action="store_true", help="restore a mask, and compare with nothing")
+    options.add_argument("--pictures", action="store_true", help="restore a mask and a page, and compare with nothing")
     chosen = options.parse_args()
     on_processors(chosen.threads)
-    if chosen.mask:
-        of_a_mask(chosen.repeats)
+    if chosen.pictures:
+        of_pictures(chosen.repeats)
         return
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder) / "restored.png")

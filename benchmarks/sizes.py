@@ -1,6 +1,7 @@
 """What `restore denoise` takes for pages of growing size: seconds and memory of the whole process.
 
     python benchmarks/sizes.py [--model conv-text] [--repeats 1] [--threads 2]
+    python benchmarks/sizes.py --untold --megapixels 1
     python benchmarks/sizes.py --scans 2500 5000
     python benchmarks/sizes.py --scans 10000 --text 500 --wrong 0 --threads 1
 
@@ -75,6 +76,7 @@ def main() -> None:
     options.add_argument(
         "--wrong", type=float, default=SCANNED, help="share of pixels of scans to invert [%(default)s]"
     )
+    options.add_argument("--untold", action="store_true", help="give neither the prior nor the level")
     chosen = options.parse_args()
     on_processors(chosen.threads)
     print("| | pixels | seconds | of the processors | per megapixel | MiB |")
@@ -83,7 +85,8 @@ def main() -> None:
         for size, ink, p in sheets(chosen):
             source = damaged(ink, chosen.wrong if chosen.scans else p, Path(name) / "page.png")
             target = str(Path(name) / "restored.png")
-            words = ("denoise", str(source), "--model", chosen.model, "--p", f"{p:g}", "--invert", "--overwrite")
+            told = () if chosen.untold else ("--model", chosen.model, "--p", f"{p:g}", "--invert")
+            words = ("denoise", str(source), *told, "--overwrite")
             words += ("-o", target, "--quiet", "--max-pixels", str(ink.size))
             before = processor_seconds()
             turns = [measured(sys.executable, "-c", COMMAND, *words) for _ in range(chosen.repeats)]

@@ -46,7 +46,8 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     ('tap-mnist', 'fw-caltech', 'conv-text', 'conv-art')
     """
     known = _known(grey)
-    if not known or (fit == "resize" and all(header.image_shape != image_shape for _, header in known)):
+    native = any(header.image_shape == image_shape and not header.anywhere for _, header in known)
+    if not known or (fit == "resize" and not native):
         remedy = "name the one to resize them for" if fit == "resize" else "train one on images like them"
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; {remedy}")
     suited = [folder.name for folder, header in known if _suits(header, image_shape)]

@@ -21,6 +21,7 @@ from restore.zoo import (
     folders,
     save,
 )
+from restore.zoo.automatic import neighbour_prior
 from restore.zoo.tiling import Tiling
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -112,8 +113,30 @@ def test_an_own_prior_never_pushes_out_published_ones(own_first: str, places: tu
         save(own / own_first, considered(prior_of(shape=shape)), "")
         assert candidates(shape) == (*before, own_first) and sorted(before) == suited
         shutil.rmtree(own)
+    # Of its size there is one among others, so that there is nothing to resize; a size of windows is nobody's.
+    assert "native" in candidates((9, 9), fit="resize")
+    with pytest.raises(ModelError):
+        candidates(windows.description.image_shape, fit="resize")
     save(own / own_first, considered(prior_of()), "")
     assert zoo.preferred() == "native"
+
+
+def test_the_field_of_neighbours_needs_no_place_in_auto(places: tuple[Path, Path]) -> None:
+    published, own = places
+    field = replace(prior_of(), description=replace(prior_of().description, tiling=Tiling(neighbours=1.0)))
+    save(own / "mine", field, "")
+    assert neighbour_prior() is None
+    save(published / "other", prior_of(), "")
+    save(published / "field", field, "")
+    assert neighbour_prior() == "field"
+    save(published / "known", considered(prior_of()), "")
+    assert candidates((3, 5)) == ("known",)
+
+
+def test_the_published_field_of_neighbours_is_compared_with_and_not_chosen() -> None:
+    assert neighbour_prior() == "ising"
+    for shape in ((28, 28), (100, 70)):
+        assert "ising" not in candidates(shape)
 
 
 def test_one_bad_prior_of_the_user_costs_one_warning(places: tuple[Path, Path]) -> None:
