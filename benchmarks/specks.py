@@ -34,9 +34,8 @@ from scoring import least, row, wrong
 
 import restore
 from restore.channels import Specks
-from restore.channels.specks import log_share
 from restore.errors import Foreign
-from restore.inference.specks import Pieces, likeliest_rate, log_odds
+from restore.inference.specks import Pieces, evidence, likeliest_rate
 from restore.inference.tiles.blend import Prior
 from restore.learning.run.card import machine_facts
 from training.data.pages import page
@@ -214,7 +213,7 @@ def tuning(model: str, count: int, seed: int) -> None:
         found = []
         for seen in specked(clean, share, seed):
             pieces = Pieces.of(seen.ink)
-            odds = log_share(pieces.sizes) - log_odds(pieces, seen.ink.astype(np.float32), prior)
+            odds = evidence(pieces, seen.ink.astype(np.float32), prior)
             found.append(likeliest_rate(pieces, odds, seen.ink.size))
         nats = ", ".join(f"{nats:.0f}" for _, nats in sorted(found, key=lambda each: each[1]))
         row(f"{100 * share:g} %", nats, ", ".join(f"{100 * Specks.of_rate(rate).share:.2g}" for rate, _ in found))

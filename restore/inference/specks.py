@@ -9,6 +9,10 @@ is dirt with the log-odds
 by Bayes' rule (blocks of the iterated conditional modes of Besag, J. R. Statist. Soc. B 48, 1986). The first two are a
 sum over its pixels: the prior predicts one after the other from all else, with those before it inverted. So any
 prior and any solver will do. The rate is that at which the pieces are likeliest, by expectation and maximisation.
+
+A prior may be surer of a picture than it has reason to be. So its log-odds are divided by the temperature at which it
+predicts best the pixels at the edges of this very picture, each from all others (pseudo-likelihood: Besag, The
+Statistician 24, 1975).
 """
 
 from __future__ import annotations
@@ -29,14 +33,20 @@ AROUND = 24
 # Windows that are solved at a time.
 TOGETHER = 4096
 
+# From how many pixels at edges, at most, the temperature is found.
+PREDICTED = 1000
+
+# Each pixel that has one above it, and that one; each that has one on its left, and that one.
+BESIDE: tuple[tuple[Any, Any], ...] = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
+
 # Nats by which specks have to explain a picture better than none. Pages for training have 2 at most if they are clean,
 # and 163 at least with specks on .3 % (`benchmarks/specks.py --tuning --pages 16 --seed 9100`).
-AHEAD = 30.0
+AHEAD = 40.0
 
 # Pieces of one shape are marks, such as dots of i, if so many specks have at most the probability exp(-`REPEATED`).
 REPEATED = 5.0
 
-# A rate has been found if a step changes it by a smaller part than this, or after so many steps.
+# A rate or a temperature has been found if a step changes it by a smaller part than this, a rate also after so many.
 STILL, STEPS = 1e-4, 500
 
 
@@ -58,16 +68,15 @@ class Pieces:
     def of(cls, white: np.ndarray) -> Pieces:
         """The pieces of a picture, boolean (H, W)."""
         labels = np.arange(white.size, dtype=np.int64).reshape(white.shape)
-        pairs: list[tuple[Any, Any]] = [(np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])]
-        alike = [white[after] == white[before] for after, before in pairs]
+        alike = [white[after] == white[before] for after, before in BESIDE]
         # In a piece no pixel is further from the first than this.
         for _ in range(MOST - 1):
-            for (after, before), same in zip(pairs, alike, strict=True):
+            for (after, before), same in zip(BESIDE, alike, strict=True):
                 for here, there in ((after, before), (before, after)):
                     np.minimum(labels[here], labels[there], out=labels[here], where=same)
         count = np.bincount(labels.ravel(), minlength=white.size)
         whole = (count >= LEAST) & (count <= MOST)
-        for (after, before), same in zip(pairs, alike, strict=True):
+        for (after, before), same in zip(BESIDE, alike, strict=True):
             split = same & (labels[after] != labels[before])
             whole[labels[after][split]] = whole[labels[before][split]] = False
         places = np.flatnonzero(whole[labels.ravel()])
@@ -123,7 +132,7 @@ class Cleaned:
 def cleaned(seen: np.ndarray, prior: Prior, specks: Specks | None = None) -> Cleaned:
     """A picture in black and white, (H, W), without specks; None if it is to be found how many there are."""
     pieces = Pieces.of(seen > 0.5)
-    odds = log_share(pieces.sizes) - log_odds(pieces, seen, prior)
+    odds = evidence(pieces, seen, prior)
     if specks is None:
         rate, nats = likeliest_rate(pieces, odds, seen.size)
         found = rate if nats > AHEAD else 0.0
@@ -133,6 +142,38 @@ def cleaned(seen: np.ndarray, prior: Prior, specks: Specks | None = None) -> Cle
     white, each = np.array(seen, np.float64), tuple(pieces.pixels.T)
     white[each] = np.abs(white[each] - dirt[pieces.owner])
     return Cleaned(white, Specks.of_rate(found), int((dirt > 0.5).sum()))
+
+
+def evidence(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
+    """log-odds of each piece for dirt at a rate of 1, (N,)."""
+    return log_share(pieces.sizes) - log_odds(pieces, seen, prior) / temperature(pieces, seen, prior)
+
+
+def temperature(pieces: Pieces, seen: np.ndarray, prior: Prior) -> float:
+    """What log-odds of a prior are to be divided by, at least 1, by pixels at edges that belong to no piece."""
+    white = seen > 0.5
+    edge = np.zeros(white.shape, bool)
+    for after, before in BESIDE:
+        differs = white[after] != white[before]
+        edge[after] |= differs
+        edge[before] |= differs
+    edge[tuple(pieces.pixels.T)] = False
+    pixels = np.argwhere(edge)
+    pixels = pixels[:: max(1, -(-len(pixels) // PREDICTED))]
+    each = np.arange(len(pixels))
+    odds = log_odds(Pieces(pixels, each, each), seen, prior)
+
+    def slope(sharpness: float) -> float:
+        """How much likelier the pixels become as the log-odds grow; it falls as they do."""
+        return float((odds * probability_of(-sharpness * odds)).sum())
+
+    low, high = STILL, 1.0
+    if slope(high) >= 0:
+        return 1.0
+    while high - low > STILL * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if slope(middle) < 0 else (middle, high)
+    return 1 / high
 
 
 def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:

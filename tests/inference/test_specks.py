@@ -22,7 +22,7 @@ from restore.inference import specks
 from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.specks import Pieces, cleaned, likeliest_rate, log_odds, probabilities
+from restore.inference.specks import Pieces, cleaned, evidence, likeliest_rate, log_odds, probabilities, temperature
 from restore.inference.tiles.blend import Prior
 from restore.marginals import Status
 from restore.zoo import find
@@ -120,6 +120,62 @@ def test_a_trained_prior_solves_pixels_well_enough() -> None:
         gap = log_p(seen.ravel()) - log_p(without.ravel())
         # With the tolerance for restoring it is off by several nats.
         assert odds == pytest.approx(float(gap), abs=1.0)
+
+
+# --- the temperature ---
+
+
+@pytest.mark.parametrize("hot", [0.5, 1.0, 1.7, 5.0])
+def test_the_temperature_is_that_at_which_pixels_at_edges_are_likeliest(
+    hot: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pixels are predicted right as often as log-odds say that are divided by `hot`."""
+    dice = np.random.default_rng(3)
+    seen = (dice.random((90, 90)) < 0.3).astype(float)
+    told: list[np.ndarray] = []
+
+    def predicted(pieces: Pieces, *_: object) -> np.ndarray:
+        cells = tuple(pieces.pixels.T)
+        padded = np.pad(seen, 1, mode="edge")
+        beside = (padded[rows, columns] for rows, columns in ((np.s_[:-2], np.s_[1:-1]), (np.s_[2:], np.s_[1:-1])))
+        across = (padded[1:-1, :-2], padded[1:-1, 2:])
+        edge = np.any([each != seen for each in (*beside, *across)], 0)
+        edge[tuple(Pieces.of(seen > 0.5).pixels.T)] = False
+        assert edge[cells].all() and specks.PREDICTED / 2 < len(pieces) <= specks.PREDICTED < edge.sum()
+        assert np.unique(pieces.pixels, axis=0).shape == pieces.pixels.shape
+        sure = dice.normal(0, 4, len(pieces))
+        told.append(np.where(dice.random(len(pieces)) < probability_of(abs(sure) / hot), 1, -1) * abs(sure))
+        return told[-1]
+
+    monkeypatch.setattr(specks, "log_odds", predicted)
+    pieces = Pieces.of(seen > 0.5)
+    found = temperature(pieces, seen, Prior(ENGINE))
+    grid = np.exp(np.linspace(0, 3, 601))
+    likelihood = -np.logaddexp(0, -told[0] / grid[:, None]).sum(1)
+    assert found == pytest.approx(grid[likelihood.argmax()], rel=0.01)
+    assert found == pytest.approx(max(hot, 1), rel=0.15)
+
+
+def test_a_prior_that_is_always_wrong_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = np.eye(9)
+    monkeypatch.setattr(specks, "log_odds", lambda pieces, *_: np.full(len(pieces), -20.0))
+    assert temperature(Pieces.of(seen > 0.5), seen, Prior(ENGINE)) > 1000
+
+
+def test_a_prior_that_is_too_sure_is_believed_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = np.zeros(SHAPE)
+    seen[1, 1:3] = 1
+    pieces = Pieces.of(seen > 0.5)
+    found = []
+    for heat in (1.0, 4.0):
+        monkeypatch.setattr(specks, "temperature", lambda *_, heat=heat: heat)
+        found.append(evidence(pieces, seen, Prior(ENGINE)) - log_share(pieces.sizes))
+    assert found[0] == pytest.approx(4 * found[1]) and (found[0] != 0).all()
+
+
+def test_without_edges_a_prior_is_believed() -> None:
+    seen = np.zeros((9, 9))
+    assert temperature(Pieces.of(seen > 0.5), seen, Prior(ENGINE)) == 1
 
 
 # --- the rate, and marks ---
