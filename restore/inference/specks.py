@@ -36,6 +36,9 @@ TOGETHER = 4096
 # From how many pixels at edges, at most, the temperature is found.
 PREDICTED = 1000
 
+# What log-odds may have to be divided by, in steps of .3 %; with the last, a prior counts for nothing.
+TEMPERATURES = np.geomspace(1, 1e4, 3000)
+
 # Each pixel that has one above it, and that one; each that has one on its left, and that one.
 BESIDE: tuple[tuple[Any, Any], ...] = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
 
@@ -46,7 +49,7 @@ AHEAD = 40.0
 # Pieces of one shape are marks, such as dots of i, if so many specks have at most the probability exp(-`REPEATED`).
 REPEATED = 5.0
 
-# A rate or a temperature has been found if a step changes it by a smaller part than this, a rate also after so many.
+# A rate has been found if a step changes it by a smaller part than this, or after so many steps.
 STILL, STEPS = 1e-4, 500
 
 
@@ -162,18 +165,8 @@ def temperature(pieces: Pieces, seen: np.ndarray, prior: Prior) -> float:
     pixels = pixels[:: max(1, -(-len(pixels) // PREDICTED))]
     each = np.arange(len(pixels))
     odds = log_odds(Pieces(pixels, each, each), seen, prior)
-
-    def slope(sharpness: float) -> float:
-        """How much likelier the pixels become as the log-odds grow; it falls as they do."""
-        return float((odds * probability_of(-sharpness * odds)).sum())
-
-    low, high = STILL, 1.0
-    if slope(high) >= 0:
-        return 1.0
-    while high - low > STILL * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if slope(middle) < 0 else (middle, high)
-    return 1 / high
+    log_p = -np.logaddexp(0, -odds / TEMPERATURES[:, None]).sum(1)
+    return float(TEMPERATURES[log_p.argmax()])
 
 
 def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
