@@ -186,9 +186,10 @@ def untold(name: str) -> tuple[np.ndarray, str]:
     return photograph(name).seen, f"restore denoise {name}.png"
 
 
-def very_noisy(name: str) -> tuple[np.ndarray, str]:
-    """A digit with three pixels in ten flipped."""
-    return kept("digit-very-noisy"), f"restore denoise {name}.png"
+def dithered(name: str) -> tuple[np.ndarray, str]:
+    """A photograph in dots of black and white: `camera` of scikit-image."""
+    grey = data.camera()[::2, ::2] / 255
+    return grey > np.random.default_rng(0).random(grey.shape), f"restore denoise {name}.png"
 
 
 # Pictures and commands that are refused, by name.
@@ -196,5 +197,5 @@ REFUSED: dict[str, Callable[[str], tuple[np.ndarray, str]]] = {
     "colours": colours,
     "grey": untold,
     "noise": noise,
-    "digit-very-noisy": very_noisy,
+    "dithered": dithered,
 }

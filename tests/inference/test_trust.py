@@ -51,10 +51,15 @@ def test_a_disc_freed_of_its_flips_is_believed() -> None:
 def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
     assert judged(ahead=-1.0) is Status.UNRECOGNISED
     # The noisier the picture, the less is left to know of pairs of pixels.
-    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (None, 1.0))
+    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4))
     for p, left in each:
         assert judged(p=p, ahead=trust.AHEAD * left - 1e-6) is Status.UNRECOGNISED
         assert judged(p=p, ahead=trust.AHEAD * left + 1e-6) is not Status.UNRECOGNISED
+    # Gaussian noise hides no pixel, and where only holes are filled nothing visible can be harmed.
+    for damage, least in ((Damage(sigma=0.1), trust.AHEAD), (Damage(hidden=DISC), trust.IN_ALL / 4800)):
+        for more in (-1e-6, 1e-6):
+            choice = Choice(NONE, damage, None, -0.3, least + more, 4800)
+            assert trust.recognised(choice) is (more > 0)
     # Of few pixels a lead per pixel says less: they have to sum to some bits, whatever their number.
     for pixels in (10, 100, 400):
         least = trust.IN_ALL / pixels
@@ -171,8 +176,10 @@ def test_pairs_are_those_that_are_counted() -> None:
         for colour in (white & visible, ~white & visible):
             rates[colour] = changed[colour].sum() / max(colour.sum(), 1)
         pairs, expected = counted(changed), counted(rates)
+        more = trust.MORE * visible.sum()
         wanted = all(
-            pairs[by] <= trust.PAIRED * expected[by] + trust.ERRORS * (1 + expected[by]) ** 0.5 for by in pairs
+            pairs[by] <= min(trust.PAIRED * each, each + more) + trust.ERRORS * (1 + each) ** 0.5
+            for by, each in expected.items()
         )
         assert independent(changed, white, visible) is wanted
         verdicts.append(wanted)
@@ -190,6 +197,20 @@ def test_flips_pass_at_any_level_and_size(p: float, shape: tuple[int, int]) -> N
         # One of two colours may have changed more often, and has areas of its own.
         assert independent(flips & stripes, stripes, every)
         assert not (p > 0.1 and flips.size > 1000 and independent(flips & stripes, every, every))
+
+
+@pytest.mark.parametrize(
+    ("rates", "wanted"), [((0.1, 0.25), False), ((0.1, 0.16), True), ((0.02, 0.06), True), ((0.002, 0.06), False)]
+)
+def test_shades_that_change_like_noise_are_told_by_how_many_pairs_there_are(
+    rates: tuple[float, float], wanted: bool
+) -> None:
+    """Two shades of a dither change at two rates, so that there are more pairs than if all had changed at one."""
+    shape = (1200, 400)
+    dither = np.random.default_rng(0).random(shape) < np.repeat(rates, shape[1] // 2)
+    for rows in (600, 1200):
+        visible = np.indices(shape)[0] < rows
+        assert independent(dither & visible, np.ones(shape, bool), visible) is wanted
 
 
 # --- continuity ---
