@@ -35,6 +35,7 @@ def export(
 ) -> None:
     """Write a prior and its solver to an ONNX file, for onnxruntime in any language; or a prior to a file to share."""
     from restore import zoo
+    from restore.console import say
     from restore.errors import ModelError, OutputError, UsageError, option
     from restore.files import write_atomically
     from restore.images.outputs import is_folder, require_writable
@@ -65,3 +66,5 @@ def export(
 
         content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
     write_atomically(target, content)
+    what = "for `restore import`" if bundle else "with its solver"
+    say(f"{target}: {folder.resolve().name} {what}, {len(content) / 1e6:.1f} MB")

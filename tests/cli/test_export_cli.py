@@ -156,6 +156,9 @@ def test_export_names_the_file_after_the_prior(
 def test_export_beside_the_weights(run: Run, plain: Path, quick: list[Any], capfd: pytest.CaptureFixture[str]) -> None:
     assert run("export", plain, "--beside") == 0
     assert (plain / GRAPH).read_bytes() == b"a graph" and quick == [(plain, {})]
+    # What was written is named, and pipes stay empty.
+    out, said = capfd.readouterr()
+    assert out == "" and len(said.splitlines()) == 1 and str(plain / GRAPH) in said
     assert run("export", plain, "--beside") == 5
     assert GRAPH in fault(capfd)
     assert run("export", plain, "--beside", "--overwrite") == 0
