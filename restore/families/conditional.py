@@ -39,8 +39,6 @@ class Conditional(Family):
     }
     grows = True
     learnt = True
-    # It has learnt what its solver makes of an image in so many iterations.
-    tries_again = False
 
     def observation(self, spec: Spec) -> Observation:
         return "learnt"

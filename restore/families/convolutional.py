@@ -21,8 +21,6 @@ class Uniform(Family):
     """Machines to which all places are alike."""
 
     any_size = True
-    # It has learnt what its solver makes of an image in so many iterations.
-    tries_again = False
     # Parts that it knows alike tell each other nothing.
     tiling: ClassVar[Mapping[str, Any]] = {"overlap": 2, "rounds": 1, "worth": 0.0, "least": 0.0}
 

@@ -50,7 +50,6 @@ class Family:
         continues: True if training may begin from another prior.
         learnt: True if it undoes the one damage that it has learnt; otherwise the caller says what the damage is.
         any_size: True if it takes an image of any size as a whole, to which all places are alike.
-        tries_again: True if images that have not converged are solved again with more damping.
         photographs: True if black and white are alike to it, no two patches are the same, and colours are restored
             plane by plane.
         tiling: how its priors restore images in parts, as in `restore.zoo.tiling.Tiling`; empty to ask the learner.
@@ -67,7 +66,6 @@ class Family:
     continues: ClassVar[bool] = False
     learnt: ClassVar[bool] = False
     any_size: ClassVar[bool] = False
-    tries_again: ClassVar[bool] = True
     photographs: ClassVar[bool] = False
     tiling: ClassVar[Mapping[str, Any]] = {}
 

@@ -132,6 +132,10 @@ class LayeredMap(ABC):
             state = self.step(machine, state)
         return state
 
+    def watched(self, machine: BoltzmannMachine) -> Change:
+        """How far one state is from the one before."""
+        return watched(machine)
+
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""
         start = first_means(machine, start)
@@ -141,7 +145,7 @@ class LayeredMap(ABC):
             self.init(machine, start),
             max_iter=self.max_iter,
             tol=self.tol,
-            change=watched(machine),
+            change=self.watched(machine),
         )
         means, variances = self.moments(machine, outcome.state)
         return Solution(

@@ -10,7 +10,7 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import LayeredMap
-from restore.solvers.loop import State, damped
+from restore.solvers.loop import Change, State, average_change, damped
 from restore.units import Units
 from restore.units.two_valued import TwoValuedUnits
 
@@ -66,6 +66,10 @@ class HardMeanField(MeanField):
     >>> [round(mean, 3) for mean in found.means[1][0].tolist()] == [round(float(found.means[0].sum()), 3)]
     True
     """
+
+    # Points have no bound, and settle with the pixels.
+    def watched(self, machine: BoltzmannMachine) -> Change:
+        return average_change
 
     # The state is means alone: no step hears of variances, and they would cost a third of its time.
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:

@@ -101,8 +101,12 @@ class Description(Spec):
 
     @property
     def tries_again(self) -> bool:
-        """True if images that have not converged are solved again with more damping."""
-        return self.inference.starts > 0 and self.kind.tries_again
+        """True if images that have not converged are solved again with more damping.
+
+        What a prior has learnt to make of a damaged image in so many iterations, more of them make worse.
+        """
+        learnt = bool(self.task) or (self.method == "matched" and self.inference.starts == 1)
+        return self.inference.starts > 0 and not learnt
 
     @property
     def solvers(self) -> tuple[str, ...]:

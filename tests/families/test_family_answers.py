@@ -176,11 +176,6 @@ def test_a_family_of_any_size_knows_no_places(name: str) -> None:
     assert (Tiling(**kind.tiling).worth == 0) == kind.any_size
 
 
-def test_priors_that_have_learnt_their_iterations_are_not_solved_again() -> None:
-    patient = {name for name, kind in FAMILIES.items() if kind.tries_again}
-    assert set(FAMILIES) - patient == {"crbm", "convolutional", "deep_convolutional"}
-
-
 @every_family
 def test_pixels_of_images_of_any_size_share_one_mean(name: str) -> None:
     """A machine that no pixel's place matters to has no place for a mean of each."""

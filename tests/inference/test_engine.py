@@ -77,6 +77,28 @@ def test_bits_under_gaussian_noise_have_the_log_odds_of_their_two_levels() -> No
     torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=2e-3)
 
 
+# --- who is tried again ---
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+@pytest.mark.parametrize("method", ["tap", "matched"])
+def test_what_has_learnt_its_iterations_is_not_solved_again(method: str, starts: int) -> None:
+    """Of one start, a prior that learnt through its solver gives what it gave in learning."""
+    prior, images = trained(starts=starts, modes=5 * (starts > 1), max_iter=2, tol=0.0), some_images(9)
+    if starts == 1:
+        prior = replace(prior, modes=prior.modes[:0])
+    prior = replace(prior, description=replace(prior.description, method=method))
+    found = Engine.of(prior, torch.device("cpu")).restore(images, BitFlip(0.2))
+    learnt = method == "matched" and starts == 1
+    assert found.iterations.tolist() == 9 * [2 if learnt else 4]
+    assert prior.description.tries_again is not learnt
+    if learnt:
+        once = TAP(max_iter=2, tol=0.0).solve(
+            prior.machine.tilt(BitFlip(0.2).evidence(images)), prior.pointwise.moments(BitFlip(0.2).evidence(images))[0]
+        )
+        torch.testing.assert_close(found.means[0], once.means[0], rtol=0, atol=1e-6)
+
+
 # --- batches ---
 
 
