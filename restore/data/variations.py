@@ -1,4 +1,4 @@
-"""Vary training images in ways that keep their meaning: shifted by a pixel, mirrored, with other contrast.
+"""Vary training images in ways that keep their meaning: shifted by a pixel, bent, mirrored, with other contrast.
 
 A few thousand images do not show how such images move and are lit; their variations do.
 """
@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from restore.data.dataset import Images, fractions
 
+# Bent images are moved at so many places across and down, and smoothly between them.
+PLACES = 4
 
-def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: Sequence[float], seed: int) -> Images:
+# How many images are bent at a time.
+TOGETHER = 4096
+
+
+def varied(
+    images: Images, *, copies: int, shift: int, mirror: bool, contrast: Sequence[float], bend: float = 0.0, seed: int
+) -> Images:
     """Repeat every image `copies` times, each time varied at random; 0 copies leave the images as they are.
 
     Args:
@@ -21,6 +29,8 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
         copies: how many times, or 0.
         shift: the most pixels that an image moves up, down or sideways; its border is repeated.
         mirror: exchange left and right, half of the time.
+        bend: the most pixels that each of 4x4 places of an image moves, down and sideways, what lies between them
+            smoothly with them (elastic distortions: Simard, Steinkraus & Platt, ICDAR 2003).
         contrast: the smallest and largest factor for an image's differences from its mean, before it is clipped.
         seed: seed of the variations.
 
@@ -35,7 +45,11 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
         return images
     # Bits that no other draw with the same seed uses.
     bits, shape = np.random.PCG64(seed).jumped(), (4, len(images), 1)
-    return np.concatenate([_once(images, fractions(bits, shape), shift, mirror, contrast) for _ in range(copies)])
+    every = []
+    for _ in range(copies):
+        moved = _once(images, fractions(bits, shape), shift, mirror, contrast)
+        every.append(_bent(moved, bend, bits) if bend else moved)
+    return np.concatenate(every)
 
 
 def _once(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool, contrast: Sequence[float]) -> Images:
@@ -48,3 +62,22 @@ def _once(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool
     low, high = contrast
     mean, factor = moved.mean((1, 2), keepdims=True), low + (high - low) * uniform[3][:, :, None]
     return np.rint(mean + factor * (moved - mean)).clip(0, 255).astype(np.uint8)
+
+
+def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
+    import torch
+    from torch.nn.functional import affine_grid, grid_sample, interpolate
+
+    height, width = images.shape[1:]
+    found = np.empty_like(images)
+    for first in range(0, len(images), TOGETHER):
+        part = images[first : first + TOGETHER]
+        moves = torch.from_numpy(2 * fractions(bits, (len(part), 2, PLACES, PLACES)) - 1).float() * bend
+        smooth = interpolate(moves, (height, width), mode="bicubic", align_corners=True).movedim(1, -1)
+        still = affine_grid(torch.eye(2, 3).expand(len(part), 2, 3), [len(part), 1, height, width], align_corners=False)
+        # Of a grid all of the image is from -1 to 1.
+        where = still + smooth * torch.tensor([2 / width, 2 / height])
+        values = torch.from_numpy(part).float()[:, None]
+        bent = grid_sample(values, where, mode="bilinear", padding_mode="border", align_corners=False)
+        found[first : first + TOGETHER] = bent[:, 0].round().to(torch.uint8).numpy()
+    return found

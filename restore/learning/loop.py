@@ -121,7 +121,6 @@ class Steps:
 
     Attributes:
         average: moving average of the parameters, by name; empty if the recipe has none.
-        first: parameters before the first step, by name, if the trained prior keeps a share of them.
         best_parameters, best_error, best_epoch: those with the lowest validation error so far; none at first.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
         began, stepping, judging: seconds used when this stage began, and of the last step and judging.
@@ -133,7 +132,6 @@ class Steps:
     learner_state: LearnerState
     generator: torch.Generator
     average: dict[str, Tensor]
-    first: dict[str, Tensor]
     best_parameters: dict[str, Tensor]
     # The state at the start of the epoch, or where the run was resumed in it.
     safe: Checkpoint | None = None
@@ -193,18 +191,12 @@ class Steps:
         named = self.prior.parameters
         self.optimizer = optimizer_of(recipe.optimizer, named)
         self.average = _copied(named) if recipe.optimizer.average else {}
-        self.first = _copied(named) if recipe.prior.start_share else {}
         self.began = self.session.clock.used
 
     @property
     def current(self) -> Any:
-        """The present prior: the average if there is one, with the start's share."""
-        latest = self.average or self.prior.parameters
-        if not self.first:
-            return self.prior.with_parameters(latest)
-        share = self.recipe.prior.start_share
-        mixed = {name: torch.lerp(value, self.first[name], share) for name, value in latest.items()}
-        return self.prior.with_parameters(mixed)
+        """The present prior: the average if there is one."""
+        return self.prior.with_parameters(self.average or self.prior.parameters)
 
     def advance(self) -> Lap | None:
         course, before = self.course, self.session.clock.used

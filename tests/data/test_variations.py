@@ -51,6 +51,22 @@ def test_contrast_is_about_the_mean_of_each_image() -> None:
     assert abs(factors.mean() - 0.75) < 5 * 0.7 / np.sqrt(12 * 300)
 
 
+@pytest.mark.parametrize("across", [False, True], ids=["down", "sideways"])
+def test_bent_images_move_smoothly_and_as_far_as_said(across: bool) -> None:
+    """On a slope of 5 levels a pixel the grey level says where a pixel came from."""
+    slope, bend = np.broadcast_to(np.arange(40, dtype=np.uint8) * 5, (200, 30, 40)), 1.5
+    images = slope if across else slope.swapaxes(1, 2)[:, :30]
+    found = varied(images, **STILL | {"copies": 1, "bend": bend}).astype(float)
+    moves = ((found - images) / 5)[:, 4:-4, 4:-4]
+    # Each place is moved by as much either way, and cubic curves reach a little beyond their ends.
+    assert 1.1 * bend < np.abs(moves).max() < 1.6 * bend
+    assert np.abs(moves.mean((1, 2))).mean() > 0.1 and abs(moves.mean()) < 5 * bend / np.sqrt(3 * 200)
+    # Between places, which are some ten pixels apart, a move changes slowly; levels are rounded.
+    for axis in (1, 2):
+        assert np.abs(np.diff(moves, axis=axis)).max() < 3 * bend / 9 + 1 / 5
+    assert (varied(images, **STILL | {"copies": 1, "bend": 1e-6}) == images).all()
+
+
 def test_grey_levels_do_not_wrap_around() -> None:
     stark = np.zeros((50, 2, 2), np.uint8)
     stark[:, 0, 0] = 255
@@ -60,6 +76,8 @@ def test_grey_levels_do_not_wrap_around() -> None:
 
 def test_draws_are_those_of_the_seed_and_no_others() -> None:
     settings = STILL | {"shift": 2, "mirror": True, "contrast": (0.5, 1.0)}
+    bent = settings | {"bend": 1.0}
+    assert (varied(IMAGES, **bent) == varied(IMAGES, **bent)).all()
     first = varied(IMAGES, **settings)
     assert (first == varied(IMAGES, **settings)).all()
     assert (first != varied(IMAGES, **settings | {"seed": 4})).any()

@@ -56,7 +56,7 @@ PLAIN: dict[str, str] = {
     "training.batch = 0 | training.checkpoint_every = -5 | training.minutes = -1.0 | training.epochs = 0 | "
     "training.watch_every = 3 | learner.iterations = 0 | learner.grey_unit = 0.5 | inference.max_iter = 0 | "
     "inference.starts = 0 | inference.modes = -1 | inference.damping = nan | seed = -1 | "
-    "seed = 18446744073709551616 | prior.deeper = [2] | prior.filled = 9 | prior.start_share = 0.5",
+    "seed = 18446744073709551616 | prior.deeper = [2] | prior.filled = 9",
     "crbm": 'data.task = "" | data.task = 0.1 | data.validation = -1 | learner.method = "tap" | inference = {} | '
     "learner.iterations = 0 | learner.growth = -1 | learner.tol = 0.1 | prior.weight_scale = 0.0 | "
     'prior.visible = "truncated-gaussian" | prior.hidden_type = "truncated-gaussian"',
@@ -90,7 +90,6 @@ NAMED: dict[str, dict[str, str]] = {
         'optimizer = {schedule = "constant", end = 0.1}': "end",
         'inference.solver = "sum_product"': "-[inference] sum_product",
         'prior.hidden_type = "potts"': "bernoulli, spin",
-        'prior = {start = "other", start_share = 1.0}': "start_share",
         "pretraining.epochs = 2": "-[pretraining]",
         'learner.method = "mean_field"': '[prior] family = "crbm"',
     },
@@ -117,7 +116,6 @@ NAMED: dict[str, dict[str, str]] = {
     "fw": {
         "growth.penalty = 0.5": "-[growth]",
         "optimizer.rate = 0.1": "-[optimizer]",
-        'prior = {hidden = 5, start = "other", start_share = 0.5}': "start_share",
         'learner.method = "tap"': "-[training] epochs",
     },
     "principal": {

@@ -13,7 +13,7 @@ from priors import saved_prior
 from refusals import refused
 
 from restore import zoo
-from restore.errors import ModelError, TrainingError, UsageError
+from restore.errors import ModelError, TrainingError
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.matched import MatchedMarginals
@@ -57,20 +57,6 @@ def test_further_hidden_units_begin_weakly(tmp_path: Path) -> None:
     assert torch.equal(after["weights.0"][:, :5], before["weights.0"])
     assert after["weights.0"].shape == (9, 8)
     assert 0 < float(after["weights.0"][:, 5:].abs().max()) < 0.1
-
-
-def test_the_trained_prior_keeps_a_share_of_its_start(tmp_path: Path) -> None:
-    start = saved_prior(tmp_path, SHAPE)
-
-    def learnt(share: float) -> dict[str, torch.Tensor]:
-        session = Session(tmp_path / f"run{share}", "data")
-        made = train(recipe(start, rate=0.1, start_share=share), bars_and_stripes(3), SHAPE, session)
-        return made.prior.machine.parameters
-
-    before, moved, mixed = zoo.load(start).machine.parameters, learnt(0.0), learnt(0.25)
-    for name, value in mixed.items():
-        torch.testing.assert_close(value, 0.75 * moved[name] + 0.25 * before[name].float())
-    assert not torch.equal(moved["weights.0"], before["weights.0"])
 
 
 def test_what_learns_by_restoring_takes_over_the_modes_of_its_start(tmp_path: Path) -> None:
@@ -140,5 +126,3 @@ def test_a_start_without_room_to_grow_is_refused(tmp_path: Path) -> None:
     start = saved_prior(tmp_path, SHAPE)
     with refused(TrainingError, "hidden units"):
         train(growing(start, 5), bars_and_stripes(3), SHAPE, Session(tmp_path / "run", "data"))
-    with refused(UsageError, "start_share"):
-        growing(start, 7, start_share=0.5)

@@ -71,10 +71,6 @@ class Recipe:
             not (self.prior.start and (self.pretraining.epochs or (self.in_rounds and not self.learner.grows))),
             f"[prior] start has no meaning for {self.method}, or with [pretraining]; leave it out",
         )
-        require(
-            not (self.prior.start_share and self.in_rounds),
-            f"[prior] start_share has no meaning for {self.method}, which keeps all of its start; leave it out",
-        )
         wrong = self.prior.misfit(self.inference.solver)
         require(not wrong, f"[inference] {wrong}")
         require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")

@@ -33,13 +33,15 @@ class Variations:
     """[data.variations]: learn from every image `copies` times, each time varied; with 0 from the images as they are.
 
     `shift` is the most pixels that it moves in either direction, `mirror` whether it is mirrored half of the time,
-    `contrast` the lowest and the highest factor for its contrast; see `restore.data.varied`.
+    `contrast` the lowest and the highest factor for its contrast, `bend` the most pixels that its parts move against
+    each other; see `restore.data.varied`.
     """
 
     copies: int = 0
     shift: int = 0
     mirror: bool = False
     contrast: tuple[float, ...] = (1.0, 1.0)
+    bend: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("copies", "shift"):
@@ -48,8 +50,8 @@ class Variations:
             len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
             f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
         )
-        alike = (self.shift, self.mirror, self.contrast) == (0, False, (1.0, 1.0))
-        require(not self.copies or not alike, "copies would all be alike; give shift, mirror or contrast as well")
+        alike = (self.shift, self.mirror, self.contrast, self.bend) == (0, False, (1.0, 1.0), 0.0)
+        require(not self.copies or not alike, "copies would all be alike; give shift, mirror, contrast or bend as well")
         require(bool(self.copies) or alike, "copies is missing; say how often every image is varied")
 
 
@@ -153,9 +155,7 @@ class PriorShape(Spec):
     hidden layers ("deep") has `hidden` units next to the image; `deeper` gives the numbers in the layers above.
 
     `start` is the name or path of another prior, from whose machine training goes on; hidden units beyond its own start
-    from random weights, or are added one by one ("frank_wolfe"). `start_share` is how much of the start's parameters
-    the trained prior keeps: their average restores better than either where learning sharpens one thing at the cost of
-    another (Wortsman et al., CVPR 2022).
+    from random weights, or are added one by one ("frank_wolfe").
 
     The other keys are those of `restore.families.Spec`. Grey pixels learn from unchanged levels.
     """
@@ -163,7 +163,6 @@ class PriorShape(Spec):
     weight_scale: float = 0.01
     filled: int = 0
     start: str = ""
-    start_share: float = 0.0
 
     def __post_init__(self) -> None:
         self.check()
@@ -171,8 +170,6 @@ class PriorShape(Spec):
         require(not self.filled or self.grows, 'filled is for hidden = "auto"; leave it out')
         require(not (self.start and self.grows), "hidden is a number where start is given; give one")
         require(not self.start or self.kind.continues, f"a {self.kind.words} begins by itself; leave start out")
-        require(0 <= self.start_share < 1, f"start_share must lie in [0, 1), not {self.start_share}")
-        require(bool(self.start) or not self.start_share, "start_share is for a prior with a start; leave it out")
         components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
         require(self.binary or components or not self.grows, 'hidden = "auto" grows binary units only; give a number')
 
