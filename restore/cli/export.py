@@ -67,4 +67,4 @@ def export(
         content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
     write_atomically(target, content)
     what = "for `restore import`" if bundle else "with its solver"
-    say(f"{target}: {folder.resolve().name} {what}, {len(content) / 1e6:.1f} MB")
+    say(f"{target}: {folder.resolve().name} {what}, {len(content) / 1e3:,.0f} kB")

@@ -15,8 +15,8 @@ from restore.data.dataset import Images, fractions
 # Bent images are moved at so many places across and down, and smoothly between them.
 PLACES = 4
 
-# How many images are bent at a time.
-TOGETHER = 4096
+# How many pixels are bent at a time.
+TOGETHER = 2**22
 
 
 def varied(
@@ -70,8 +70,9 @@ def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
 
     height, width = images.shape[1:]
     found = np.empty_like(images)
-    for first in range(0, len(images), TOGETHER):
-        part = images[first : first + TOGETHER]
+    count = max(1, TOGETHER // (height * width))
+    for first in range(0, len(images), count):
+        part = images[first : first + count]
         moves = torch.from_numpy(2 * fractions(bits, (len(part), 2, PLACES, PLACES)) - 1).float() * bend
         smooth = interpolate(moves, (height, width), mode="bicubic", align_corners=True).movedim(1, -1)
         still = affine_grid(torch.eye(2, 3).expand(len(part), 2, 3), [len(part), 1, height, width], align_corners=False)
@@ -79,5 +80,5 @@ def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
         where = still + smooth * torch.tensor([2 / width, 2 / height])
         values = torch.from_numpy(part).float()[:, None]
         bent = grid_sample(values, where, mode="bilinear", padding_mode="border", align_corners=False)
-        found[first : first + TOGETHER] = bent[:, 0].round().to(torch.uint8).numpy()
+        found[first : first + count] = bent[:, 0].round().to(torch.uint8).numpy()
     return found

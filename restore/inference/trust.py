@@ -29,7 +29,7 @@ ERRORS = 4.0
 # Above this level of flips little is left of a picture, (1 - 2p)^4 < .01: .38 and more is found of grain alone.
 NOISIEST = 0.35
 
-# Where the solver stopped early, its last iteration moved no mean by more than that.
+# Where the solver stopped early, its last iteration moved what it watches by no more than that.
 RESTLESS = 0.1
 
 
@@ -77,7 +77,7 @@ def recognised(choice: Choice) -> bool:
     damage = choice.damage
     left = float(np.mean(1 - 2 * np.asarray(damage.known("p")))) ** 4
     # Nothing that is visible can be harmed where only holes are filled.
-    needed = AHEAD * left if damage.touched else 0.0
+    needed = AHEAD * left if damage.touched or damage.hidden is None else 0.0
     return choice.ahead >= max(needed, IN_ALL / max(choice.pixels, 1))
 
 

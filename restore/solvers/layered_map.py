@@ -78,7 +78,7 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
 
 @dataclass(frozen=True)
 class LayeredMap(ABC):
-    """A fixed-point solver by moments, with the settings of `FixedPoint`; see `watched` for what has to rest."""
+    """A fixed-point solver by moments, with the settings of `FixedPoint`; `watched` says what has to rest."""
 
     max_iter: int = 1000
     tol: float = 1e-5
@@ -133,7 +133,7 @@ class LayeredMap(ABC):
         return state
 
     def watched(self, machine: BoltzmannMachine) -> Change:
-        """How far one state is from the one before."""
+        """What decides that a state has converged."""
         return watched(machine)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:

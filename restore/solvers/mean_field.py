@@ -67,9 +67,10 @@ class HardMeanField(MeanField):
     True
     """
 
-    # Points have no bound, and settle with the pixels.
+    # Points are unbounded and follow the pixels, so that these decide where there are points.
     def watched(self, machine: BoltzmannMachine) -> Change:
-        return average_change
+        points = not all(isinstance(layer, TwoValuedUnits) for layer in machine.layers)
+        return average_change if points else super().watched(machine)
 
     # The state is means alone: no step hears of variances, and they would cost a third of its time.
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:

@@ -18,7 +18,7 @@ class Solution:
         variances: variance of every unit, per layer (batch, units).
         log_partition: the method's estimate of log Z per image (batch,); minus the free energy.
         iterations: iterations spent per image (batch,), int64.
-        residual: how far means moved in the last iteration, per image (batch,): what `tol` limits.
+        residual: how far what the solver watches moved in the last iteration, per image (batch,): what `tol` limits.
         status: a `restore.marginals.Status` value per image (batch,), int64.
         pairs: E[x_0 x_1^T] averaged over the batch, (units of layer 0, units of layer 1); None if not asked for.
     """

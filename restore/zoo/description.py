@@ -100,13 +100,14 @@ class Description(Spec):
         return self.inference.starts != 1
 
     @property
-    def tries_again(self) -> bool:
-        """True if images that have not converged are solved again with more damping.
+    def learnt(self) -> bool:
+        """True if it has learnt what its solver makes of a damaged image in so many iterations: more make it worse."""
+        return bool(self.task) or (self.method == "matched" and self.inference.starts == 1)
 
-        What a prior has learnt to make of a damaged image in so many iterations, more of them make worse.
-        """
-        learnt = bool(self.task) or (self.method == "matched" and self.inference.starts == 1)
-        return self.inference.starts > 0 and not learnt
+    @property
+    def tries_again(self) -> bool:
+        """True if images that have not converged are solved again with more damping."""
+        return self.inference.starts > 0 and not self.learnt
 
     @property
     def solvers(self) -> tuple[str, ...]:

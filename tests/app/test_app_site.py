@@ -92,7 +92,7 @@ def test_the_page_uses_the_words_of_the_command_line(site: dict[str, bytes]) -> 
         assert listed["outcomes"] == {status.name.lower(): outcome(status, prior.description) for status in Status}
     # And has none of its own.
     said = "".join(path.read_text() for path in SITE.glob("*.js"))
-    assert not any(status.sentence in said for status in Status) and "trained with" not in said
+    assert not any(status.sentence in said for status in Status) and "restores with" not in said
 
 
 def test_the_page_names_no_place_outside_and_has_no_scripts_or_styles_in_line() -> None:

@@ -72,7 +72,7 @@ def test_stopping_where_training_stopped_is_said_once_of_many(
     other = image.with_name("other.png")
     other.write_bytes(image.read_bytes())
     missing = image.with_name("missing.png")
-    sentence = "stopped after the 1 iterations that seer was trained with"
+    sentence = "stopped after the 1 iterations that seer restores with"
     assert run("denoise", image, other, missing, "--model", folder, "--json") == 6
     said = capsys.readouterr()
     assert said.err.count(sentence) == 1 and f"2 of 2 images: {sentence}" in said.err.splitlines()

@@ -106,7 +106,12 @@ def test_no_variations_are_the_same_written_out_or_not(tmp_path: Path) -> None:
     assert read_recipe(write(tmp_path, VARIED)).digest != plain.digest
 
 
-@pytest.mark.parametrize("line", ["copies = -1", "shift = -1", "shift = 0.5", "shift = 1", "copies = 2", "copys = 2"])
+BENDS = [f"copies = 2\nbend = {bend}" for bend in ("-1", "nan", "inf", "true")]
+
+
+@pytest.mark.parametrize(
+    "line", ["copies = -1", "shift = -1", "shift = 0.5", "shift = 1", "copies = 2", "copys = 2", *BENDS]
+)
 def test_variations_that_are_none(line: str, tmp_path: Path) -> None:
     assert_refused(write(tmp_path, f"{GOOD}\n[data.variations]\n{line}\n"), "[data.variations]")
 

@@ -21,8 +21,10 @@ from machines import (
 )
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
-from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation
+from restore.solvers import TAP, AdaptiveTAP, HardMeanField, LayeredMap, MeanField, RelaxedBeliefPropagation
+from restore.units import Bernoulli, Rectified, Spin
 
 # --- fixed points against the oracle ---
 
@@ -91,3 +93,18 @@ def test_log_partition_is_the_plefka_expansion(kind: type[LayeredMap]) -> None:
     solution = kind(**PRECISE).solve(machine, halves(machine))
     wanted = plefka(machine, *solution.means, second_order=kind is TAP)
     torch.testing.assert_close(solution.log_partition, wanted, rtol=0, atol=1e-12)
+
+
+def test_a_machine_with_points_settles_with_its_pixels_and_others_with_all_units() -> None:
+    old, new = (
+        (torch.zeros(1, 4), torch.zeros(1, 2)),
+        (torch.tensor([[0.0, 0.2, 0.0, 0.0]]), torch.tensor([[0.0, 9.0]])),
+    )
+    pixels, coupling = Bernoulli(torch.zeros(4)), torch.ones(4, 2)
+    for hidden, moved in (
+        (Bernoulli(torch.zeros(2)), 9.0),
+        (Spin(torch.zeros(2)), 9.0),
+        (Rectified(torch.zeros(2), torch.ones(2)), 0.05),
+    ):
+        change = HardMeanField().watched(RBM((pixels, hidden), (Dense(coupling),)))
+        assert change(new, old).item() == pytest.approx(moved)

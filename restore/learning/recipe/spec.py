@@ -33,8 +33,8 @@ class Variations:
     """[data.variations]: learn from every image `copies` times, each time varied; with 0 from the images as they are.
 
     `shift` is the most pixels that it moves in either direction, `mirror` whether it is mirrored half of the time,
-    `contrast` the lowest and the highest factor for its contrast, `bend` the most pixels that its parts move against
-    each other; see `restore.data.varied`.
+    `contrast` the lowest and the highest factor for its contrast, `bend` the most pixels that its parts move, down and
+    sideways; see `restore.data.varied`.
     """
 
     copies: int = 0
@@ -50,6 +50,7 @@ class Variations:
             len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
             f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
         )
+        require(0 <= self.bend < math.inf, f"bend must be a number of pixels, at least 0, not {self.bend}")
         alike = (self.shift, self.mirror, self.contrast, self.bend) == (0, False, (1.0, 1.0), 0.0)
         require(not self.copies or not alike, "copies would all be alike; give shift, mirror, contrast or bend as well")
         require(bool(self.copies) or alike, "copies is missing; say how often every image is varied")
