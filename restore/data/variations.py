@@ -29,9 +29,9 @@ def varied(
         copies: how many times, or 0.
         shift: the most pixels that an image moves up, down or sideways; its border is repeated.
         mirror: exchange left and right, half of the time.
+        contrast: the smallest and largest factor for an image's differences from its mean, before it is clipped.
         bend: the most pixels that each of 4x4 places of an image moves, down and sideways, what lies between them
             smoothly with them (elastic distortions: Simard, Steinkraus & Platt, ICDAR 2003).
-        contrast: the smallest and largest factor for an image's differences from its mean, before it is clipped.
         seed: seed of the variations.
 
     Returns:
@@ -65,6 +65,7 @@ def _once(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool
 
 
 def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
+    """Move 4x4 places of each image at random, and all else smoothly with them; its border is repeated."""
     import torch
     from torch.nn.functional import affine_grid, grid_sample, interpolate
 

@@ -258,13 +258,15 @@ def _judged(
         return None, ""
     refusal = trust.refusal(choice, *shown, status, residual)
     if refusal is None:
-        return None, "" if status is not Status.MAX_ITER or _header(job, choice).learnt else status.sentence
+        as_learnt = status is not Status.MAX_ITER or _header(job, choice).stops_as_learnt
+        return None, "" if as_learnt else status.sentence
     return (None, refusal.sentence) if job.certain or force else (refusal, "")
 
 
 def _header(job: _Job, choice: Choice) -> Description:
     """The description of the prior that restores a picture."""
-    return choice.candidate.engine.description if isinstance(choice.candidate, Prior) else job.header
+    candidate = choice.candidate.modules if isinstance(choice.candidate, Squares) else choice.candidate
+    return candidate.engine.description if isinstance(candidate, Prior) else job.header
 
 
 def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:

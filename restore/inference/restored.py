@@ -135,6 +135,6 @@ def stacked(each: list[Restored]) -> Restored:
 
 def outcome(status: Status, header: Description) -> str:
     """How the solver of a prior ended, in a sentence."""
-    if header.learnt and status is Status.MAX_ITER:
+    if header.stops_as_learnt and status is Status.MAX_ITER:
         return f"stopped after the {header.inference.max_iter} iterations that {header.name} restores with"
     return status.sentence

@@ -25,21 +25,6 @@ from restore.units import Bernoulli
 from restore.zoo.inference import DAMPING
 
 
-def watched(machine: BoltzmannMachine) -> Change:
-    """What decides that a state has converged: the largest change of all means, or of all means and variances.
-
-    The variances of binary units follow their means. Those of other units can still move, even without bound, while the
-    means rest: in a machine without biases the means are 0 from the start.
-
-    Where a coupling fits images of any size it is the average change of the pixels' means: among a million pixels one
-    always moves.
-    """
-    if machine.couplings[0].any_size:
-        return average_change
-    binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
-    return largest_change(len(machine.layers) * (1 if binary else 2))
-
-
 def _fusible(state: Tensor) -> bool:
     """True if Triton's kernel can update units in this state, which no gradient passes."""
     return (
@@ -133,8 +118,18 @@ class LayeredMap(ABC):
         return state
 
     def watched(self, machine: BoltzmannMachine) -> Change:
-        """What decides that a state has converged."""
-        return watched(machine)
+        """What decides that a state has converged: the largest change of all means, or of all means and variances.
+
+        The variances of binary units follow their means. Those of other units can still move, even without bound, while
+        the means rest: in a machine without biases the means are 0 from the start.
+
+        Where a coupling fits images of any size it is the average change of the pixels' means: among a million pixels
+        one always moves.
+        """
+        if machine.couplings[0].any_size:
+            return average_change
+        binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
+        return largest_change(len(machine.layers) * (1 if binary else 2))
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""

@@ -100,14 +100,14 @@ class Description(Spec):
         return self.inference.starts != 1
 
     @property
-    def learnt(self) -> bool:
+    def stops_as_learnt(self) -> bool:
         """True if it has learnt what its solver makes of a damaged image in so many iterations: more make it worse."""
         return bool(self.task) or (self.method == "matched" and self.inference.starts == 1)
 
     @property
     def tries_again(self) -> bool:
         """True if images that have not converged are solved again with more damping."""
-        return self.inference.starts > 0 and not self.learnt
+        return self.inference.starts > 0 and not self.stops_as_learnt
 
     @property
     def solvers(self) -> tuple[str, ...]:

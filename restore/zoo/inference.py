@@ -37,8 +37,8 @@ class Inference:
     Attributes:
         solver: a key of `SOLVERS`.
         max_iter: iteration limit per start.
-        tol: a start has converged when no mean moves by more than this in one iteration; for convolutional priors and
-            `hard_mean_field`, when pixels do not on average.
+        tol: a start has converged when no mean moves by more than this in one iteration; for convolutional priors, and
+            real-valued units under `hard_mean_field`, when pixels do not on average.
         damping: share of the old value kept at each update, in [0, 1).
         modes: how many of its own modes the prior carries as possible starts.
         starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. With 0 the solver

@@ -10,6 +10,7 @@ from typing import Any
 
 from bslm import REPORTED, STARTS
 from crbm import PAPER, TASKS
+from crbm_noise import reported
 from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
 from harness import TRAINING, parsed
@@ -427,12 +428,7 @@ FIGURES: dict[str, list[str]] = {
     ],
     "C14": [wrong("bp", "mnist-flip10"), wrong("mf", "mnist-flip10")],
     "C15": [changed("percloss", "mnist-patch12"), changed("percloss", "caltech-patch12")],
-    "C16": [
-        *below(),
-        *drawn("once"),
-        *drawn("anew in every epoch"),
-        f"{PAPER['lr'][list(TASKS).index('caltech-flip20')][0]:.3f}",
-    ],
+    "C16": [*below(), *drawn("once"), *drawn("anew in every epoch"), reported()],
     "C17": [wrong("bp", "mnist-patch20"), wrong("cd10", "mnist-patch20")],
     "C18": [
         settled(0.005, 0),

@@ -18,7 +18,6 @@ from restore.learning.rules.contract import Gradient
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.adaptive_tap import closing
-from restore.solvers.layered_map import watched
 from restore.solvers.loop import Change, State, iterate, largest_change
 from restore.solvers.tap import cavity_fields
 
@@ -136,7 +135,7 @@ class Free(NamedTuple):
 
 def by_tap(solver: TAP, prior: LayeredPrior, start: State) -> Free:
     depth = len(prior.layers)
-    before = _before_last(solver, prior, start, watched(prior))
+    before = _before_last(solver, prior, start, solver.watched(prior))
     statistics, means, variances = fixed_point(prior, list(before[:depth]), list(before[depth:]))
     return Free(statistics, (*means, *variances), {"solution_change": _moved(means[0], before[0])})
 
