@@ -132,7 +132,7 @@ def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tu
 
 def compared(found: Marginals, expected: Marginals, header: Description, task: str) -> Parity:
     """What two engines with a prior found for the same damaged images."""
-    converged = (expected.status == Status.CONVERGED) | bool(header.task)
+    converged = (expected.status == Status.CONVERGED) | header.stops_as_learnt
     unsettled = ~converged & (found.status == expected.status)
     same = (found.status == expected.status) & (found.iterations == expected.iterations)
     # Not a number is the same as nothing, and a diverged image never the same as another.

@@ -156,7 +156,11 @@ class Engine:
 
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
-    """The fixed point of a prior under evidence (batch, D), or the average of the fixed points from all its starts."""
+    """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts; tempered."""
+    return _solved(trained, solver, evidence).tempered(trained.description.temperature)
+
+
+def _solved(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     settings = trained.description.inference
     machine = machine_under(trained, evidence)
     if not settings.starts:

@@ -30,6 +30,7 @@ from restore.learning.run.place import Place
 from restore.learning.run.report import write_report
 from restore.learning.run.session import SWEEPING, Passed, Session
 from restore.learning.starting import growing_start, pretrained, started
+from restore.learning.temperature import fitted
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
@@ -151,6 +152,10 @@ def train(
     header = description_of(recipe, image_shape, machine, inference)
     means, grey = pixels_of(recipe, training)
     prior = TrainedPrior(header, machine, means, modes, grey)
+    if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
+        tasks = tuple(map(recipe.prior.task_of, recipe.learner.restores))
+        temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
+        prior = replace(prior, description=replace(header, temperature=temperature))
     return Trained(prior, found.done, found.score, "; ".join(filter(None, (before, found.ended))))
 
 

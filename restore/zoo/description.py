@@ -42,6 +42,8 @@ class Description(Spec):
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
         auto: place among the priors that `auto` considers, from 1; 0 for none.
+        temperature: what the log-odds of its pixels are divided by, if its solver is surer of them than it is right;
+            see `restore.learning.temperature`.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Description(Spec):
     run: str = ""
     tiling: Tiling = field(default_factory=Tiling)
     auto: int = 0
+    temperature: float = 1.0
     # Trained machines have a number.
     hidden: int = field(kw_only=True)
 
@@ -127,7 +130,8 @@ class Description(Spec):
             known = ", ".join(self.solvers)
             raise UsageError(f"restores with {known}, not with {shown(name)}; {instead}", self.name)
         others: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
-        return replace(self, inference=replace(self.inference, solver=name, **others))
+        # Another solver is not as sure.
+        return replace(self, inference=replace(self.inference, solver=name, **others), temperature=1.0)
 
     def of_size(self, shape: tuple[int, int]) -> Description:
         """The same prior for images of another size, without its modes."""
@@ -168,6 +172,8 @@ class Description(Spec):
         for name in ("deeper", "components", "kernel", "unfinished", "run", "auto"):
             if not facts[name]:
                 del facts[name]
+        if self.temperature == 1:
+            del facts["temperature"]
         if self.tiling == Tiling():
             del facts["tiling"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
@@ -222,6 +228,9 @@ class Description(Spec):
             raise ValueError(wrong)
         if self.grey and self.inference.modes:
             raise ValueError("modes of a prior of grey images")
+        limits.check_ranges(self, temperature=(limits.COLDEST, limits.HOTTEST))
+        if self.grey and self.temperature != 1:
+            raise ValueError(f"a temperature of {self.temperature} of a prior of grey images")
         if self.task:
             parse_task(self.task)
         if bool(self.task) != self.kind.learnt or (self.task and self.inference.starts):

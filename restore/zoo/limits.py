@@ -39,6 +39,9 @@ DISTANCES = 2**31
 # Iterations per start; at a tenth of a millisecond each they take minutes. Published priors have up to 5,000.
 ITERATIONS = 1_000_000
 
+# What log-odds are divided by; found ones lie near 1.2.
+COLDEST, HOTTEST = 0.01, 100
+
 # Windows along the length of one; each multiplies the cost of an image, as does each round of messages between them.
 OVERLAP = 16
 ROUNDS = OVERLAP

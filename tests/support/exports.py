@@ -43,11 +43,11 @@ SHAPE = (5, 7)
 TOLERANCE = 1e-5
 
 
-def settled(prior: TrainedPrior, weaker: float = 1.0, **inference: Any) -> TrainedPrior:
+def settled(prior: TrainedPrior, weaker: float = 1.0, *, temperature: float = 1.0, **inference: Any) -> TrainedPrior:
     """A prior with other settings, by default a small tolerance, and weaker couplings."""
     header = prior.description
     inference = {"tol": TOLERANCE, "max_iter": 500} | inference
-    description = replace(header, inference=replace(header.inference, **inference))
+    description = replace(header, inference=replace(header.inference, **inference), temperature=temperature)
     if isinstance(prior.machine, RBM):
         return replace(prior, description=description, machine=with_weights(prior.machine, weaker))
     named = prior.machine.parameters
@@ -68,10 +68,16 @@ def patterns() -> TrainedPrior:
 # the solver, and they are a third of the time that a graph takes.
 MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     "tap": (lambda: settled(random_prior(SHAPE, modes=6), clear=0.5), {}),
-    "mean_field": (lambda: settled(random_prior(SHAPE, modes=0), 0.3, solver="mean_field", starts=1), {}),
+    "mean_field": (
+        lambda: settled(random_prior(SHAPE, modes=0), 0.3, temperature=1.3, solver="mean_field", starts=1),
+        {},
+    ),
     "relaxed": (lambda: settled(random_prior(SHAPE, modes=0), solver="relaxed_bp", starts=0), {"float16": True}),
     "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
-    "mixed": (lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2), {"beside": True}),
+    "mixed": (
+        lambda: settled(random_conditional(SHAPE), temperature=0.8, solver="mixed_product", damping=0.2),
+        {"beside": True},
+    ),
     "field": (patterns, {"field": True}),
     "deep": (lambda: settled(random_deep_prior(SHAPE, deeper=(4,)), starts=0), {}),
 }

@@ -171,6 +171,7 @@ FIELDS: dict[str, tuple[str | None, ...]] = {
     "hidden": ('"4"', "true", "0", "1000000"),
     "threshold": ('"127"', "300"),
     "auto": ("-1",),
+    "temperature": ("0", "-1.2", "NaN", "1e6", '"1.2"'),
     "family": ("dbm", "crbm"),
     "task": ("flip:0.1",),
     "visible": ("gaussian",),
@@ -235,6 +236,7 @@ GENERAL_HEADERS: dict[str, tuple[str, dict[str, str]]] = {
     "visible-without-bounds": ("gaussian", {"visible": "gaussian"}),
     "products": ("spiked", {"inference": '{"solver": "sum_product", "modes": 0, "starts": 0, "damping": 0.0}'}),
     "modes": ("spiked", inference(modes="3", starts="2")),
+    "grey-temperature": ("spiked", {"temperature": "1.2"}),
 }
 
 

@@ -33,6 +33,15 @@ def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes:
     assert (tmp_path / "again" / CARD).read_text() == "card"
 
 
+def test_round_trip_of_a_temperature_that_only_the_own_solver_has(tmp_path: Path) -> None:
+    prior = prior_of(modes=0)
+    prior = replace(prior, description=replace(prior.description, temperature=1.25))
+    save(tmp_path / "again", prior, "card")
+    found = describe(tmp_path / "again")
+    assert found == prior.description
+    assert (found.with_solver("tap").temperature, found.with_solver("mean_field").temperature) == (1.25, 1.0)
+
+
 def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "again"
     save(folder, prior_of(), "card")

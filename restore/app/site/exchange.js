@@ -48,12 +48,13 @@ export function logOddsOf(mean) {
 /**
  * What a window says of a pixel beyond what it was told; 0 where the pixel is certain.
  * @param {number} mean its answer
+ * @param {number} temperature by which the answer's log-odds have been divided
  * @param {number} given the evidence that it was given
  * @param {number} evidence what was observed
  * @param {number} alone log-odds of the pixel if nothing is seen
  */
-export function message(mean, given, evidence, alone) {
-  return Math.abs(evidence) < SURE ? logOddsOf(mean) - given - alone : 0;
+export function message(mean, temperature, given, evidence, alone) {
+  return Math.abs(evidence) < SURE ? temperature * logOddsOf(mean) - given - alone : 0;
 }
 
 /** By how much evidence is strengthened for the first round. @param {Float32Array} evidence @param {number} least */
@@ -112,11 +113,12 @@ function revise(answers, row, found, k, size) {
  * @param {import("./tiles.js").Cover} cover
  * @param {Float32Array} padded what is known of the padded image
  * @param {{rounds: number, worth: number, least: number}} tiling without rounds, nothing is exchanged
+ * @param {number} temperature by which log-odds of answers have been divided
  * @param {Float32Array} alone log-odds of a window's pixels if nothing is seen
  * @param {(share: number) => void} watch is told which share is done
  * @returns {Promise<Answers>}
  */
-export async function solveWindows(solve, cover, padded, { rounds, worth, least }, alone, watch) {
+export async function solveWindows(solve, cover, padded, { rounds, worth, least }, temperature, alone, watch) {
   const { count, size } = cover;
   const answers = {
     means: new Float32Array(count * size),
@@ -133,7 +135,7 @@ export async function solveWindows(solve, cover, padded, { rounds, worth, least 
     solveRows(solve, given, size, rows, answers, (share) => watch((round + share) / (rounds + 1)));
   await solved(0, rounds ? cover.first() : all);
   for (let round = 1; round <= rounds; round++) {
-    const rows = tell(cover, padded, given, answers, worth, alone, stronger > 1);
+    const rows = tell(cover, padded, given, answers, worth, temperature, alone, stronger > 1);
     await solved(round, rows);
   }
   watch(1);
@@ -148,9 +150,10 @@ export const isSound = ({ solved, residual }, row) => Boolean(solved[row]) && Nu
  * @param {boolean} every whether solved windows are told, too, if all of their pixels are settled
  * @returns {number[]} the windows that were told something new
  */
-function tell(cover, evidence, given, answers, worth, alone, every) {
+function tell(cover, evidence, given, answers, worth, temperature, alone, every) {
   const { count, size } = cover;
-  const said = (row, place, i) => message(answers.means[row * size + i], given[row * size + i], evidence[place], alone[i]);
+  const said = (row, place, i) =>
+    message(answers.means[row * size + i], temperature, given[row * size + i], evidence[place], alone[i]);
   const [messages, means] = [new Float64Array(cover.padded), new Float64Array(cover.padded)];
   const windows = new Uint16Array(cover.padded);
   for (let row = 0; row < count; row++) {

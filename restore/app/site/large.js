@@ -23,7 +23,7 @@ export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
   const padded = prior.task
     ? cover.pad(white, "edge")
     : cover.pad(logOdds(white, request.p, request.mask), 0);
-  const answers = await solveWindows(solve, cover, padded, tiling, alone, watch);
+  const answers = await solveWindows(solve, cover, padded, tiling, prior.temperature, alone, watch);
   const hidden = cover.pad(request.mask ?? new Uint8Array(white.length), 1);
   return {
     ...blend(cover, answers),

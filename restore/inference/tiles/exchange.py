@@ -118,7 +118,7 @@ def solve_tiles(
     while len(asked) < tiling.rounds:
         asked.insert(0, np.asarray(cover.cut_padded(cover.counts(asked[0]) > 0).any((1, 2))))
     for some in asked:
-        messages = _messages(found, given, evidence, alone)
+        messages = _messages(found, header.temperature, given, evidence, alone)
         told = evidence + np.float32(tiling.worth) * cover.others(messages, found.sound)
         # What a tile is told again it would answer again.
         fresh = some & (~found.solved | (told != given).any((1, 2)))
@@ -152,11 +152,16 @@ def observed(evidence: np.ndarray) -> tuple[np.ndarray, Damage]:
     return (evidence > 0).astype(np.float64), Damage(p)
 
 
-def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """What each tile adds to what it was given about its pixels; 0 where it has no answer, or a pixel is certain."""
+def _messages(
+    found: Answers, temperature: float, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray
+) -> np.ndarray:
+    """What each tile adds to what it was given about its pixels; 0 where it has no answer, or a pixel is certain.
+
+    A tile's own log-odds are those of its answer before they were divided by a temperature.
+    """
     usable = found.sound[:, None, None] & (np.abs(evidence) < SURE)
     expected = log_odds_of(alone).astype(np.float32)
-    return np.where(usable, log_odds_of(found.means) - given - expected, np.float32(0))
+    return np.where(usable, np.float32(temperature) * log_odds_of(found.means) - given - expected, np.float32(0))
 
 
 def _unsettled(cover: Cover, found: Answers) -> np.ndarray:

@@ -38,6 +38,9 @@ def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> s
     if header.task:
         use = f"It undoes {header.task} from the damaged image alone, with the inference that it was trained with:\n"
         use += f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}."
+    if header.temperature != 1:
+        fitted = f"divided by {header.temperature}, the temperature that fits held-out images"
+        use += f"\nThe log-odds of its pixels are {fitted}."
     if trained.error is not None:
         left = scored(recipe, trained.error)
         chosen = f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: "

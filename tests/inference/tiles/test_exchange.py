@@ -11,7 +11,7 @@ import pytest
 from restore.channels.bit_flip import CERTAIN
 from restore.inference.damage import Damage
 from restore.inference.tiles import exchange
-from restore.inference.tiles.exchange import log_odds, observed, solve_tiles
+from restore.inference.tiles.exchange import Solve, log_odds, observed, solve_tiles
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
@@ -23,8 +23,9 @@ ALONE = PAIR.sum(0)
 ALIKE = ALONE[1] * np.ones((1, 2))
 
 
-def header(**tiling: float) -> Description:
-    return Description("pairs", (1, 2), 127, "nothing", "none", tiling=Tiling(**tiling), hidden=1)  # type: ignore[arg-type]
+def header(temperature: float = 1.0, **tiling: float) -> Description:
+    settings = Tiling(**tiling)  # type: ignore[arg-type]
+    return Description("pairs", (1, 2), 127, "nothing", "none", tiling=settings, temperature=temperature, hidden=1)
 
 
 def exact(white: np.ndarray, damage: Damage) -> Marginals:
@@ -58,9 +59,20 @@ def chain(evidence: np.ndarray) -> np.ndarray:
     return total / weight
 
 
-@pytest.mark.parametrize("length", [3, 4, 5])
+def tempered(temperature: float) -> Solve:
+    """Exact tiles whose log-odds are divided by a temperature in the end."""
+
+    def solve(white: np.ndarray, damage: Damage) -> Marginals:
+        found = exact(white, damage)
+        (means,) = found.means
+        return replace(found, means=(1 / (1 + (1 / means - 1) ** (1 / temperature)),))
+
+    return solve
+
+
+@pytest.mark.parametrize(("length", "temperature"), [(3, 1.0), (4, 1.0), (5, 1.0), (4, 1.7)])
 def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
-    length: int, monkeypatch: pytest.MonkeyPatch
+    length: int, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Otherwise tiles that are nearly certain are left as they are.
     monkeypatch.setattr(exchange, "SETTLED", 1 - 1e-12)
@@ -68,8 +80,10 @@ def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
     image = np.random.default_rng(length + 1).integers(0, 2, (1, length)).astype(float)
     cover, *seen = tiles_of(image, rates[None])
     # After as many rounds as there are pixels between the ends, every tile has heard of both.
-    found = solve_tiles(exact, header(overlap=2, rounds=length, worth=1.0, least=0.0), cover, *seen, ALIKE)
+    settings = header(temperature, overlap=2, rounds=length, worth=1.0, least=0.0)
+    found = solve_tiles(tempered(temperature), settings, cover, *seen, ALIKE)
     wanted = chain((2 * image[0] - 1) * np.log((1 - rates) / rates))
+    wanted = 1 / (1 + (1 / wanted - 1) ** (1 / temperature))
     padded = np.pad(wanted, (cover.across.before, cover.across.after), constant_values=np.nan)
     every = cover.cut_padded(padded[None])
     known = np.isfinite(every)

@@ -1,0 +1,60 @@
+"""The temperature of a prior: how much surer its solver is of pixels than it is right, on images held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.channels import Task
+from restore.channels.values import log_odds_of
+from restore.inference.torch_engine import Engine
+from restore.zoo import TrainedPrior
+
+# How many images are restored after each damage, at most: with 500 published priors differ by less than .02.
+IMAGES = 200
+
+# Between which temperatures is searched.
+COLD, HOT = 0.5, 4.0
+
+
+def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int) -> float:
+    """The temperature at which a prior's probabilities fit the first of some images (M, D) best, after damage.
+
+    Learning by restoring makes a solver right of images that were learnt, and so too sure of others.
+
+    Args:
+        prior: of black and white images; its own temperature is ignored.
+        clean: images of 0 and 1 that it has not learnt from.
+        tasks: how to damage them.
+        seed: of the damage.
+    """
+    generator = torch.Generator(clean.device).manual_seed(seed)
+    header = replace(prior.description, temperature=1.0)
+    engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:IMAGES]
+    damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
+    means = [engine.restore(*each).means[0].cpu().numpy() for each in damaged]
+    return best([log_odds_of(each.astype(np.float64)) for each in means], clean.cpu().numpy() > 0.5)
+
+
+def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
+    """The temperature that divides log-odds (M, D) of several tasks so that what is white, (M, D), is likeliest.
+
+    The sum of the logarithms of all tasks' losses is least there, so that none decides by its size alone. Images whose
+    log-odds are NaN do not count.
+
+    >>> white = np.arange(10) > 0
+    >>> round(best([np.full(10, 4.4)], white), 1)  # right of nine in ten, which is log-odds of 2.2
+    2.0
+    """
+    from scipy.optimize import minimize_scalar
+
+    wrong = [np.where(white, -each, each)[~np.isnan(each)] for each in log_odds]
+
+    def loss(temperature: float) -> float:
+        return float(np.sum([np.log(np.logaddexp(0, each / temperature).mean()) for each in wrong]))
+
+    return round(float(minimize_scalar(loss, bounds=(COLD, HOT), method="bounded").x), 3)

@@ -1,0 +1,109 @@
+"""The temperature of a prior: where the likelihood of held-out images is largest, and that restoring applies it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from machines import with_weights
+from priors import random_prior
+
+import restore
+from restore import zoo
+from restore.channels import parse_task
+from restore.inference.torch_engine import Engine, solve
+from restore.learning.temperature import best, fitted
+from restore.solvers import Solution, solver_of
+from restore.zoo import TrainedPrior
+
+SHAPE = (4, 5)
+TASKS = (parse_task("flip:0.1"), parse_task("flip:0.3"))
+
+
+def told(odds: np.ndarray, temperature: float) -> np.ndarray:
+    return 1 / (1 + np.exp(-odds / temperature))
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.8])
+def test_pixels_that_come_up_as_often_as_a_temperature_says_are_fitted_by_it(temperature: float) -> None:
+    draw = np.random.default_rng(0)
+    odds = [draw.normal(0, spread, (500, 200)) for spread in (1, 3)]
+    alone = [best([each], draw.random(each.shape) < told(each, temperature)) for each in odds]
+    # The standard error of 1/T is (sum of z² p (1 - p))^-1/2, here below .007.
+    np.testing.assert_allclose(alone, temperature, rtol=0.04)
+
+
+def test_no_task_decides_by_the_size_of_its_loss() -> None:
+    """The best temperature is the minimum over a grid of the product of the losses."""
+    draw = np.random.default_rng(1)
+    white = draw.random((30, 40)) < 0.5
+    signs = np.where(white, 1, -1)
+    odds = [signs * draw.normal(mean, mean, white.shape) for mean in (0.5, 8)]
+    grid = np.geomspace(0.5, 4, 4001)
+    right = np.stack([[told(signs * each, t) for t in grid] for each in odds])
+    losses = -np.log(right).mean((2, 3))
+    assert best(odds, white) == pytest.approx(grid[losses.prod(0).argmin()], rel=2e-3)
+    # The sum, which the large one decides, is least elsewhere.
+    assert abs(np.log(grid[losses.sum(0).argmin()] / best(odds, white))) > 0.1
+
+
+def test_images_without_an_answer_do_not_count() -> None:
+    draw = np.random.default_rng(2)
+    odds = draw.normal(0, 3, (20, 30))
+    white = draw.random(odds.shape) < told(odds, 1.5)
+    lost = np.concatenate([odds, np.full((1, 30), np.nan)])
+    assert best([lost], np.concatenate([white, white[:1]])) == best([odds], white)
+
+
+def prior(temperature: float = 1.0) -> TrainedPrior:
+    made = random_prior(SHAPE, modes=0)
+    # So strong that it is far too sure of other images than its own.
+    made = replace(made, machine=with_weights(made.machine, 3.0))
+    inference = replace(made.description.inference, starts=1, solver="mean_field")
+    return replace(made, description=replace(made.description, inference=inference, temperature=temperature))
+
+
+def test_it_is_fitted_to_what_the_prior_restores_whatever_its_own() -> None:
+    clean = (torch.rand(50, 20, generator=torch.Generator().manual_seed(3)) < 0.5).float()
+    found = fitted(prior(), clean, TASKS, 4)
+    assert found == fitted(prior(2.0), clean, TASKS, 4)
+    generator = torch.Generator().manual_seed(4)
+    damaged = [task.damage(clean, SHAPE, generator) for task in TASKS]
+
+    def loss(temperature: float) -> float:
+        engine = Engine.of(prior(temperature), torch.device("cpu"))
+        means = (engine.restore(*each).means[0].double() for each in damaged)
+        return float(sum(torch.nn.functional.binary_cross_entropy(mean, clean.double()).log() for mean in means))
+
+    assert found > 1.1
+    assert loss(found) < min(loss(0.97 * found), loss(1.03 * found), loss(1.0))
+
+
+def test_a_temperature_divides_the_log_odds_of_pixels_alone() -> None:
+    evidence = TASKS[0].damage(torch.ones(3, 20), SHAPE, torch.Generator().manual_seed(0))
+    fields = evidence.channel.evidence(evidence.observed)
+
+    def solved(temperature: float) -> Solution:
+        made = prior(temperature)
+        return solve(made, solver_of(made.description.inference), fields)
+
+    plain, hot = solved(1.0), solved(1.6)
+    torch.testing.assert_close(1.6 * torch.logit(hot.means[0]), torch.logit(plain.means[0]), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(hot.variances[0], hot.means[0] * (1 - hot.means[0]))
+    for name in ("means", "variances"):
+        assert torch.equal(getattr(hot, name)[1], getattr(plain, name)[1])
+    certain = replace(plain, means=(torch.tensor([[0.0, 1.0, 0.5]]), *plain.means[1:])).tempered(1.6)
+    assert certain.means[0].tolist() == [[0.0, 1.0, 0.5]]
+
+
+def test_what_learns_by_restoring_gets_one_if_images_are_held_out(tmp_path: Path) -> None:
+    """Squares of noise cannot be learnt, and a prior that believes to know them is too sure."""
+    images = np.random.default_rng(5).random((60, 12, 12)) < 0.5
+    restore.train(images, epochs=30, run=tmp_path / "noise", device="cpu")
+    header = restore.load(tmp_path / "noise").description
+    assert header.method == "matched" and header.inference.starts == 1
+    assert header.temperature > 1.02
+    assert zoo.card_of(zoo.find(str(tmp_path / "noise"))).count(str(header.temperature)) == 1
