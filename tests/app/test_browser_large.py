@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,11 +46,11 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
     return mask
 
 
-def outside(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
+def outside(engine: OnnxEngine, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
     """What Python makes of an image with a prior and a level that are named."""
-    damage = Damage() if zoo.describe(folder).task else replace(Damage.of(p), hidden=mask)
+    damage = Damage() if engine.description.task else replace(Damage.of(p), hidden=mask)
     options = Options(force=True)
-    (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=OnnxEngine.load(folder)))
+    (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=engine))
     return found
 
 
@@ -80,7 +79,7 @@ def test_any_size_is_restored_as_outside_the_browser(
     folder = zoo.find(name)
     header = zoo.describe(folder)
     mask = hole(pixels.shape, side)
-    expected = outside(folder, pixels, p, mask)
+    expected = outside(OnnxEngine.load(folder), pixels, p, mask)
     assert not any("inverted" in note for note in expected.notes)
     found = reader.solve(assembly.facts(folder), pixels, p, mask)
     # Where a window is no digit the solver creeps, and rounding moves its end by up to the solver's own tolerance.
@@ -93,6 +92,20 @@ def test_any_size_is_restored_as_outside_the_browser(
     assert found["iterations"] == expected.iterations
     assert found["converged"] == (expected.status is Status.CONVERGED)
     assert found["blind"] == (BLIND in expected.notes) == (side > 30)
+
+
+@pytest.mark.thorough
+def test_messages_are_taken_from_answers_before_their_temperature(reader: Visit) -> None:
+    """Both take the answers of one graph, which has none, for tempered ones."""
+    # The page keeps what it was told of a prior, so this one is in no other test.
+    folder, pixels, temperature = zoo.find("tap-shapes"), page(70, 50), 1.5
+    mask, engine = np.zeros(pixels.shape, bool), OnnxEngine.load(folder)
+    tempered = replace(engine, description=replace(engine.description, temperature=temperature))
+    plain, expected = (outside(each, pixels, 0.1, mask).means for each in (engine, tempered))
+    found = reader.solve(assembly.facts(folder) | {"temperature": temperature}, pixels, 0.1, mask)
+    # Sixteen windows hold each pixel, and stronger messages make rounding grow.
+    np.testing.assert_allclose(found["means"], expected.ravel(), atol=CLEAR, rtol=0)
+    assert np.abs(expected - plain).max() > 20 * CLEAR
 
 
 @pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
@@ -123,7 +136,7 @@ def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     windows = re.search(r": the solver converged; (\d+) windows of 16×16; \d+ iterations in ", visit.restore())
     # Of 9x13 windows every second row and column at least.
     assert windows and 5 * 7 <= int(windows[1]) <= 9 * 13
-    expected = outside(zoo.find("tap-text"), pixels, 0.1, hole(pixels.shape, 0))
+    expected = outside(OnnxEngine.load(zoo.find("tap-text")), pixels, 0.1, hole(pixels.shape, 0))
     np.testing.assert_array_equal(visit.shown("before", 90)[..., 0], 255 * (1 - pixels))
     clear = np.abs(expected.means - 0.5) > CLEAR
     np.testing.assert_array_equal(visit.shown("after", 90)[clear][:, 0], 255 * (1 - expected.estimate[clear]))
