@@ -40,7 +40,7 @@ class Scale:
     def of_probabilities(cls, low: float, high: float) -> Scale:
         """Probabilities, evenly spaced in log-odds."""
         first, last = np.log(low / (1 - low)), np.log(high / (1 - high))
-        return cls(lambda odds: 1 / (1 + np.exp(-odds)), first, last, guess=0.13, near=(0.04, 0.2))
+        return cls(lambda odds: 1 / (1 + np.exp(-odds)), first, last, guess=0.13, near=(0.04, 0.16))
 
     @classmethod
     def of_sizes(cls, low: float, high: float) -> Scale:

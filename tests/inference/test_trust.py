@@ -50,11 +50,12 @@ def test_a_disc_freed_of_its_flips_is_believed() -> None:
 
 def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
     assert judged(ahead=-1.0) is Status.UNRECOGNISED
-    # The noisier the picture, the less is left to know of pairs of pixels.
-    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4))
+    # The noisier the picture, the less is left to know of pairs of pixels, but there is a least lead.
+    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (0.3, 0.4**4))
     for p, left in each:
-        assert judged(p=p, ahead=trust.AHEAD * left - 1e-6) is Status.UNRECOGNISED
-        assert judged(p=p, ahead=trust.AHEAD * left + 1e-6) is not Status.UNRECOGNISED
+        needed = max(trust.AHEAD * left, trust.AT_LEAST)
+        assert judged(p=p, ahead=needed - 1e-6) is Status.UNRECOGNISED
+        assert judged(p=p, ahead=needed + 1e-6) is not Status.UNRECOGNISED
     # Gaussian noise hides no pixel, and where only holes are filled nothing visible can be harmed.
     for damage, least in ((Damage(sigma=0.1), trust.AHEAD), (Damage(hidden=DISC), trust.IN_ALL / 4800)):
         for more in (-1e-6, 1e-6):
