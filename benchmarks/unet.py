@@ -20,7 +20,7 @@ from training.data.pages import Family, pages
 STRONGEST = 5.0
 BATCH, CROP, RATE = 16, 64, 4e-3
 # Drawn to learn from.
-PAGES = 60
+PAGES = 1000
 WEAKEST_FLIPS, STRONGEST_FLIPS, HOLED = 0.03, 0.35, 0.3
 
 
