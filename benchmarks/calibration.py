@@ -14,6 +14,8 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import torch
+from digits import calibration
 from families import damaged
 from kinds_of_pictures import FAMILIES
 from scoring import HOLES, row
@@ -25,7 +27,6 @@ from restore.data import load
 from training.data.drawings import drawings
 
 LEVELS = ("0.05", "0.1", "0.2", "0.3", HOLES)
-BINS = 15
 
 
 def digits(count: int, _: int) -> list[np.ndarray]:
@@ -67,9 +68,7 @@ def loss(odds: np.ndarray, white: np.ndarray) -> float:
 
 
 def error(odds: np.ndarray, white: np.ndarray) -> float:
-    means = probability_of(odds)
-    bins = (means * BINS).astype(int).clip(max=BINS - 1)
-    return float(np.abs(np.bincount(bins, means - white)).sum() / len(means))
+    return calibration(torch.from_numpy(probability_of(odds)), torch.from_numpy(white))[0]
 
 
 def main() -> None:

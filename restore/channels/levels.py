@@ -19,7 +19,8 @@ class Scale:
         level: maps places on the scale to levels, increasing.
         first, last: the places between which levels are compared, evenly spaced.
         guess: the level under which a picture is predicted while its own is unknown.
-        near: levels in this range are near the guess; under others it is predicted once more.
+        near: levels in this range are near the guess; under others it is predicted once more
+            (`benchmarks/levels_found.py`).
     """
 
     level: Callable[[np.ndarray], np.ndarray]

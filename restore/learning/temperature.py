@@ -14,7 +14,7 @@ from restore.channels.values import log_odds_of
 from restore.inference.torch_engine import Engine
 from restore.zoo import TrainedPrior
 
-# How many images are restored after each damage, at most: with 500 published priors differ by less than .02.
+# How many images are restored after each damage, at most: with 500, those of published priors differ by less than .03.
 IMAGES = 200
 
 # Between which temperatures is searched.

@@ -97,7 +97,7 @@ def test_any_size_is_restored_as_outside_the_browser(
 @pytest.mark.thorough
 def test_messages_are_taken_from_answers_before_their_temperature(reader: Visit) -> None:
     """Both take the answers of one graph, which has none, for tempered ones."""
-    # The page keeps what it was told of a prior, so this one is in no other test.
+    # The page loads a prior and its facts once, so no other test here uses this one.
     folder, pixels, temperature = zoo.find("tap-shapes"), page(70, 50), 1.5
     mask, engine = np.zeros(pixels.shape, bool), OnnxEngine.load(folder)
     tempered = replace(engine, description=replace(engine.description, temperature=temperature))

@@ -23,9 +23,8 @@ ALONE = PAIR.sum(0)
 ALIKE = ALONE[1] * np.ones((1, 2))
 
 
-def header(temperature: float = 1.0, **tiling: float) -> Description:
-    settings = Tiling(**tiling)  # type: ignore[arg-type]
-    return Description("pairs", (1, 2), 127, "nothing", "none", tiling=settings, temperature=temperature, hidden=1)
+def header(tiling: Tiling, temperature: float = 1.0) -> Description:
+    return Description("pairs", (1, 2), 127, "nothing", "none", tiling=tiling, temperature=temperature, hidden=1)
 
 
 def exact(white: np.ndarray, damage: Damage) -> Marginals:
@@ -80,7 +79,7 @@ def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
     image = np.random.default_rng(length + 1).integers(0, 2, (1, length)).astype(float)
     cover, *seen = tiles_of(image, rates[None])
     # After as many rounds as there are pixels between the ends, every tile has heard of both.
-    settings = header(temperature, overlap=2, rounds=length, worth=1.0, least=0.0)
+    settings = header(Tiling(overlap=2, rounds=length, worth=1.0, least=0.0), temperature)
     found = solve_tiles(tempered(temperature), settings, cover, *seen, ALIKE)
     wanted = chain((2 * image[0] - 1) * np.log((1 - rates) / rates))
     wanted = 1 / (1 + (1 / wanted - 1) ** (1 / temperature))
@@ -104,7 +103,7 @@ def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first
         return exact(white, damage)
 
     cover, *seen = tiles_of(image, p)
-    solve_tiles(watched, header(overlap=2, rounds=1, worth=worth, least=least), cover, *seen, ALIKE)
+    solve_tiles(watched, header(Tiling(overlap=2, rounds=1, worth=worth, least=least)), cover, *seen, ALIKE)
     strength = np.log(0.6 / 0.4)
     # The first round: every second tile, of four, under evidence that is of strength `least` on average.
     np.testing.assert_allclose(np.abs(told[0][told[0] != 0]), least, rtol=1e-5)
@@ -123,7 +122,7 @@ def test_what_was_solved_under_stronger_evidence_is_solved_again() -> None:
     """However sure it is: messages of no worth leave each tile with what it was told itself."""
     image = np.random.default_rng(3).integers(0, 2, (1, 7)).astype(float)
     cover, *seen = tiles_of(image, 0.4)
-    found = solve_tiles(exact, header(overlap=2, rounds=1, worth=0.0, least=5.0), cover, *seen, ALIKE)
+    found = solve_tiles(exact, header(Tiling(overlap=2, rounds=1, worth=0.0, least=5.0)), cover, *seen, ALIKE)
     wanted = exact(*seen).means[0].reshape(found.means.shape)
     np.testing.assert_allclose(found.means[cover.first], wanted[cover.first], atol=1e-6)
 
@@ -146,7 +145,7 @@ def test_the_same_tiles_are_solved_once_and_those_that_are_certain_no_more() -> 
         return exact(white, damage)
 
     cover, *seen = tiles_of(np.zeros((1, 50)), 1e-4)
-    found = solve_tiles(counted, header(rounds=2), cover, *seen, ALIKE)
+    found = solve_tiles(counted, header(Tiling(rounds=2)), cover, *seen, ALIKE)
     # One tile at either end looks into the unknown outside, and all others are black.
     assert sizes[0] == 3 and all(size <= 2 for size in sizes[1:])
     assert found.status.tolist() == [Status.CONVERGED] * cover.count
@@ -164,6 +163,6 @@ def test_a_tile_that_diverged_says_nothing_to_others(monkeypatch: pytest.MonkeyP
         means = np.where(lost[:, None], np.nan, found.means[0])
         return replace(found, means=(means,), variances=(means,), status=np.where(lost, Status.DIVERGED, 0))
 
-    found = solve_tiles(breaking, header(overlap=2, rounds=3, worth=1.0, least=0.0), cover, *seen, ALIKE)
+    found = solve_tiles(breaking, header(Tiling(overlap=2, rounds=3, worth=1.0, least=0.0)), cover, *seen, ALIKE)
     assert found.sound.tolist() == [not np.isnan(each).any() for each in found.means]
     assert np.isnan(found.means).any() and np.isfinite(found.means[found.sound]).all()
