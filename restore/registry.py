@@ -1,9 +1,8 @@
-"""Unit types and solvers by their names in recipes, weights files and options, each in one table; entries of learners.
+"""Unit types and solvers by their names in recipes, weights files and options, each in one table.
 
 An entry says what must be known about a thing before it is loaded, so that nothing here loads torch. A new unit type is
 a file in `restore/units/` that fulfils `units/contract.py`, and a line in `UNITS`; a new solver is one in
-`restore/solvers/` that fulfils `solvers/contract.py`, and a line in `SOLVERS`; a new learner is one in
-`restore/learning/rules/` that fulfils `contract.py` there, and a line in the table of each family that it trains.
+`restore/solvers/` that fulfils `solvers/contract.py`, and a line in `SOLVERS`.
 """
 
 from __future__ import annotations
@@ -126,30 +125,3 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 def smooth_solvers() -> str:
     """The solvers that learners can differentiate through, in words."""
     return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What `restore train --method` offers by a name.
-
-    Attributes:
-        settings: the learner's settings that differ from its own defaults.
-        levels: the pixels that it learns from, "binary" or "grey".
-        rate, scale: of steps, and of the first weights, where the family's plan leaves them to the method.
-    """
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    levels: tuple[str, ...] = ("binary",)
-    rate: float = 0.0
-    scale: float = 0.0
-
-
-@dataclass(frozen=True)
-class Learner(Entry):
-    """A learner; `place` names its class.
-
-    Attributes:
-        offers: what `--method` calls it, each with its settings; empty for recipes alone.
-    """
-
-    offers: Mapping[str, Offer] = field(default_factory=dict)

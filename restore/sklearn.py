@@ -26,11 +26,11 @@ except ModuleNotFoundError as fault:
     raise ModuleNotFoundError(said, name=fault.name) from fault
 
 from restore.errors import RestoreWarning, UsageError
-from restore.families import FAMILIES
 from restore.learning.course import CleanImages, pixel_means
+from restore.learning.learners import LEARNERS
+from restore.learning.learners import METHODS as OFFERED
 from restore.learning.loop import Steps
 from restore.learning.modes import own_modes
-from restore.learning.recipe.plan import METHODS as OFFERED
 from restore.learning.recipe.plan import usual_inference
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.recipe.spec import Optimizer
@@ -190,7 +190,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             data=Data("rows"),
             prior=PriorShape(hidden=int(self.n_components)),
             method=offered.learner,
-            learner=FAMILIES[offered.family].learners[offered.learner].load()(**offered.offer.settings),
+            learner=LEARNERS[offered.family][offered.learner].load()(**offered.settings),
             training=Training(int(self.n_iter), int(self.batch_size)),
             optimizer=Optimizer(rate=float(self.learning_rate)),
             inference=Inference(**usual_inference(int(self.n_components))),

@@ -19,7 +19,7 @@ from restore.channels import Channel, Task, parse_task
 from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.fields import Fields, stacked
-from restore.learning.gradients.independent import PSEUDO_COUNT, independent_units
+from restore.learning.gradients.independent import independent_units, pixel_means
 from restore.learning.rules.contract import Pairs, Restorations
 from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
@@ -89,11 +89,6 @@ def verdict(parts: Sequence[Solution], clean: Tensor, *, grey: bool = False) -> 
     error = torch.where(means.isnan(), 1.0, wrong.double()).mean()
     converged = torch.cat([part.status for part in parts]) == Status.CONVERGED
     return Judged(float(error), float(converged.double().mean()))
-
-
-def pixel_means(images: Tensor) -> Tensor:
-    """Mean of each pixel over images (N, D) in [0, 1], kept inside (0, 1) by a pseudo-count; shape (D,)."""
-    return (images.sum(0) + PSEUDO_COUNT / 2) / (len(images) + PSEUDO_COUNT)
 
 
 def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:

@@ -21,7 +21,8 @@ from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.families import Spec
 from restore.fields import Fields
-from restore.learning.course import independent_pixels, pixel_means, wider
+from restore.learning.course import independent_pixels, wider
+from restore.learning.gradients.independent import pixel_means
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import PriorShape

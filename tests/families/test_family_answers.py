@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.families import FAMILIES, OBSERVED, Spec
-from restore.families.family import SPECIAL
+from restore.families import FAMILIES, OBSERVED, SPECIAL, Spec
 from restore.fields import Fields
-from restore.learning.recipe.plan import METHODS
+from restore.learning.learners import LEARNERS, METHODS
 from restore.learning.recipe.spec import PriorShape
 from restore.registry import SOLVERS
 from restore.solvers import solver_of
@@ -161,10 +160,10 @@ def test_a_recipe_and_a_header_have_the_same_machine() -> None:
 
 
 def test_every_method_names_a_learner_of_its_family() -> None:
-    for name, method in METHODS.items():
-        learner = FAMILIES[method.family].learners[method.learner]
-        made = learner.load()(**method.offer.settings)
-        assert learner.offers[name] == method.offer and made is not None
+    for method in METHODS.values():
+        learner = LEARNERS[method.family][method.learner]
+        made = learner.load()(**method.settings)
+        assert made is not None
 
 
 @every_family

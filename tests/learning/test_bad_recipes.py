@@ -12,7 +12,7 @@ import pytest
 from recipes import GOOD, assert_refused, write
 
 from restore.errors import UsageError
-from restore.families import FAMILIES
+from restore.learning.learners import LEARNERS
 from restore.learning.recipe.recipe import MAX_BYTES, parse
 from restore.learning.rules.bslm import BSLM
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
@@ -207,7 +207,7 @@ def test_missing_entries(gone: str, subject: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
-    assert_refused(write(tmp_path, text), "[learner] method", *FAMILIES["rbm"].learners)
+    assert_refused(write(tmp_path, text), "[learner] method", *LEARNERS["rbm"])
 
 
 @pytest.mark.parametrize(

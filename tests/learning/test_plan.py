@@ -34,7 +34,7 @@ CASES = [
         (facts, {"method": name} | ({"task": "flip:0.2"} if method.learnt else {}))
         for name, method in METHODS.items()
         for facts in (BINARY, GREY, DARK)
-        if facts.levels in method.offer.levels
+        if facts.levels in method.levels
     ],
     (BINARY, {"hidden": "auto"}),
     (GREY, {"hidden": "auto"}),

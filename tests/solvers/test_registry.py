@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from restore.errors import UsageError
-from restore.families import FAMILIES
 from restore.fields import Fields
+from restore.learning.learners import LEARNERS
 from restore.learning.rules.contract import InRounds, LearningRule
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, GaussianMixture
@@ -90,8 +90,8 @@ def test_a_solver_takes_a_start_or_has_its_own(name: str) -> None:
 
 
 def test_every_learner_is_a_rule_that_a_recipe_can_ask() -> None:
-    for kind in FAMILIES.values():
-        for learner in (entry.load()() for entry in kind.learners.values()):
+    for kind in LEARNERS.values():
+        for learner in (entry.load()() for entry in kind.values()):
             assert isinstance(learner, LearningRule)
             assert learner.in_rounds == isinstance(learner, InRounds)
 

@@ -10,7 +10,7 @@ import torch
 from machines import seeded
 from torch import Tensor
 
-from restore.families import FAMILIES
+from restore.learning.learners import LEARNERS
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.likelihood import Matched
@@ -154,7 +154,7 @@ def statistics(visible: np.ndarray, hidden: np.ndarray, x: np.ndarray) -> Gradie
     return {name: torch.from_numpy(value / len(x)) for name, value in found.items()}
 
 
-ALL: dict[str, Any] = {name: kind.load()() for name, kind in FAMILIES["crbm"].learners.items()}
+ALL: dict[str, Any] = {name: kind.load()() for name, kind in LEARNERS["crbm"].items()}
 
 
 def recipe_of(method: str = "belief_propagation", **changed: Any) -> Recipe:

@@ -37,6 +37,11 @@ FLAT = 1e-8
 SHIFT = 1e-3
 
 
+def pixel_means(images: Tensor) -> Tensor:
+    """Mean of each pixel over images (N, D) in [0, 1], kept inside (0, 1) by a pseudo-count; shape (D,)."""
+    return (images.sum(0) + PSEUDO_COUNT / 2) / (len(images) + PSEUDO_COUNT)
+
+
 def independent_units(units: Layer, images: Tensor) -> Layer:
     """Fit the natural parameters of largest likelihood, each within ±LIMIT, to images (N, D).
 

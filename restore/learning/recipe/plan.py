@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from restore.families import FAMILIES, Spec
+from restore.families import Spec
+from restore.learning.learners import LEARNERS, METHODS
 from restore.learning.recipe.spec import JUDGED, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
-from restore.registry import Offer
 
 Tables = dict[str, dict[str, Any]]
 
@@ -51,27 +51,6 @@ VARIED = 40_000
 # With fewer images a prior is held back in proportion, at most by this factor: it knows less about such images.
 PLENTY = 5000
 MOST_HELD_BACK = 20.0
-
-
-@dataclass(frozen=True)
-class Method:
-    """What `--method` names: a learner and its settings, and the family of the priors that it trains."""
-
-    family: str
-    learner: str
-    offer: Offer
-
-    @property
-    def learnt(self) -> bool:
-        return FAMILIES[self.family].learnt
-
-
-METHODS: Mapping[str, Method] = {
-    name: Method(family, learner, offer)
-    for family, kind in FAMILIES.items()
-    for learner, entry in kind.learners.items()
-    for name, offer in entry.offers.items()
-}
 
 
 @dataclass(frozen=True)
@@ -180,7 +159,7 @@ def _method(facts: Facts, wishes: Wishes) -> str:
         # If the user names a learner, the rest of the plan must suit it.
         fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(wishes.task)}
         by_learner = {known.learner: name for name, known in fitting.items()}
-        of_family = [name for name, known in fitting.items() if learner in FAMILIES[known.family].learners]
+        of_family = [name for name, known in fitting.items() if learner in LEARNERS[known.family]]
         usual = next(iter(fitting)) if wishes.task else "auto"
         method = by_learner.get(learner) or (of_family[0] if len(of_family) == 1 else usual)
     if method == "auto" and facts.grey:
@@ -189,7 +168,7 @@ def _method(facts: Facts, wishes: Wishes) -> str:
     elif method == "auto":
         few = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY
         method = "convolutional" if few and wishes.hidden is None and not wishes.tables else "tap"
-    fit = [name for name, known in METHODS.items() if facts.levels in known.offer.levels]
+    fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
     require(
         method in fit,
@@ -214,7 +193,7 @@ def _tables(method: str, facts: Facts, wishes: Wishes) -> Tables:
         made = _principal(facts, wishes)
     else:
         made = (_grey if facts.grey else _binary)(facts, wishes)
-    learner = {"method": known.learner, **known.offer.settings} | made.get("learner", {})
+    learner = {"method": known.learner, **known.settings} | made.get("learner", {})
     family = {} if known.family == Spec.family else {"family": known.family}
     return made | {"learner": learner, "prior": family | made["prior"]}
 
@@ -322,7 +301,7 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
 
 def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     known = METHODS[method]
-    rate, scale = known.offer.rate, known.offer.scale
+    rate, scale = known.rate, known.scale
     # Weights that stay 0 leave hidden units without effect.
     alone = not scale
     require(not alone or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden out")

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from restore.errors import UsageError, reason, shown
 from restore.families import FAMILIES
+from restore.learning.learners import LEARNERS
 from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.zoo.inference import Inference
@@ -150,9 +151,9 @@ def parse(table: dict[str, Any]) -> Recipe:
     if not isinstance(family, str) or family not in FAMILIES:
         _make(PriorShape, {"hidden": 1} | prior, "[prior] ")  # says what it may be
     kind = FAMILIES[family]
-    known = kind.learners
+    known = LEARNERS[family]
     if not isinstance(method, str) or method not in known:
-        others = [name for name, each in FAMILIES.items() if isinstance(method, str) and method in each.learners]
+        others = [name for name, learners in LEARNERS.items() if isinstance(method, str) and method in learners]
         hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
         choices = ", ".join(known)
         raise UsageError(f"[learner] method for family {family} must be one of {choices}, not {said(method)}{hint}")

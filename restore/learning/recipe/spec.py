@@ -11,7 +11,6 @@ from typing import Literal
 from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.families import Spec
-from restore.learning.optimizers import OPTIMIZERS
 
 # How often a prior is judged and kept during a run, if a recipe does not say.
 JUDGED = 30
@@ -191,7 +190,7 @@ class Optimizer:
     validated and kept.
     """
 
-    name: str = "sgd"
+    name: Literal["sgd", "adam"] = "sgd"
     rate: float = 0.05
     momentum: float = 0.5
     weight_decay: float = 1e-4
@@ -207,10 +206,6 @@ class Optimizer:
         require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
         require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
         require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
-        require(
-            self.name in OPTIMIZERS,
-            f"name must be one of {', '.join(OPTIMIZERS)}, not {self.name!r}",
-        )
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.course import pixel_means
 from restore.learning.gradients.hidden_unit import Found, Unit, change, factor, find_unit, most_gaining
+from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import RBM

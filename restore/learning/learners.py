@@ -1,0 +1,89 @@
+"""The learners by family and by their names in recipes, and what `restore train --method` offers.
+
+A new learner is a file in `restore/learning/rules/` that fulfils `contract.py` there, and an entry of `LEARNERS` for
+each family that it trains. Nothing here loads torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from restore.families import FAMILIES
+from restore.registry import Entry
+
+RULES = "restore.learning.rules"
+TAP = Entry(f"{RULES}.tap_likelihood:TAPLikelihood")
+MATCHED = Entry(f"{RULES}.matched:MatchedMarginals")
+
+LEARNERS: Mapping[str, Mapping[str, Entry]] = {
+    "rbm": {
+        "tap": TAP,
+        "matched": MATCHED,
+        "contrastive": Entry(f"{RULES}.contrastive:ContrastiveDivergence"),
+        "spectral": Entry(f"{RULES}.spectral:SpectralDescent"),
+        "frank_wolfe": Entry(f"{RULES}.frank_wolfe:FrankWolfe"),
+        "principal": Entry(f"{RULES}.principal:Principal"),
+    },
+    "crbm": {
+        "belief_propagation": Entry(f"{RULES}.conditional.likelihood:BeliefPropagationLikelihood"),
+        "mean_field": Entry(f"{RULES}.conditional.likelihood:MeanFieldLikelihood"),
+        "contrastive": Entry(f"{RULES}.conditional.divergence:ConditionalDivergence"),
+        "perceptron": Entry(f"{RULES}.conditional.divergence:PerceptronLoss"),
+        "marginal_max_margin": Entry(f"{RULES}.conditional.max_margin:MarginalMaxMargin"),
+        "latent_max_margin": Entry(f"{RULES}.conditional.max_margin:LatentMaxMargin"),
+        "logistic": Entry(f"{RULES}.conditional.likelihood:LogisticRegression"),
+    },
+    "fvbm": {
+        "bslm": Entry(f"{RULES}.bslm:BSLM"),
+        "gradient_ascent": Entry(f"{RULES}.bslm:GradientAscent"),
+        "quasi_newton": Entry(f"{RULES}.bslm:QuasiNewton"),
+    },
+    "deep": {"tap": TAP, "matched": MATCHED},
+    "convolutional": {"matched": MATCHED},
+    "deep_convolutional": {"matched": MATCHED},
+    "mixture": {"expectation_maximisation": Entry(f"{RULES}.mixture:ExpectationMaximisation")},
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """What `--method` names.
+
+    Attributes:
+        family: of the priors that it trains, a key of `FAMILIES`.
+        learner: a key of that family's `LEARNERS`.
+        settings: the learner's settings that differ from its own defaults.
+        levels: the pixels that it learns from, "binary" or "grey".
+        rate, scale: of steps, and of the first weights, where the plan leaves them to the method.
+    """
+
+    family: str
+    learner: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    levels: tuple[str, ...] = ("binary",)
+    rate: float = 0.0
+    scale: float = 0.0
+
+    @property
+    def learnt(self) -> bool:
+        return FAMILIES[self.family].learnt
+
+
+METHODS: Mapping[str, Method] = {
+    "tap": Method("rbm", "tap", {"starts": "redrawn"}, levels=("binary", "grey")),
+    "pcd": Method("rbm", "contrastive", {"starts": "persistent"}),
+    "cd": Method("rbm", "contrastive", {"steps": 10}),
+    "fw": Method("rbm", "frank_wolfe"),
+    "principal": Method("rbm", "principal", levels=("grey",)),
+    "crbm-bp": Method("crbm", "belief_propagation", rate=0.03, scale=0.05),
+    "crbm-mf": Method("crbm", "mean_field", rate=0.03, scale=0.05),
+    "crbm-cd": Method("crbm", "contrastive", rate=0.02, scale=0.01),
+    "crbm-percloss": Method("crbm", "perceptron", rate=0.02, scale=0.01),
+    "crbm-mssvm": Method("crbm", "marginal_max_margin", rate=0.01, scale=0.05),
+    "crbm-lssvm": Method("crbm", "latent_max_margin", rate=0.01, scale=0.05),
+    "crbm-lr": Method("crbm", "logistic", rate=0.02),
+    "fvbm": Method("fvbm", "quasi_newton", {"precision": "float32", "steps": 60, "rounds": 2}),
+    "convolutional": Method("convolutional", "matched"),
+}
