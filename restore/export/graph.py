@@ -145,6 +145,8 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
     known = sound[:, None]
     means = [torch.where(known, mean, 0.5) for mean in solution.means]
     variances = [torch.where(known, variance, 0.25) for variance in solution.variances]
+    if not header.grey:  # a runtime's sigmoid may exceed 1 by a rounding error
+        means[0], variances[0] = means[0].clamp(0, 1), variances[0].clamp_min(0)
     image, spread = (first.unflatten(1, header.image_shape) for first in (means[0], variances[0]))
     hidden = [value for pair in zip(means[1:], variances[1:], strict=True) for value in pair]
     return (

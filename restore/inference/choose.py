@@ -47,91 +47,101 @@ class Choice:
 
 
 def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
-    """The candidate and the level that predict each picture best.
+    """The candidate and the level that predict each picture best; what a picture gets does not depend on the others.
 
     Args:
         pictures: of one shape; several are looked at together.
-        candidates: at least one, all of grey pictures or all of black and white ones.
+        candidates: at least one, all of grey pictures or all of black and white ones. One that cannot be run is left
+            out with a warning.
         grey: True for priors of grey pictures.
+
+    Raises:
+        ModelError: if no candidate can be run.
     """
     sample = Sample.of(pictures, grey)
-    choices, near = _best(sample, sample.guess, pictures, candidates)
+    every = np.ones((len(candidates), len(pictures)), bool)
+    choices, near = _best(sample, sample.guess, pictures, candidates, every)
     low, high = sample.damage.scale(grey=grey).near
     far = [index for index, choice in enumerate(choices) if choice.found and not low <= choice.found.value <= high]
     if not far:
         return choices
     rest = [pictures[index] for index in far]
     part = Sample.of(rest, grey)
-    levels = [Damage(choices[far[place]].found.value) for place in part.owner]
-    again, _ = _best(part, part.damage.at(Damage.stacked(levels, part.seen.shape[1:]).p), rest, near)
+    values = np.array([choice.found.value for choice in choices if choice.found])[far][part.owner]
+    again, _ = _best(part, part.damage.at(values[:, None, None]), rest, candidates, near[:, far])
     for index, choice in zip(far, again, strict=True):
         choices[index] = choice
     return choices
 
 
 def _best(
-    sample: Sample, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate]
-) -> tuple[list[Choice], list[Candidate]]:
-    """The best choice for each picture as predicted under some damage, and the candidates that came near."""
-    found = _predicted_by_each(sample, candidates, damage)
-    # Those that were given up were asked about other pixels.
-    asked = max(each.asked.sum() for each in found.values())
-    near = [number for number, each in found.items() if each.asked.sum() == asked]
-    scores = np.stack([found[number].bits for number in near])
+    sample: Sample, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], near: np.ndarray
+) -> tuple[list[Choice], np.ndarray]:
+    """The best choice for each picture, predicted under some damage, and the candidates that came near.
+
+    `near`, boolean (candidates, pictures), says which candidates to consider for which picture.
+    """
+    predictions, near = _predictions(sample, candidates, damage, near)
+    scores = np.full(near.shape, -np.inf)
+    for number, prediction in predictions.items():
+        scores[number] = np.where(near[number], prediction.bits, -np.inf)
     alone, choices = sample.independent(), []
     for index, picture in enumerate(pictures):
-        place = int(scores[:, index].argmax())
-        winner = candidates[near[place]]
-        level = level_of(found[near[place]], index)
-        bits = float(scores[place, index])
+        number = int(scores[:, index].argmax())
+        prediction, bits = predictions[number], float(scores[number, index])
+        level = level_of(prediction, index)
         choices.append(
             Choice(
-                winner,
+                candidates[number],
                 picture.damage if level is None else picture.damage.at(level.value),
                 level,
                 bits,
                 bits - float(alone[index]),
-                int(sample.sums(found[near[place]].asked)[index]),
+                int(sample.sums(prediction.asked)[index]),
             )
         )
-    return choices, [candidates[number] for number in near]
+    return choices, near
 
 
-def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> dict[int, Prediction]:
-    """What each candidate predicts; one that is far behind for every picture is asked no more.
-
-    One of several that cannot be run is left out with a warning.
-    """
-    first = np.flatnonzero(sample.rank < FIRST)
+def _predictions(
+    sample: Sample, candidates: Sequence[Candidate], damage: Damage, near: np.ndarray
+) -> tuple[dict[int, Prediction], np.ndarray]:
+    """What candidates predict of the pictures that they are considered for, and for which they stay near the best."""
+    first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.seen))
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
-    if len(first) < len(sample.seen):
+    if len(first) < len(every):
         plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
     turns = min(FOLDS, -(-ENOUGH * FOLDS // int(sample.seen[sample.owner == 0].size)))
     if turns > 1:
-        plan.append((range(1, turns), np.arange(len(sample.seen))))
-    found: dict[int, Prediction] = {}
-    near = list(range(len(candidates)))
+        plan.append((range(1, turns), every))
+    near, predictions = near.copy(), dict[int, Prediction]()
     for folds, crops in plan:
+        wanted = near[:, sample.owner[crops]]
 
-        def predicted(number: int, folds: Sequence[int] = folds, crops: np.ndarray = crops) -> Prediction | ModelError:
+        def predicted(
+            number: int, folds: Sequence[int] = folds, crops: np.ndarray = crops, wanted: np.ndarray = wanted
+        ) -> Prediction | ModelError:
             try:
-                return Prediction.of(sample, candidates[number], folds, damage, crops)
+                return Prediction.of(sample, candidates[number], folds, damage, crops[wanted[number]])
             except ModelError as reason:
                 return reason
 
+        numbers = np.flatnonzero(wanted.any(1)).tolist()
         faults: list[ModelError] = []
-        for number, new in zip(near, threads.each(predicted, near), strict=True):
+        for number, new in zip(numbers, threads.each(predicted, numbers), strict=True):
             if isinstance(new, ModelError):
-                found.pop(number, None)
+                near[number] = False
                 faults.append(new)
             else:
-                found[number] = found[number] + new if number in found else new
-        near = [number for number in near if number in found]
-        if not near:
+                predictions[number] = predictions[number] + new if number in predictions else new
+        if not near.any(0).all():
             raise faults[0]
         for fault in faults:
             leave_out(str(fault))
-        nats = np.stack([found[number].nats for number in near])
-        most = np.minimum(LOST, sample.sums(found[near[0]].asked) ** 0.5)
-        near = [number for number, far in zip(near, ((nats.max(0) - nats) > most).all(1), strict=True) if not far]
-    return found
+        nats = np.full(near.shape, -np.inf)
+        for number in np.flatnonzero(near.any(1)).tolist():
+            nats[number] = np.where(near[number], predictions[number].nats, -np.inf)
+        asked = np.max([sample.sums(prediction.asked) for prediction in predictions.values()], 0)
+        lost = np.minimum(LOST, asked**0.5)
+        near &= nats >= nats.max(0) - lost
+    return predictions, near

@@ -29,6 +29,7 @@ from restore.inference.squares import Squares, squares_in
 from restore.inference.tiles.blend import Posterior, Prior, Watch
 from restore.marginals import Status
 from restore.sizes import check_near, lost_detail, near
+from restore.zoo import leave_out
 from restore.zoo.description import Description
 
 # A picture whose pixels are this much likelier after inversion, in nats per pixel, looks inverted.
@@ -179,12 +180,22 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
     found: dict[int, Restored] = {}
     for candidate in dict.fromkeys(choice.candidate for choice in choices):
         rows = [row for row, choice in enumerate(choices) if choice.candidate is candidate]
-        if len(jobs) > 1:
-            seen = np.stack([jobs[row].picture.pixels[:, :] for row in rows])
-            damage = Damage.stacked([choices[row].damage for row in rows], seen.shape[1:])
-            whole = candidate.solve(seen, damage, [(0, 0)] * len(rows))
-        else:
-            whole = candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
+        try:
+            if len(jobs) > 1:
+                seen = np.stack([jobs[row].picture.pixels[:, :] for row in rows])
+                damage = Damage.stacked([choices[row].damage for row in rows], seen.shape[1:])
+                whole = candidate.solve(seen, damage, [(0, 0)] * len(rows))
+            else:
+                whole = candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
+        except ModelError as fault:
+            failed = _header(jobs[rows[0]], choices[rows[0]]).name
+            rest = tuple(engine for engine in jobs[0].engines if engine.description.name != failed)
+            if not rest:
+                raise
+            leave_out(str(fault))
+            others = [replace(jobs[row], engines=rest, header=rest[0].description) for row in rows]
+            found |= dict(zip(rows, _answers(others, options, watch), strict=True))
+            continue
         for place, row in enumerate(rows):
             found[row] = _answer(jobs[row], choices[row], whole, place, options)
     return [found[row] for row in range(len(jobs))]

@@ -17,6 +17,7 @@ from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.marginals import Marginals, voided
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of
+from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
@@ -157,7 +158,11 @@ class Engine:
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts; tempered."""
-    return _solved(trained, solver, evidence).tempered(trained.description.temperature)
+    solution, temperature = _solved(trained, solver, evidence), trained.description.temperature
+    if temperature == 1:
+        return solution
+    assert isinstance(solver, LayeredMap)  # a header with a temperature says so
+    return solver.tempered(machine_under(trained, evidence), solution, temperature)
 
 
 def _solved(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:

@@ -9,7 +9,7 @@ units; with strong couplings it needs damping to converge.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -130,6 +130,18 @@ class LayeredMap(ABC):
             return average_change
         binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
         return largest_change(len(machine.layers) * (1 if binary else 2))
+
+    def tempered(self, machine: BoltzmannMachine, solution: Solution, temperature: float) -> Solution:
+        """Divide the log-odds of layer 0, whose units are bits, by a temperature (Guo et al., ICML 2017, section 4.2).
+
+        The log-odds are computed from the layers above: those of a mean near 1 are lost to rounding, and a library's
+        sigmoid may exceed 1.
+        """
+        units, fields = machine.layers[0], self.fields(machine, 0, list(solution.means), list(solution.variances))
+        assert isinstance(units, Bernoulli)  # a header with a temperature says so
+        mean = torch.sigmoid(units.log_odds(fields) / temperature)
+        means, variances = (mean, *solution.means[1:]), (mean * (1 - mean), *solution.variances[1:])
+        return replace(solution, means=means, variances=variances)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""

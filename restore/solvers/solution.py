@@ -41,16 +41,6 @@ class Solution:
 
         return _each(lambda value, new: value.index_copy(0, rows, new), self, other)
 
-    def tempered(self, temperature: float) -> Solution:
-        """The same with the log-odds of layer 0, whose units are bits, divided by a temperature.
-
-        No mean crosses 1/2 (Guo et al., ICML 2017, section 4.2).
-        """
-        if temperature == 1:
-            return self
-        mean = torch.sigmoid(torch.logit(self.means[0]) / temperature)
-        return replace(self, means=(mean, *self.means[1:]), variances=(mean * (1 - mean), *self.variances[1:]))
-
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
     """Join the solutions of consecutive batches."""

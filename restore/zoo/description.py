@@ -229,8 +229,8 @@ class Description(Spec):
         if self.grey and self.inference.modes:
             raise ValueError("modes of a prior of grey images")
         limits.check_ranges(self, temperature=(limits.COLDEST, limits.HOTTEST))
-        if self.grey and self.temperature != 1:
-            raise ValueError(f"a temperature of {self.temperature} of a prior of grey images")
+        if self.temperature != 1 and (self.grey or not SOLVERS[self.inference.solver].smooth):
+            raise ValueError(f"a temperature of {self.temperature} of a prior of grey images, or without log-odds")
         if self.task:
             parse_task(self.task)
         if bool(self.task) != self.kind.learnt or (self.task and self.inference.starts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import random_rbm
 from priors import random_conditional
 
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError, RestoreWarning, UsageError
 from restore.images import enlarge, shrink
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
@@ -300,6 +300,29 @@ def test_the_prior_that_predicts_a_picture_best_restores_it() -> None:
 
 
 # --- conditional priors ---
+
+
+@dataclass(frozen=True, eq=False)
+class Failing(ExactEngine):
+    """It predicts hidden pixels, and cannot be run on the whole picture."""
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        if damage.hidden is None:
+            raise ModelError("its graph cannot be run", self.header.name)
+        return super().marginals(grey, damage)
+
+
+def test_a_prior_that_fails_on_the_whole_picture_leaves_it_to_the_next() -> None:
+    seen, other = flipped(p=0.02), engine(small_machine(seed=8), name="other")
+    failing = Failing.of(MACHINE, SHAPE, "failing")
+    with pytest.warns(RestoreWarning, match="failing"):
+        found = answers([Observed(seen, Damage("auto"))] * 2, failing, other, named=False, force=True)
+    (expected,) = answers([Observed(seen, Damage("auto"))], other, named=False, force=True)
+    assert [each.model for each in found] == ["other", "other"]
+    for each in found:
+        np.testing.assert_allclose(each.means, expected.means, atol=1e-9)
+    with pytest.raises(ModelError, match="failing"):
+        answers([Observed(seen, Damage("auto"))], failing, named=True)
 
 
 def test_a_conditional_prior_restores_from_the_picture_alone() -> None:

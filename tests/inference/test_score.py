@@ -247,6 +247,26 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
     assert {corner for corners, _ in plain.calls for corner in corners} == set(crops.corners)
 
 
+def test_a_candidate_is_given_up_for_one_picture_of_a_batch_and_kept_for_another() -> None:
+    """Alone it is given up early on the first picture, and wins the second one."""
+    draw = np.random.default_rng(0)
+    seen = (draw.random((224, 224)) < 0.5).astype(float)
+    crops = Sample.of([Observed(seen, Damage("auto"))], grey=False)
+    late = np.where(seen > 0.5, 0.99, 0.01)
+    for (top, left), rank in zip(crops.corners, crops.rank, strict=True):
+        if rank < room.FIRST:
+            late[top : top + room.SIDE, left : left + room.SIDE] = (
+                1 - late[top : top + room.SIDE, left : left + room.SIDE]
+            )
+    plain, lost = Knowing(np.full(seen.shape, 0.5)), Knowing(late)
+    pictures = [Observed(each, Damage("auto")) for each in (seen, (late > 0.5).astype(float))]
+    together = choose(pictures, [lost, plain], grey=False)
+    alone = [choose([picture], [lost, plain], grey=False)[0] for picture in pictures]
+    assert [choice.candidate for choice in alone] == [plain, lost]
+    assert [choice.candidate for choice in together] == [plain, lost]
+    assert [choice.bits for choice in together] == pytest.approx([choice.bits for choice in alone], abs=1e-9)
+
+
 def test_crops_lie_where_something_is() -> None:
     picture = np.zeros((560, 560))
     picture[300:350, 400:500] = np.random.default_rng(0).random((50, 100)) < 0.5

@@ -14,9 +14,11 @@ from priors import random_prior
 import restore
 from restore import zoo
 from restore.channels import parse_task
+from restore.fields import Fields
 from restore.inference.torch_engine import Engine, solve
 from restore.learning.temperature import best, fitted
-from restore.solvers import Solution, solver_of
+from restore.priors import RBM
+from restore.solvers import MeanField, Solution, solver_of
 from restore.zoo import TrainedPrior
 
 SHAPE = (4, 5)
@@ -62,7 +64,7 @@ def prior(temperature: float = 1.0) -> TrainedPrior:
     made = random_prior(SHAPE, modes=0)
     # So strong that it is far too sure of other images than its own.
     made = replace(made, machine=with_weights(made.machine, 3.0))
-    inference = replace(made.description.inference, starts=1, solver="mean_field")
+    inference = replace(made.description.inference, starts=1, solver="mean_field", tol=1e-6)
     return replace(made, description=replace(made.description, inference=inference, temperature=temperature))
 
 
@@ -95,8 +97,18 @@ def test_a_temperature_divides_the_log_odds_of_pixels_alone() -> None:
     torch.testing.assert_close(hot.variances[0], hot.means[0] * (1 - hot.means[0]))
     for name in ("means", "variances"):
         assert torch.equal(getattr(hot, name)[1], getattr(plain, name)[1])
-    certain = replace(plain, means=(torch.tensor([[0.0, 1.0, 0.5]]), *plain.means[1:])).tempered(1.6)
-    assert certain.means[0].tolist() == [[0.0, 1.0, 0.5]]
+
+
+def test_log_odds_that_a_mean_cannot_hold_are_divided_all_the_same() -> None:
+    """Of log-odds of 40 a mean in single precision is 1, and of -40 it is not 0."""
+    machine = RBM.binary(torch.tensor([[40.0], [-40.0]]), torch.zeros(2), torch.full((1,), 50.0)).tilt(
+        Fields(torch.zeros(1, 2))
+    )
+    solver = MeanField(damping=0.0)
+    solution = solver.solve(machine)
+    assert solution.means[0].tolist()[0][0] == 1.0
+    hot = solver.tempered(machine, solution, 4.0)
+    torch.testing.assert_close(hot.means[0].log(), torch.tensor([[-4.54e-5, -10.00005]]), rtol=1e-3, atol=1e-7)
 
 
 def test_what_learns_by_restoring_gets_one_if_images_are_held_out(tmp_path: Path) -> None:

@@ -220,11 +220,12 @@ class OnnxEngine:
             found = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
             for name, (_, shape) in outputs.items():
                 # onnxruntime lets other sizes pass.
-                if found[name].shape != (images, *shape[1:]) or np.isnan(found[name]).any():
+                if found[name].shape != (images, *shape[1:]):
                     raise ValueError(f"{name} is not what the graph promises")
         except Exception as fault:  # see `load`
+            remedy = f"give {option('engine', 'torch')}, or make it anew with `restore export`"
             name = shown(self.description.name)
-            raise ModelError(f"its graph cannot be run ({_one_line(fault)}); get the file again", name) from fault
+            raise ModelError(f"its graph cannot be run ({_one_line(fault)}); {remedy}", name) from fault
         return found
 
 

@@ -1,0 +1,60 @@
+"""Graphs on pictures that leave no doubt: there a runtime's sigmoid or tanh may leave [0, 1] or [-1, 1]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from restore.inference.damage import Damage
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.torch_engine import Engine
+from restore.marginals import Status
+from restore.zoo import find, load
+
+ROWS, COLUMNS = np.mgrid[:64, :64]
+PICTURES = {
+    "white": np.ones((64, 64)),
+    "black": np.zeros((64, 64)),
+    "checkerboard": ((ROWS // 13 + COLUMNS // 13) % 2).astype(float),
+    "disc": (np.hypot(ROWS - 32, COLUMNS - 32) > 9).astype(float),
+    "lines": ((ROWS % 12 < 2) | (COLUMNS % 20 < 2)).astype(float),
+}
+LEVELS = (1e-12, 1e-6, 0.002, 0.01, 0.1, 0.5)
+
+
+def pictures(shape: tuple[int, int]) -> np.ndarray:
+    return np.stack([picture[: shape[0], : shape[1]] for picture in PICTURES.values()])
+
+
+@pytest.mark.parametrize("name", ["conv-text", pytest.param("conv-art", marks=pytest.mark.thorough), "matched-mnist"])
+def test_a_graph_answers_as_torch_does_however_sure_it_is(name: str) -> None:
+    graph: Any = OnnxEngine.load(find(name))
+    reference: Any = Engine.of(load(find(name)), torch.device("cpu"))
+    if graph.description.kind.any_size:
+        graph, reference = graph.of_size((64, 64)), reference.of_size((64, 64))
+    seen = pictures(graph.description.image_shape)
+    for p in LEVELS:
+        found, expected = (engine.marginals(seen, Damage(p))[0] for engine in (graph, reference))
+        assert (found.status != Status.DIVERGED).all() and (expected.status != Status.DIVERGED).all(), p
+        means, variances = found.means[0], found.variances[0]
+        assert means.min() >= 0 and means.max() <= 1 and variances.min() >= 0, p
+        np.testing.assert_allclose(means, expected.means[0], atol=2e-4, err_msg=str(p))
+
+
+def test_a_value_that_is_no_number_is_a_picture_that_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not a fault of the file, which would stop all pictures of a batch."""
+    engine = OnnxEngine.load(find("tap-mnist"))
+    seen = np.stack([np.zeros(engine.description.image_shape)] * 2)
+    plain = OnnxEngine._run_once
+
+    def broken(self: OnnxEngine, *told: Any) -> dict[str, np.ndarray]:
+        found = plain(self, *told)
+        found["means"][0] = np.nan
+        return found
+
+    monkeypatch.setattr(OnnxEngine, "_run_once", broken)
+    found, _ = engine.marginals(seen, Damage(0.1))
+    assert found.status.tolist() == [Status.DIVERGED, Status.CONVERGED]
