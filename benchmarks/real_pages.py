@@ -87,12 +87,12 @@ def pages(data: Path, years: list[str], side: int) -> Iterator[tuple[str, np.nda
 def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
     """The ink without options, or None where the page is refused or fails; and why, or which prior restored it."""
     try:
-        image, solution = restore.denoise(page, return_solution=True)
+        _, solution = restore.denoise(page, return_solution=True)
     except Foreign as refusal:
         return None, str(refusal).partition(";")[0]
     except RestoreError as fault:
         return None, f"FAILED: {fault}"
-    return np.asarray(image) < 128, solution.model
+    return solution.means < 0.5, solution.model
 
 
 def main() -> None:

@@ -20,6 +20,8 @@ class Status(IntEnum):
     NO_GAIN = 6
     NOT_NOISE = 7
     UNSETTLED = 8
+    FAINT = 9
+    STAINED = 10
 
     @property
     def sentence(self) -> str:
@@ -41,6 +43,8 @@ _SENTENCES = {
     Status.NO_GAIN: "the result would hold as many wrong pixels as the picture does now",
     Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",
     Status.UNSETTLED: "the solver did not settle on an answer",
+    Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
+    Status.STAINED: "its paper is darker than half way to ink in places, as under stains and shadows",
 }
 
 

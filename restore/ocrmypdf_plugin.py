@@ -70,7 +70,7 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
     """
     item = unpack(image, max_pixels=image.width * image.height).items[0]
     (answer,) = restore([Observed(item.pixels, damage)], Options(model))
-    clean = answer.changed is not None and answer.changed < CLEAN
+    clean = answer.flipped is not None and answer.flipped < CLEAN
     for note in (*item.notes, *answer.notes):
         _LOG.info("page %d: %s%s", number + 1, "left as it is: " if answer.refused else "", note)
     if answer.refused or clean:

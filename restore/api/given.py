@@ -16,6 +16,7 @@ from PIL import Image
 from restore.channels import gaussian_noise
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
+from restore.images.colours import BY_LUMINANCE
 from restore.images.kinds import fitted_masks, unpack, unpack_masks
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
@@ -111,7 +112,7 @@ def restored(
         for sentence in dict.fromkeys(filter(None, map(doubted, found))):
             warnings.warn(sentence, RestoreWarning, stacklevel=3)
     pictures = [
-        Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden))
+        Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
         for place, (item, hidden) in enumerate(zip(items, holes, strict=True))
     ]
     answers = restore(pictures, options, Engines(options, sum(item.pixels.size for item in items), engine))

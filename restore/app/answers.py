@@ -12,6 +12,7 @@ import numpy as np
 from restore import zoo
 from restore.errors import Foreign, ModelError
 from restore.images import Picture, encode, read_mask, read_picture
+from restore.images.colours import BY_LUMINANCE
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import FRAME, LEVELS, Options
@@ -86,7 +87,7 @@ class Answers:
             marked = read_mask(mask, name="mask", shape=picture.shape, max_pixels=most)
             damage, notes = replace(damage, hidden=marked.hidden), (*notes, *marked.notes)
         began = perf_counter()
-        (restored,) = restore([Observed(picture, damage)], options, engines, watch)
+        (restored,) = restore([Observed(picture, damage, BY_LUMINANCE in notes)], options, engines, watch)
         facts = restored.record(damage)
         facts |= {"notes": [*notes, *restored.notes], "seconds": perf_counter() - began}
         if restored.refused:

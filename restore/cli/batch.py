@@ -30,6 +30,7 @@ from restore.images import (
     read_picture,
     scans,
 )
+from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.damage import Damage, Observed
@@ -325,7 +326,11 @@ class Work:
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
         observed = [
-            Observed(sheet.picture, replace(self.damage, hidden=sheet.mask.hidden if sheet.mask else None))
+            Observed(
+                sheet.picture,
+                replace(self.damage, hidden=sheet.mask.hidden if sheet.mask else None),
+                BY_LUMINANCE in sheet.picture.notes,
+            )
             for sheet in sheets
             if sheet.picture is not None
         ]

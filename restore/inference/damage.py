@@ -184,14 +184,21 @@ class Observed:
         pixels: grey values (H, W), or colours (H, W, 3), in [0, 1] except with Gaussian noise; an array, or what gives
             parts of one where they are asked for.
         damage: what is known of its damage.
+        coloured: True if these are the luminance of colours.
     """
 
     pixels: Pixels
     damage: Damage
+    coloured: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.pixels.shape)
+
+    @property
+    def filled_only(self) -> bool:
+        """True if only hidden pixels are to change."""
+        return self.damage.hidden is not None and not self.damage.touched
 
     @property
     def visible(self) -> np.ndarray:

@@ -112,8 +112,10 @@ class Engines:
         # One prior was named, so that there is none to choose.
         self.named = only is not None or options.model != "auto"
 
-    def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
+    def for_picture(self, picture: Observed, grey: bool | None = None) -> tuple[PictureEngine, ...]:
         """The priors to choose among for a picture: one if it was named, else those that may suit it.
+
+        Those of grey pictures if it is `grey`; by default it is if its damage says so.
 
         Raises:
             ModelError: if none can be opened; one of several that cannot is left out with a warning.
@@ -123,7 +125,7 @@ class Engines:
         options = self._options
         names: tuple[str, ...] = (options.model,)
         if options.model == "auto":
-            names = candidates(picture.shape[:2], picture.damage.of_grey, options.fit)
+            names = candidates(picture.shape[:2], picture.damage.of_grey if grey is None else grey, options.fit)
         found = [self.open(name) for name in names]
         opened = tuple(each for each in found if not isinstance(each, ModelError))
         faults = [each for each in found if isinstance(each, ModelError)]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from restore.channels import Specks
-from restore.errors import Foreign, ModelError, UsageError, option
+from restore.errors import ModelError, UsageError, option
 from restore.images import enlarge, shrink
 from restore.inference import specks, trust
 from restore.inference.choose import Choice, choose
@@ -42,6 +42,9 @@ BLIND = "has masked areas around which nothing is visible: the prior alone fills
 SMALL = 64 * 64
 TOGETHER = 256
 
+# Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
+UNEQUAL, STRIP = 1e-5, 256
+
 # The share of white in the images of a prior of both polarities is that near to a half.
 EVEN = 0.05
 
@@ -61,7 +64,8 @@ class _Job:
         reading: as priors see it.
         engines: the priors to choose among.
         header: the first one's description.
-        certain: True if prior and level were both given: it is done as told, and doubts are said.
+        named: True if the prior was named.
+        certain: True if its level was given, too: it is done as told, and doubts are said.
         rival: the prior that a single one, whose level is unknown, is compared with; else None.
     """
 
@@ -70,6 +74,7 @@ class _Job:
     reading: Reading
     engines: tuple[PictureEngine, ...]
     header: Description
+    named: bool
     certain: bool
     rival: PictureEngine | None = None
 
@@ -113,12 +118,11 @@ def restore(
     answers: dict[int, Restored] = {}
     groups: dict[Any, list[_Job]] = {}
     for index, picture in enumerate(pictures):
-        try:
-            job = _job(index, picture, options, opened)
-        except Foreign:
-            answers[index] = _untouched(picture, Status.NOT_INK)
-            continue
-        groups.setdefault(job.alike, []).append(job)
+        job = _job(index, picture, options, opened)
+        if isinstance(job, Status):
+            answers[index] = _untouched(picture, job, opened.named)
+        else:
+            groups.setdefault(job.alike, []).append(job)
     for jobs in groups.values():
         for first in range(0, len(jobs), TOGETHER):
             part = jobs[first : first + TOGETHER]
@@ -127,8 +131,8 @@ def restore(
     return [answers[index] for index in range(len(pictures))]
 
 
-def _job(index: int, original: Observed, options: Options, engines: Engines) -> _Job:
-    """A picture as its priors see it, with what is to be found."""
+def _job(index: int, original: Observed, options: Options, engines: Engines) -> _Job | Status:
+    """A picture as its priors see it, with what is to be found; or why they cannot see it."""
     opened = engines.for_picture(original)
     header = opened[0].description
     picture = replace(original, damage=_assumed(original.damage, header))
@@ -141,14 +145,21 @@ def _job(index: int, original: Observed, options: Options, engines: Engines) -> 
     if isinstance(p, np.ndarray) and p.shape != picture.shape[:2]:
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
     unknown = original.damage.unknown if original.damage.specks is not None else picture.damage.unknown
-    job = _Job(index, original, Reading(picture), opened, header, certain=engines.named and unknown is None)
+    named = engines.named
+    job = _Job(index, original, Reading(picture), opened, header, named, certain=named and unknown is None)
     if header.grey:
         return job
-    threshold = header.threshold / 255 if engines.named else None
+    threshold = header.threshold / 255 if named else None
     known = picture.damage.touched and picture.damage.unknown is None
     careful = not (known or job.certain or header.task or options.force)
-    job = replace(job, reading=read(picture, threshold, careful=careful))
-    return replace(job, rival=engines.rival()) if engines.named and unknown == "p" and not job.own_size else job
+    reading = read(picture, threshold, careful=careful)
+    if reading is Status.NOT_INK and original.filled_only and not (named or original.coloured):
+        opened = engines.for_picture(original, grey=True)
+        return _Job(index, original, Reading(picture), opened, opened[0].description, named=False, certain=False)
+    if isinstance(reading, Status):
+        return reading
+    job = replace(job, reading=reading)
+    return replace(job, rival=engines.rival()) if named and unknown == "p" and not job.own_size else job
 
 
 def _assumed(damage: Damage, header: Description) -> Damage:
@@ -289,23 +300,26 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
     before, after = (values if grey else values > 0.5 for values in (seen, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
-        return _untouched(original, refusal, choice=choice, residual=residual)
+        return _untouched(original, refusal, job.named, choice, residual)
     notes = [*job.reading.notes, *_notes(job, choice, whole, place, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
-    replaced = original.damage.hidden if not job.picture.damage.touched else None
+    replaced, tones, cut = original.damage.hidden if original.filled_only else None, job.reading.tones, job.reading.cut
+    if cut is not None and replaced is None:
+        if job.certain or options.force or not job.reading.drawn or before.shape != original.shape:
+            notes.append(f"has grey levels, which were cut to black and white at {round(255 * cut)} of 255")
+            tones = None
+        else:
+            replaced = before != after
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
         size = (original.shape[0], original.shape[1])
         means, deviations = enlarge(means, size), enlarge(deviations, size)
         after = means if grey else means > 0.5
-    changed = None
+    flipped = None
     if not grey and before.shape == after.shape:
         differs = before != after
-        changed = float(np.mean(differs if replaced is None else differs & replaced))
-    estimate = after
-    if job.reading.tones is not None and not grey:
-        black, white = job.reading.tones
-        estimate = np.where(after, white, black)
+        flipped = float(np.mean(differs if replaced is None else differs & replaced))
+    estimate = np.where(after, tones[1], tones[0]) if tones is not None and not grey else after
     return Restored(
         estimate,
         means,
@@ -315,7 +329,8 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
         residual,
         *choice.candidate.names,
         choice.found,
-        changed,
+        None if grey else _share_changed(original, estimate, replaced),
+        flipped,
         choice.bits,
         tuple(notes),
         doubt,
@@ -324,13 +339,23 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
     )
 
 
+def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
+    """The share of pixels that differ from the picture's as it came, those that a threshold cut off among them."""
+    count = 0
+    for top in range(0, estimate.shape[0], STRIP):
+        rows = slice(top, top + STRIP)
+        differs = np.abs(estimate[rows] - np.asarray(picture.pixels[rows, :])) > UNEQUAL
+        count += int(np.sum(differs if replaced is None else differs & replaced[rows]))
+    return count / max(1, estimate.size)
+
+
 def _without_specks(job: _Job, options: Options) -> Restored:
     """A picture without specks, under the prior and in the polarity that predict its pixels best."""
     priors = [each for each in _candidates(job, options) if isinstance(each, Prior)]
     (choice,) = choose([job.picture], priors, grey=False)
     doubtful = not trust.recognised(choice)
     if doubtful and not (job.certain or options.force):
-        return _untouched(job.original, Status.UNRECOGNISED, choice=choice)
+        return _untouched(job.original, Status.UNRECOGNISED, job.named, choice)
     prior, damage, seen = choice.candidate, job.original.damage, job.picture.values()
     assert isinstance(prior, Prior)
     done = specks.cleaned(seen, prior, None if damage.unknown else Specks(damage.known("specks")))
@@ -346,6 +371,7 @@ def _without_specks(job: _Job, options: Options) -> Restored:
         0.0,
         *prior.names,
         found,
+        _share_changed(job.original, estimate, None),
         float(np.mean(estimate != (seen > 0.5))),
         choice.bits,
         tuple(notes),
@@ -388,8 +414,10 @@ def expected_by(engine: PictureEngine) -> str:
     return "dark on light" if engine.light_ground else "light strokes on dark"
 
 
-def _untouched(picture: Observed, status: Status, *, choice: Choice | None = None, residual: float = 0.0) -> Restored:
-    """The answer for a picture that is refused."""
+def _untouched(
+    picture: Observed, status: Status, named: bool, choice: Choice | None = None, residual: float = 0.0
+) -> Restored:
+    """The answer for a picture that is refused, by a prior that was named or by all."""
     pixels = np.asarray(picture.pixels[:, :])
     return Restored(
         pixels,
@@ -401,11 +429,32 @@ def _untouched(picture: Observed, status: Status, *, choice: Choice | None = Non
         *(("", "") if choice is None else choice.candidate.names),
         None if choice is None else choice.found,
         0.0,
+        0.0,
         None if choice is None else choice.bits,
         (status.sentence,),
         "",
         np.zeros(pixels.shape[:2], bool),
+        remedy=_remedy(status, picture, named),
     )
+
+
+def _remedy(status: Status, picture: Observed, named: bool) -> str:
+    """What to do about a picture that was refused, without harm to it."""
+    model, p = option("model"), option("p")
+    if status is Status.DIVERGED:
+        return f"choose another with {model}"
+    if status is Status.NOT_INK and picture.filled_only:
+        return f"name a prior of photographs with {model}, such as em-photographs"
+    if status is Status.NOT_INK:
+        return f"give {option('sigma')} if it is a noisy photograph; {p} would cut it to black and white"
+    if status is Status.FAINT:
+        return f"give {option('p', 'scan')} if it is ink all the same"
+    if status is Status.STAINED:
+        return "even out its paper first, or cut the places off"
+    if named:
+        return f"give its noise with {p}, or {option('force')}"
+    given = f"name a prior with {model} and its noise with {p}"
+    return f"{given}, make a prior with `restore train`, or give {option('force')}"
 
 
 def _in_colour(job: _Job, options: Options, watch: Watch) -> Restored:
@@ -431,7 +480,7 @@ def _in_colour(job: _Job, options: Options, watch: Watch) -> Restored:
         whole = choice.candidate.posterior(replace(picture, damage=choice.damage), seen)
         found.append(_answer(part, choice, whole, 0, options))
         if found[-1].refused:
-            return _untouched(job.original, Status(found[-1].status))
+            return _untouched(job.original, Status(found[-1].status), job.named)
     means = MIDDLE + (np.stack([plane.means for plane in found], -1) - MIDDLE) @ AXES
     deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
     worst = max(Status(plane.status) for plane in found)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from restore.errors import option
 from restore.inference.damage import Damage
 from restore.marginals import Status
 from restore.zoo.description import Description
@@ -44,12 +43,14 @@ class Restored:
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
         level: the noise level that was found; None if it was given.
-        changed: share of black and white pixels that have the other colour now; None for grey pictures.
+        changed: share of pixels that differ from the picture's; None for grey pictures.
+        flipped: share of black and white pixels that have the other colour now; None for grey pictures.
         bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
         notes: what the user should know, one sentence each.
         doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
         layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
+        remedy: what to do about a picture that was refused; else empty.
     """
 
     estimate: np.ndarray
@@ -62,11 +63,13 @@ class Restored:
     engine: str
     level: Any = None
     changed: Any = None
+    flipped: Any = None
     bits: Any = None
     notes: tuple[Any, ...] = ()
     doubt: Any = ""
     replaced: np.ndarray | None = None
     layers: tuple[np.ndarray, ...] = ()
+    remedy: Any = ""
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
@@ -100,14 +103,7 @@ class Restored:
     @property
     def objection(self) -> str:
         """Why the picture was refused, and what to do about it, in one sentence."""
-        status = Status(self.status)
-        if status is Status.DIVERGED:
-            return f"{status.sentence}; choose another with {option('model')}"
-        if status is Status.NOT_INK:
-            remedy = f"{option('sigma')} if it is a photograph, or {option('p')} to cut it to black and white"
-            return f"{status.sentence}; give {remedy}"
-        named = f"name a prior with {option('model')} and its noise with {option('p')}"
-        return f"{status.sentence}; {named}, make a prior with `restore train`, or give {option('force')}"
+        return f"{Status(self.status).sentence}; {self.remedy}"
 
 
 def stacked(each: list[Restored]) -> Restored:
@@ -125,7 +121,7 @@ def stacked(each: list[Restored]) -> Restored:
     of = {field.name: [getattr(one, field.name) for one in each] for field in fields(Restored)}
     found: dict[str, Any] = {name: together(values) for name, values in of.items() if name not in ("level", "layers")}
     found |= {name: ", ".join(dict.fromkeys(of[name])) for name in ("model", "engine")}
-    found |= {name: tuple(of[name]) for name in ("notes", "doubt")}
+    found |= {name: tuple(of[name]) for name in ("notes", "doubt", "remedy")}
     if isinstance(found["replaced"], list):
         found["replaced"] = None
     level = None if all(value is None for value in of["level"]) else of["level"]

@@ -266,6 +266,35 @@ def test_a_picture_of_two_tones_keeps_them(black: float, white: float) -> None:
     np.testing.assert_array_equal(found.estimate, np.where(wanted.estimate, white, black))
 
 
+def soft_disc() -> np.ndarray:
+    """A disc with soft edges, grey on light."""
+    rows, columns = np.mgrid[:96, :96]
+    depth = (np.hypot(rows - 48, columns - 48) - 32).clip(-1, 1)
+    return np.asarray(np.rint(255 * (0.55 - 0.35 * depth)) / 255)
+
+
+def test_pixels_of_a_drawing_that_keep_their_colour_keep_their_level() -> None:
+    """A clean one comes back as it was: nothing is lost by a threshold."""
+    clean = soft_disc()
+    (found,) = answers([Observed(clean, Damage())], field(), named=False)
+    assert not found.refused and found.changed == found.flipped == 0
+    assert found.replaced is not None and not found.replaced.any()
+    flips = np.random.default_rng(0).random(clean.shape) < 0.05
+    (found,) = answers([Observed(np.where(flips, 0.75 - clean, clean), Damage())], field(), named=False)
+    assert not found.refused and found.replaced is not None
+    assert set(np.unique(found.estimate)) == {0.2, round(0.9 * 255) / 255}
+    # What differs from the picture is what is said, and nearly all of it was flipped.
+    assert found.changed == found.replaced.mean() and (flips & found.replaced).sum() > 0.9 * found.replaced.sum()
+
+
+def test_what_a_threshold_takes_away_is_counted() -> None:
+    seen = soft_disc() + 0.01 * np.random.default_rng(0).standard_normal((96, 96))
+    named = answer(seen, Damage(0.01), field())
+    assert named.replaced is None and set(np.unique(named.estimate)) <= {0, 1}
+    assert named.changed is not None and named.changed > 0.99 and named.flipped < 0.01
+    assert any("cut to black and white" in note for note in named.notes)
+
+
 def test_a_picture_of_another_size_may_be_resized_and_back() -> None:
     small = flipped()
     large = small.repeat(2, 0).repeat(2, 1)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from restore.channels.bit_flip import CERTAIN
-from restore.errors import Foreign
-from restore.images.tones import Tones, counted, has_third_tone
+from restore.images.tones import Tones, counted, faint, has_dark_ground, has_third_tone
 from restore.inference.damage import Observed, Pixels
 from restore.inference.scans.sharpen import blur_of, sharpened
 from restore.inference.scans.two_tones import tones_of
@@ -41,24 +40,25 @@ class Reading:
     Attributes:
         picture: its pixels are 0 and 1, and its damage says how certain they are.
         tones: the grey levels of black and of white in it, numbers or (H, W); None for 0 and 1.
+        cut: the threshold where it has other levels too, in [0, 1]; else None.
+        drawn: True if these are soft edges, and no grain.
         notes: what the user should know, one sentence each.
     """
 
     picture: Observed
     tones: tuple[Any, Any] | None = None
+    cut: float | None = None
+    drawn: bool = False
     notes: tuple[str, ...] = ()
 
 
-def read(picture: Observed, threshold: float | None, *, careful: bool) -> Reading:
-    """A grey picture in black and white.
+def read(picture: Observed, threshold: float | None, *, careful: bool) -> Reading | Status:
+    """A grey picture in black and white, or why it is none.
 
     Args:
         picture: grey values (H, W), and its damage; p is "scan" if the caller says that it is one.
         threshold: where to cut it, in [0, 1]; None for Otsu's threshold.
         careful: refuse to cut off grey levels that say more than black and white.
-
-    Raises:
-        Foreign: if it is no picture in black and white, and `careful`, or called a scan.
     """
     damage = picture.damage
     if damage.scanned:
@@ -68,7 +68,7 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     hidden = None if damage.hidden is None else damage.hidden[::step, ::step]
     grey = sample.ravel() if hidden is None or hidden.all() else sample[~hidden]
     low, high = float(grey.min()), float(grey.max())
-    tones, notes = None, tuple[str, ...]()
+    tones, level, drawn = None, None, False
     if bool(((grey == low) | (grey == high)).all()):
         at = (low + high) / 2 if low < high else 0.5
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
@@ -78,26 +78,34 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
         parts, ends = (grey[grey <= at], grey[grey > at]), (0.0, 1.0)
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
         if careful and has_third_tone(picture.pixels, at, damage.hidden):
-            raise Foreign(Status.NOT_INK.sentence)
-        if careful and not found.binary:
-            return _scan(picture, even=True)
-        notes = (f"has grey levels, which were cut to black and white at {round(255 * at)} of 255",)
-        tones = (black, white) if damage.hidden is not None and not damage.touched else None
+            return Status.NOT_INK
+        if careful and (not found.binary or has_dark_ground(sample, black, white, hidden)):
+            return _scan(picture, careful=True)
+        if careful and faint(black, white):
+            return Status.FAINT
+        level, tones, drawn = at, (black, white), found.drawn
     whole = sample.shape == picture.shape
     cut = (sample > at).astype(np.float32) if whole else Cut(picture.pixels, at)
-    return Reading(replace(picture, pixels=cut), tones, notes)
+    return Reading(replace(picture, pixels=cut), tones, level, drawn)
 
 
-def _scan(picture: Observed, *, even: bool = False) -> Reading:
-    """A scan as ink and paper, where the level of each pixel says how certain it is; refused if it is to be even."""
+def _scan(picture: Observed, *, careful: bool = False) -> Reading | Status:
+    """A scan as ink and paper, where the level of each pixel says how certain it is, or why it is none.
+
+    If `careful`, its ground has to be even, and its ink dark.
+    """
     values = picture.values().astype(np.float64)
     hidden = picture.damage.hidden
     if hidden is not None:
         values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
     tones = tones_of(values)
-    if tones is None or not tones.distinct or (even and not tones.even):
-        raise Foreign(Status.NOT_INK.sentence)
+    if tones is None or not tones.distinct or (careful and not tones.even):
+        return Status.NOT_INK
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
+    if careful and faint(black, white):
+        return Status.FAINT
+    if careful and has_dark_ground(values, tones.channel.black, tones.channel.white, hidden):
+        return Status.STAINED
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
     blur = blur_of(values, tones)
     if blur:
@@ -108,4 +116,4 @@ def _scan(picture: Observed, *, even: bool = False) -> Reading:
     p = 1 / (1 + np.exp(np.abs(odds)))
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
     only_holes = hidden is not None and not picture.damage.touched
-    return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, (note,))
+    return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, notes=(note,))
