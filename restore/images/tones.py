@@ -32,8 +32,8 @@ _FAINT = 0.15
 _CELL, _OFF_INK, _HALF, _NOT_PAPER, _DARK, _AREA, _DARKEST = 8, 0.15, 0.5, 0.6, 0.01, 4, 0.2
 
 
-# The least share of pixels with one of two levels in what was drawn, whose edges may be soft. Scans have grain: one page
-# of DIBCO 2009 to 2013 has .59, all others have .20 at most.
+# The least share of pixels with one of two levels in what was drawn, whose edges may be soft. Scans have grain: one of
+# DIBCO 2009 to 2013 has .59, all others have .20 at most.
 _DRAWN = 0.6
 
 
