@@ -36,7 +36,7 @@ SHOWN = ("index", "docs/command-line", "docs/guides/many", "examples/index", "re
 
 # Blocks that set up an environment, or go on until they are stopped. `.ci/run` and the tests of the page and of the
 # server do those.
-SET_UP = re.compile(r"pip install|^restore (app|serve)|--watch|^docker ", re.MULTILINE)
+SET_UP = re.compile(r"pip install|^restore (app|serve)|watchfiles|^docker ", re.MULTILINE)
 
 # What takes long on a page, and here does not. So short a training recognises little.
 BRIEF = {

@@ -143,17 +143,8 @@ def print_json(record: dict[str, Any]) -> None:
     print(json.dumps(record), flush=True)
 
 
-def run(
-    inputs: Sequence[str],
-    damage: Damage,
-    options: Options,
-    results: Results,
-    masks: str | None = None,
-    engines: Engines | None = None,
-) -> None:
+def run(inputs: Sequence[str], damage: Damage, options: Options, results: Results, masks: str | None = None) -> None:
     """Restore every input; see the two commands for the options.
-
-    With `engines`, opened for the same options, no prior is opened twice.
 
     Raises:
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
@@ -170,7 +161,7 @@ def run(
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    engines, failures = engines or Engines(options, named * pixels), Failures(results.json, many=named > 1)
+    engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
     if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
         raise fault
     single = len(jobs) == 1

@@ -66,10 +66,6 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing o
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)
 ]
-Watch = Annotated[
-    bool,
-    typer.Option("--watch", help="Go on with what comes into the folders, until Ctrl-C.", rich_help_panel=RESULTS),
-]
 Frame = Annotated[int | None, typer.Option(help=FRAME)]
 MaxPixels = _annotated("max_pixels")
 MaxPixelsOfSets = Annotated[
@@ -111,7 +107,6 @@ class Results:
         ),
     ] = None
     frame: Frame = None
-    watch: Watch = False
     json: Json = False
     quiet: Quiet = False
 

@@ -16,10 +16,9 @@ EXAMPLE = (
 @given.restoring
 def denoise(images: given.Images, *, damage: Any, options: given.Options, results: given.Results) -> None:
     """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
-    from restore.cli import batch, watch
+    from restore.cli import batch
 
-    work = watch.run if results.watch else batch.run
-    work(images, damage, options, results)
+    batch.run(images, damage, options, results)
 
 
 @given.restoring
@@ -35,7 +34,6 @@ def complete(
     results: given.Results,
 ) -> None:
     """Fill the pixels under a mask."""
-    from restore.cli import batch, watch
+    from restore.cli import batch
 
-    work = watch.run if results.watch else batch.run
-    work(images, damage, options, results, mask)
+    batch.run(images, damage, options, results, mask)

@@ -32,14 +32,14 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
         raise UsageError("an input is the empty text; name an image or a folder")
     images = list[Path]()
     for path in map(Path, inputs):
-        found = images_in(path, suffix) if is_folder(path) else [path]
+        found = _images_in(path, suffix) if is_folder(path) else [path]
         if not found:
             raise InputError("the folder holds no images to restore; name images or another folder", path)
         images += found
     return images
 
 
-def images_in(folder: Path, suffix: str = "restored") -> list[Path]:
+def _images_in(folder: Path, suffix: str) -> list[Path]:
     """The images in a folder, as in `expand`; raises InputError if it cannot be listed."""
     ours = {f".{suffix}", ".restored"}
     try:
