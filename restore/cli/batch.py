@@ -104,6 +104,7 @@ class Sheet:
     picture: Picture | None = None
     mask: Mask | None = None
     answer: Restored | None = None
+    lost: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -349,7 +350,8 @@ class Work:
                 levels = np.zeros(answer.deviations.shape, picture.levels.dtype)
                 of, shades, hidden = Picture(levels, info=picture.info), 2 * answer.deviations, None
             same = answer.refused and job.document and target == job.target
-            content = b"" if same else encode(of, shades, format=format, hidden=hidden, name=target)
+            note = sheet.lost.append if target == job.target else str
+            content = b"" if same else encode(of, shades, format=format, hidden=hidden, name=target, note=note)
             job.contents.setdefault(target, []).append(content)
 
     def write(self, job: Job) -> Job:
@@ -418,7 +420,7 @@ def _record_of(sheet: Sheet, damage: Damage) -> dict[str, Any]:
         "output": shown(job.target),
         "mask": None if job.mask is None else shown(job.mask),
         **record,
-        "notes": [*own, *notes],
+        "notes": [*own, *notes, *sheet.lost],
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from PIL import Image
 
 from restore.errors import InputError
-from restore.images.picture import Inks, Picture, check_unit_range
+from restore.images.picture import Indices, Inks, Picture, check_unit_range
 
 LUMINANCE = np.array([0.299, 0.587, 0.114])
 BY_LUMINANCE = "its colours are read by their luminance, and what changes becomes grey"
@@ -32,7 +34,12 @@ def picture_of(image: Image.Image, label: str, *, colour: bool = False) -> Pictu
         return Picture(levels, notes=("its floating-point levels are rounded to 16 bits",))
     if image.mode == "I":
         raise InputError("has integer levels whose white is not defined; convert it to 8 or 16 bits first", label)
-    return _of_bands(image, colour)
+    picture = _of_bands(image, colour)
+    return (
+        replace(picture, indices=Indices.of(image, len(picture.mode)))
+        if image.mode == "P" and image.getpalette()
+        else picture
+    )
 
 
 def spread(bands: np.ndarray) -> np.ndarray:
@@ -50,7 +57,8 @@ def _of_bands(image: Image.Image, colour: bool) -> Picture:
     notes: tuple[str, ...] = ()
     if not grey and image.mode not in ("RGB", "RGBA", "RGBX", "RGBa"):
         bands = bands[..., 1:2] if spread(bands).max() <= _ALIKE else bands
-        notes = (f"it is converted from {image.mode} to {'colours' if bands.shape[2] == 3 else 'grey levels'}",)
+        kind = "colours" if bands.shape[2] == 3 else "grey levels"
+        notes = () if image.mode == "P" else (f"it is converted from {image.mode} to {kind}",)
     if alpha is not None and alpha.min() < alpha.max():
         flat = np.median(bands[alpha == alpha.max()], axis=0)
         if (np.abs(bands - flat).max(axis=-1) * (alpha / 255)).max() <= _ALIKE:

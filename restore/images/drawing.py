@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import ctypes
 import json
 import math
 import sys
@@ -35,6 +37,17 @@ def _scales(page: PdfPage) -> tuple[tuple[float, float], bool]:
             found.append(scales[::-1] if turned else scales)
     # A scan may be stored in several layers, coarse and fine.
     return max(found, default=(PRINT / 72, PRINT / 72)), bool(found)
+
+
+def _profile(page: PdfPage) -> bytes:
+    """The colour profile of the only image of a page; empty if it has none, or several images."""
+    images = list(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]))
+    length = ctypes.c_size_t()
+    if len(images) != 1 or not raw.FPDFImageObj_GetIccProfileDataDecoded(images[0], page, None, 0, length):
+        return b""
+    profile = (ctypes.c_uint8 * length.value)()
+    raw.FPDFImageObj_GetIccProfileDataDecoded(images[0], page, profile, length, length)
+    return bytes(profile)
 
 
 def _size(page: PdfPage, scales: tuple[float, float]) -> tuple[int, int]:
@@ -73,6 +86,7 @@ def main(page: int | str | None, max_pixels: int, most: int) -> None:
             head["dpi"] = [72 * scale for scale in scales]
             if page != "all" and math.prod(size) <= max_pixels:
                 pixels = _drawn(document[number], *size)
+                head["profile"] = base64.b64encode(_profile(document[number])).decode()
     except pypdfium2.PdfiumError as fault:
         head = {"fault": str(fault)}
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + pixels)

@@ -11,10 +11,14 @@ import sys
 from typing import Any
 
 import pikepdf
-from pikepdf import Dictionary, Matrix, Name, Object, Page, Pdf, Rectangle
+from pikepdf import Array, Dictionary, Matrix, Name, Object, Page, Pdf, Rectangle
 from pikepdf.models.ctm import get_objects_with_ctm
 
 from restore.images.pdf import limit_memory
+
+# What is said of an image that follows from its pixels and how they are stored.
+_OF_PIXELS = {"/Width", "/Height", "/ColorSpace", "/BitsPerComponent", "/Decode", "/Filter", "/DecodeParms", "/Length"}
+_OF_PIXELS |= {"/ImageMask", "/Mask", "/SMask", "/SMaskInData", "/Alternates"}
 
 
 def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
@@ -26,7 +30,12 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
     image = sheet.resources.XObject.Scan
     if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
-        own[placed[0][0]] = document.copy_foreign(image)
+        old, new = images[placed[0][0]], document.copy_foreign(image)
+        for key in old.keys() - _OF_PIXELS:
+            new[key] = old[key]
+        if all(isinstance(each.ColorSpace, Array) for each in (old, new)):  # the same profile
+            new.ColorSpace = old.ColorSpace
+        own[placed[0][0]] = new
         resources.XObject = Dictionary(own)
         return
     # Several images, or one that is turned: the new one covers the page, and text is found under it.

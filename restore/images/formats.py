@@ -18,12 +18,14 @@ class Format:
     Attributes:
         suffixes: its file endings, in lower case.
         modes: the modes of Pillow that it keeps without loss, separated by blanks; a format without any is only read.
+        keeps: what else of a picture it holds, by the keys of its `info`, separated by blanks.
         pages: how a file begins, after blanks, that holds pages, which are restored one by one; empty for others.
         options: what Pillow is told when it saves one.
     """
 
     suffixes: tuple[str, ...]
     modes: str = ""
+    keeps: str = ""
     pages: tuple[bytes, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -32,13 +34,13 @@ class Format:
 _TIFF = (b"II*\0", b"MM\0*", b"II\0*", b"MM*\0", b"II+\0", b"MM\0+")
 
 FORMATS = {
-    "PNG": Format((".png",), "1 L LA RGB RGBA I;16"),
-    "TIFF": Format((".tif", ".tiff"), "1 L LA RGB RGBA I;16", pages=_TIFF),
-    "BMP": Format((".bmp",), "L RGB"),
+    "PNG": Format((".png",), "1 L LA P RGB RGBA I;16", "dpi icc_profile exif xmp chunks"),
+    "TIFF": Format((".tif", ".tiff"), "1 L LA P RGB RGBA I;16", "dpi icc_profile exif xmp tags compression", _TIFF),
+    "BMP": Format((".bmp",), "1 L P RGB", "dpi"),
     # `exact` keeps the levels under fully transparent pixels.
-    "WEBP": Format((".webp",), "L LA RGB RGBA", options={"lossless": True, "exact": True}),
+    "WEBP": Format((".webp",), "L LA RGB RGBA", "icc_profile exif xmp", options={"lossless": True, "exact": True}),
     "PPM": Format((".pgm", ".ppm", ".pbm", ".pnm"), "L RGB I;16"),
-    "PDF": Format((".pdf",), "1 L RGB", pages=(b"%PDF-",)),
+    "PDF": Format((".pdf",), "1 L RGB", "dpi icc_profile", pages=(b"%PDF-",)),
     "JPEG": Format((".jpg", ".jpeg")),
     "GIF": Format((".gif",)),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 from restore.errors import InputError, option, shown
@@ -59,13 +58,4 @@ def bound(contents: Sequence[bytes], format: str) -> bytes:
     """One file of pages that `encode` has made in a format that holds them; in any other, of the only page."""
     if format == "PDF":
         return pdf.bound(contents)
-    if len(contents) == 1:
-        return contents[0]
-    from PIL.TiffImagePlugin import AppendingTiffWriter  # takes time to load
-
-    stream = io.BytesIO()
-    with AppendingTiffWriter(stream) as book:
-        for content in contents:
-            book.write(content)
-            book.newFrame()
-    return stream.getvalue()
+    return contents[0] if len(contents) == 1 else tiff.bound(contents)

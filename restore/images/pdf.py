@@ -6,6 +6,7 @@ that of print. A PDF is opened by a child process, `drawing` or `exchanging`, as
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import math
@@ -56,8 +57,27 @@ def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tup
         return header["count"], None
     levels = np.frombuffer(pixels, np.uint8).reshape(*header["sizes"][0][::-1], 3)
     image = Image.fromarray(levels if spread(levels).any() else levels[..., 1])
+    if profile := base64.b64decode(header["profile"]):
+        image = _in_profile(image, profile)
+        image.info["icc_profile"] = profile
     image.info["dpi"] = tuple(header["dpi"])
     return header["count"], image
+
+
+def _in_profile(image: Image.Image, profile: bytes) -> Image.Image:
+    """The levels that an image, drawn for screens, has in a colour profile of its own; as it is if that does not fit.
+
+    They are those of the file but for rounding.
+    """
+    from PIL import ImageCms
+
+    try:
+        theirs, screen = ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB")
+        levels = ImageCms.profileToProfile(image.convert("RGB"), screen, theirs, outputMode=image.mode)
+    except (ImageCms.PyCMSError, OSError):
+        return image
+    off = np.abs(np.asarray(levels, np.int16) - np.asarray(image, np.int16)) if levels is not None else np.zeros(1)
+    return image if levels is None or off.max() <= 1 else levels
 
 
 def require_writer(name: str) -> None:

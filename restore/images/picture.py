@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from restore.errors import InputError, UsageError
 
@@ -32,6 +33,41 @@ class Inks:
 
 
 @dataclass(frozen=True, eq=False)
+class Indices:
+    """The pixels of an indexed image, (H, W), the colours of its palette, (N, C), and a strip of 256 pixels with it."""
+
+    pixels: np.ndarray
+    colours: np.ndarray
+    strip: Image.Image
+
+    @classmethod
+    def of(cls, image: Image.Image, channels: int) -> Indices:
+        """The indices of an image of mode P, whose colours are read as so many channels, 1 to 4."""
+        strip = image.crop((0, 0, 256, 1))
+        strip.putdata(range(256))
+        size = len(image.getpalette() or ()) // 3
+        colours = np.asarray(strip.convert("RGBA"))[0, :size]
+        return cls(np.asarray(image), colours[:, ([1], [1, 3], [0, 1, 2], [0, 1, 2, 3])[channels - 1]], strip)
+
+    def image_of(self, pixels: np.ndarray) -> Image.Image | None:
+        """An indexed image of pixels (H, W, C), the index of each old colour kept; None if the palette lacks one."""
+        weights = 256 ** np.arange(pixels.shape[2], dtype=np.uint32)
+        palette, wanted = self.colours @ weights, pixels @ weights
+        counts = np.bincount(self.pixels.ravel(), minlength=256)[: len(palette)]
+        indices = self.pixels.copy()
+        changed = palette[np.minimum(indices, len(palette) - 1)] != wanted
+        for colour in np.unique(wanted[changed]).tolist():
+            # Several entries may have one colour: the one that the image uses most is meant.
+            (same,) = np.nonzero(palette == colour)
+            if not same.size:
+                return None
+            indices[changed & (wanted == colour)] = same[counts[same].argmax()]
+        image = self.strip.resize(indices.shape[::-1])
+        image.frombytes(indices.tobytes())
+        return image
+
+
+@dataclass(frozen=True, eq=False)
 class Picture:
     """An image whose levels stay integers, so that pixels that are not restored are written back bit for bit.
 
@@ -41,7 +77,9 @@ class Picture:
         notes: the conversions made while reading, one sentence each, without the name of the file.
         inks: what the levels stand for; None if they are grey.
         bits: True if the file has one bit for each pixel.
-        info: what else its result keeps, in Pillow's words: the resolution `dpi`, the colour profile `icc_profile`.
+        indices: of an indexed file; None for others.
+        info: what else its result keeps if its format can. In Pillow's words: the resolution `dpi`, the colour profile
+            `icc_profile`, `exif`, `xmp`; and other `tags` of a TIFF and `chunks` of a PNG.
     """
 
     levels: np.ndarray
@@ -49,6 +87,7 @@ class Picture:
     notes: tuple[str, ...] = ()
     inks: Inks | None = None
     bits: bool = False
+    indices: Indices | None = None
     info: Mapping[Any, Any] = field(default_factory=dict)
 
     @property

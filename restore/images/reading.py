@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import os
+import struct
 import threading
 import warnings
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.
 _MUCH = 0.5
 _PHOTOMETRIC = 262  # a TIFF tag
+# How a PNG begins; chunks of it that say what its colours mean, and those that are kept by other means.
+_PNG = b"\x89PNG\r\n\x1a\n"
+_COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
 
 # Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -90,6 +94,7 @@ def read_picture(
             tiff.silence()
             tiff.check_rows(image, content, label)
         image.load()
+        info |= _said(image, content, number)
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
         picture = picture_of(upright, label, colour=colour)
@@ -217,11 +222,36 @@ def _layout(image: ImageFile.ImageFile) -> str:
 
 
 def _kept(image: Image.Image) -> dict[str, Any]:
-    """What the result of a file keeps of it: its resolution if it has a sound one, compression and profile."""
-    keys = ("icc_profile", "compression") if image.format == "TIFF" else ("icc_profile",)
+    """What the result of a file keeps of it: its resolution if it has a sound one, compression, profile and comment."""
+    keys = ("icc_profile", "comment", *["compression"][: image.format == "TIFF"])
     kept = {key: image.info[key] for key in keys if image.info.get(key)}
     with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         across, down = map(float, image.info["dpi"])
         if min(across, down) > 1 and max(across, down) <= 1e5:  # Pillow says 1 of files without one
             kept["dpi"] = (across, down)
     return kept
+
+
+def _said(image: Image.Image, content: bytes, page: int) -> dict[str, Any]:
+    """What else the result of a file keeps of it: what a TIFF or EXIF says beside the pixels, XMP, and texts of PNG."""
+    of_tiff, xmp = image.format == "TIFF", image.info.get("xmp")
+    raw = image.info.get("exif", b"").removeprefix(b"Exif\0\0")
+    told, tags = tiff.kept(content, page) if of_tiff else tiff.kept(raw, exif=True)
+    kept = {"exif": tiff.exif(told) if told else b"", "tags": tags, "chunks": _chunks(content)}
+    return {key: value for key, value in (kept | {"xmp": xmp if isinstance(xmp, bytes) else b""}).items() if value}
+
+
+def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:
+    """The chunks of a PNG that stay true if its pixels change: those marked so, and colour spaces.
+
+    What is kept by other means is left out: resolution, EXIF and XMP.
+    """
+    found, at = list[tuple[bytes, bytes]](), len(_PNG)
+    while content.startswith(_PNG) and at + 8 <= len(content):
+        size, kind = struct.unpack_from(">I4s", content, at)
+        data = content[at + 8 : at + 8 + size]
+        at += size + 12
+        stays = kind in _COLOURS or (kind[0] & kind[3] & 32 and kind not in _OTHERWISE)
+        if stays and not (kind == b"iTXt" and data.startswith(b"XML:com.adobe.xmp\0")):
+            found.append((kind, data))
+    return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import io
 import math
 import re
 import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -26,31 +29,55 @@ _COMPRESSION, _FILL_ORDER, _FAX_OPTIONS, _FAX = 259, 266, 292, (3, 4)
 _PLACES, _LENGTHS = (273, 324), (279, 325)
 # Bytes of a value, by its type.
 _BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+# Directories within a directory, by tag, and those within them: EXIF, what it says of other readers, and GPS.
+_WITHIN = {34665: (40965,), 34853: (), 40965: ()}
+# What describes how pixels are stored, or is derived from them; orientation, profile and XMP are kept by other means.
+_LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285), 288, 289, 290, 291, 292, 293, 296, 301, 317}
+_LAYOUT |= {*range(320, 329), 330, *range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
+# What EXIF defines outside of its own directory; a colour space is told by its profile.
+_OF_EXIF = {270, 271, 272, 305, 306, 315, 318, 319, 33432, 34665, 34853, *range(40091, 40096)}
 # Two or more ends of lines are the end of fax data, to a decoder too.
 _END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
 # A decoder reads these in different ways.
 _NOISES = ("1" * 96, "001000111010" * 8)
 
 
+# What a directory says: by tag the type of its values, and their bytes, little-endian, or a directory within it.
+Tags = dict[int, tuple[int, Any]]
+
+
+def _form(content: bytes) -> tuple[str, str, str, str]:
+    """How a file is written, in the words of `struct`: byte order, offset, number of entries, head of an entry."""
+    order = "<" if content[:2] == b"II" else ">"
+    return (order, "Q", "Q", "HHQ") if content[2:3] == b"+" else (order, "I", "H", "HHI")
+
+
+def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]], int]:
+    """Tag, type, number of values, and place of these or of their offset; and the place of the next one's offset."""
+    order, place, count, head = _form(content)
+    (number,) = struct.unpack_from(order + count, content, start)
+    if number > MOST_ENTRIES:
+        raise OverflowError
+    at, size = start + struct.calcsize(count), struct.calcsize(order + head)
+    places = [at + each * (size + struct.calcsize(place)) for each in range(number + 1)]
+    return [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]], places[-1]
+
+
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
-    order = "<" if content[:2] == b"II" else ">"
-    place, count, head = ("Q", "Q", "HHQ") if content[2:3] == b"+" else ("I", "H", "HHI")
-    at, found = 8 if place == "Q" else 4, dict[int, int]()
+    order, place, *_ = _form(content)
+    at, found = struct.calcsize(place), dict[int, int]()
     try:
         while (start := struct.unpack_from(order + place, content, at)[0]) and start not in found:
-            (entries,) = struct.unpack_from(order + count, content, start)
-            at, promised, sides = start + struct.calcsize(count), 0, dict[int, int]()
-            if entries > MOST_ENTRIES or len(found) == MOST_PAGES:
+            entries, at = _entries(content, start)
+            promised, sides = 0, dict[int, int]()
+            if len(found) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
-            for _ in range(entries):
-                tag, kind, number = struct.unpack_from(order + head, content, at)
-                at += struct.calcsize(order + head)
+            for tag, kind, number, value in entries:
                 if tag in _PLACES and number > MOST_STRIPS:
                     raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
-                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else place), content, at)
+                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else place), content, value)
                 promised += number * _BYTES.get(kind, 1)
-                at += struct.calcsize(place)
             if promised > 4 * len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
             area, tile = ((_WIDTH, _LENGTH), (_TILE_WIDTH, _TILE_LENGTH))
@@ -58,6 +85,79 @@ def pages(content: bytes, label: str) -> list[int]:
     except (struct.error, OverflowError) as fault:
         raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
     return list(found.values())
+
+
+def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Tags]:
+    """What a page says beside the layout of its pixels: what EXIF can say too, and the rest.
+
+    With `exif` the content is that of EXIF itself, which is built like a TIFF, and can say all of it. What lies outside
+    of the content is left out.
+    """
+    order, place, *_ = _form(content)
+    at, tags = struct.calcsize(place), Tags()
+    with contextlib.suppress(struct.error, OverflowError):
+        for _ in range(page + 1):
+            (start,) = struct.unpack_from(order + place, content, at)
+            _, at = _entries(content, start)
+        tags = _tags(content, start, (34665, 34853))
+    tags = {tag: value for tag, value in tags.items() if tag not in _LAYOUT}
+    both = Tags(), Tags()
+    for tag, value in tags.items():
+        both[not exif and tag not in _OF_EXIF][tag] = value
+    return both
+
+
+def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
+    """What a directory says, and directories within it under some of its tags."""
+    order, place, *_ = _form(content)
+    tags, room = Tags(), 4 * len(content)
+    for tag, kind, number, at in _entries(content, start)[0]:
+        unit, size = 4 if kind in (5, 10) else _BYTES.get(kind, 1), number * _BYTES.get(kind, 1)
+        room -= size
+        if room < 0:
+            raise OverflowError
+        (offset,) = struct.unpack_from(order + place, content, at)
+        data = content[at : at + size] if size <= struct.calcsize(place) else content[offset : offset + size]
+        if tag in within:
+            with contextlib.suppress(struct.error, OverflowError):
+                tags[tag] = 4, _tags(content, offset, _WITHIN[tag])
+        elif 0 < size == len(data) and kind in range(1, 14):  # later ones belong to BigTIFF
+            tags[tag] = kind, np.frombuffer(data, f"{order}u{unit}").astype(f"<u{unit}").tobytes()
+    return tags
+
+
+def exif(tags: Tags) -> bytes:
+    """The content of EXIF that says this."""
+    return b"Exif\0\0II*\0\x08\0\0\0" + _directory(tags, 8)
+
+
+def bound(contents: Iterable[bytes], more: Tags | None = None) -> bytes:
+    """One file of TIFFs with one page each, as Pillow writes them, each page with some more tags."""
+    book, link = bytearray(b"II*\0\0\0\0\0"), 4
+    for content in contents:
+        base = len(book)
+        tags = _tags(content, struct.unpack_from("<I", content, 4)[0], (34665, 34853)) | (more or {})
+        for tag in tags.keys() & {*_PLACES}:
+            kind, offsets = tags[tag]
+            tags[tag] = 4, (np.frombuffer(offsets, f"<u{_BYTES[kind]}") + base).astype("<u4").tobytes()
+        book += content + bytes(len(content) % 2)
+        struct.pack_into("<I", book, link, len(book))
+        link = len(book) + 2 + 12 * len(tags)
+        book += _directory(tags, len(book))
+    return bytes(book)
+
+
+def _directory(tags: Tags, base: int) -> bytes:
+    """The only or last directory of a file, at this place of it, with its values behind it."""
+    rows, values, first = struct.pack("<H", len(tags)), b"", base + 2 + 12 * len(tags) + 4
+    for tag, (kind, value) in sorted(tags.items()):
+        at = first + len(values)
+        data = value if isinstance(value, bytes) else _directory(value, at)
+        number = 1 if data is not value else len(data) // _BYTES.get(kind, 1)
+        inside = data is value and len(data) <= 4
+        rows += struct.pack("<HHI", tag, kind, number) + (data.ljust(4, b"\0") if inside else struct.pack("<I", at))
+        values += b"" if inside else data + bytes(len(data) % 2)
+    return rows + bytes(4) + values
 
 
 def check_rows(image: ImageFile, content: bytes, label: str) -> None:

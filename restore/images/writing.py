@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from restore.errors import OutputError, UsageError, reason
-from restore.images import pdf
+from restore.images import pdf, tiff
 from restore.images.formats import FORMATS
 from restore.images.picture import Picture
 
@@ -18,7 +19,11 @@ from restore.images.picture import Picture
 _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
 # The colour space of an ICC profile, in its header, by the mode of an image; others are dropped.
-_SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "RGB": b"RGB ", "RGBA": b"RGB "}
+_SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "P": b"RGB ", "RGB": b"RGB ", "RGBA": b"RGB "}
+# What a picture keeps, by the keys of its `info`, in words.
+_KEPT = {"dpi": "resolution", "icc_profile": "colour profile", "exif": "EXIF", "xmp": "XMP"}
+_KEPT |= {"comment": "comment", "chunks": "texts and colour space"}
+_XMP, _PNG_XMP = 700, b"XML:com.adobe.xmp\0\0\0\0\0"
 
 
 def check_format(picture: Picture, format: str, *, name: str) -> None:
@@ -58,26 +63,48 @@ def encode(
     format: str,
     hidden: np.ndarray | None = None,
     name: str = "the restored image",
+    note: Callable[[str], object] = str,
 ) -> bytes:
-    """Make the content of an image file of restored values, as in `to_levels`, with the depth, colours and alpha.
+    """Make the content of an image file of restored values, as in `to_levels`, with all else that the picture keeps.
 
-    For PDF this is a PNG that `restore.images.pages.bound` makes a file of. Raises UsageError if the format cannot
-    hold the picture, and OutputError for NaN, or an image too large for the format.
+    For PDF this is a PNG that `restore.images.pages.bound` makes a file of; `note` gets a sentence on what is lost.
+    Raises UsageError if the format cannot hold the picture, and OutputError for NaN, or an image too large for the
+    format.
     """
     check_format(picture, format, name=name)
-    image = as_pil(picture, restored, hidden, name=name, bits=picture.bits or format == "PDF")
-    if image.mode not in FORMATS[format].modes.split():
-        image = image.convert("L")
-    options: dict[str, Any] = {key: image.info[key] for key in ("dpi", "icc_profile") if key in image.info}
-    if format == "TIFF" and (compression := picture.info.get("compression")):
-        known = _OF_BITS if image.mode == "1" else _LOSSLESS
-        options["compression"] = compression if compression in known else known[0]
-    stream = io.BytesIO()
+    image = as_pil(picture, restored, hidden, name=name, format=format)
+    keeps = FORMATS[format].keeps.split()
+    kept: dict[str, Any] = {key: value for key, value in image.info.items() if key in keeps}
+    told = _KEPT | {"tags": f"tags {', '.join(map(str, sorted(picture.info.get('tags', ()))))}"}
+    lost = [word for key, word in told.items() if key in picture.info and key not in kept]
+    lost += ["palette"] if picture.indices is not None and image.mode != "P" else []
+    if lost:
+        note(f"the result cannot hold its {', '.join(lost)}")
     try:
-        image.save(stream, "PNG" if format == "PDF" else format, **FORMATS[format].options, **options)
+        return _saved(image, "PNG" if format == "PDF" else format, kept)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
         raise OutputError(f"cannot be written as {format} ({reason(fault)}); choose .png", name) from fault
-    return stream.getvalue()
+
+
+def _saved(image: Image.Image, format: str, kept: dict[str, Any]) -> bytes:
+    """The content of a file of an image, with what it keeps of its source."""
+    stream, tags = io.BytesIO(), tiff.Tags()
+    if format == "TIFF":
+        tags = tiff.kept(kept.pop("exif", b"")[6:], exif=True)[0] | kept.pop("tags", {})
+        tags |= {_XMP: (1, kept.pop("xmp"))} if "xmp" in kept else {}
+        known = _OF_BITS if image.mode == "1" else _LOSSLESS
+        if kept.get("compression", known[0]) not in known:
+            kept["compression"] = known[0]
+    if format == "PNG":
+        from PIL.PngImagePlugin import PngInfo
+
+        kept["pnginfo"] = PngInfo()
+        for kind, data in kept.pop("chunks", ()):
+            kept["pnginfo"].add(kind, data)
+        if "xmp" in kept:
+            kept["pnginfo"].add(b"iTXt", _PNG_XMP + kept.pop("xmp"))
+    image.save(stream, format, **FORMATS[format].options, **kept)
+    return tiff.bound([stream.getvalue()], tags) if tags else stream.getvalue()
 
 
 def as_pil(
@@ -86,19 +113,22 @@ def as_pil(
     hidden: np.ndarray | None = None,
     *,
     name: str = "the restored image",
-    bits: bool | None = None,
+    format: str = "PNG",
 ) -> Image.Image:
     """The restored picture, as in `to_levels`, as a PIL image with what it keeps of its source.
 
-    With `bits` it has one bit for each pixel if it is black and white; by default if its source has.
+    If its source has a palette or one bit for each pixel, it has so too if its colours and the format allow it; if it
+    is black and white, it has one bit for each pixel in a PDF.
     """
-    levels = to_levels(picture, restored, hidden, name=name)
+    levels, modes = to_levels(picture, restored, hidden, name=name), FORMATS[format].modes.split()
     bands = levels if picture.inks is None else picture.inks.painted(levels, hidden)
     image = Image.fromarray(bands if picture.alpha is None else np.dstack([bands, picture.alpha]))
-    as_bits = picture.bits if bits is None else bits
+    if "P" in modes and picture.indices is not None:
+        image = picture.indices.image_of(np.atleast_3d(np.asarray(image))) or image
+    as_bits = (picture.bits and "1" in modes) or format == "PDF"
     if as_bits and image.mode == "L" and not ((bands > 0) & (bands < 255)).any():
         image = image.convert("1", dither=Image.Dither.NONE)
-    image.info = dict(picture.info)
+    image.info |= dict(picture.info)
     if image.info.get("icc_profile", b"")[16:20] != _SPACE[image.mode]:
         image.info.pop("icc_profile", None)
     return image

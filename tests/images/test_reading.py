@@ -166,7 +166,6 @@ CONVERTED = {
     "cmyk": (bad_images.cmyk, GREY),
     "ycbcr": (lambda: encoded(Image.fromarray(GREY).convert("YCbCr"), "TIFF"), GREY),
     "lab": (lambda: encoded(bad_images.lab(GREY), "TIFF"), GREY),
-    "palette": (lambda: encoded(Image.fromarray(GREY).convert("P")), GREY),
     "16-bit-alpha": (lambda: bad_images.png16(np.dstack([GREY16, GREY16[::-1]]), 4), GREY16 >> 8),
     "16-bit-colour": (lambda: bad_images.png16(np.dstack([GREY16] * 3), 2), GREY16 >> 8),
     "16-bit-colour-ppm": (lambda: b"P6 12 10 65535\n" + np.dstack([GREY16] * 3).astype(">u2").tobytes(), GREY16 >> 8),
