@@ -22,6 +22,7 @@ class Status(IntEnum):
     UNSETTLED = 8
     FAINT = 9
     STAINED = 10
+    CLASSES = 11
 
     @property
     def sentence(self) -> str:
@@ -45,6 +46,7 @@ _SENTENCES = {
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
     Status.STAINED: "its paper is darker than half way to ink in places, as under stains and shadows",
+    Status.CLASSES: "its few colours name classes, which have no order",
 }
 
 

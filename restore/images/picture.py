@@ -11,6 +11,8 @@ from PIL import Image
 
 from restore.errors import InputError, UsageError
 
+# A picture of colours that are names, as of classes in a map, has no more than these; and a sample shows most of them.
+_CLASSES, _SAMPLE = 16, 256
 # Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
 ROUNDED = 0.5 / 255
 
@@ -110,6 +112,16 @@ class Picture:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.levels.shape
+
+    @property
+    def classes(self) -> bool:
+        """True if it is read by luminance and has few colours, as of classes in a map, which have no order."""
+        if self.inks is None or self.inks.bands.shape[2] not in (3, 4):
+            return False
+        codes = self.inks.bands[..., :3] @ (256 ** np.arange(3, dtype=np.uint32))
+        rows, columns = (-(-size // _SAMPLE) for size in codes.shape)
+        few = len(np.unique(codes[::rows, ::columns])) <= _CLASSES
+        return few and 2 < len(np.unique(codes)) <= _CLASSES
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
         """A part of the pixels: as a whole they take eight times the memory of the levels."""

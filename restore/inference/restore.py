@@ -447,6 +447,8 @@ def _remedy(status: Status, picture: Observed, named: bool) -> str:
         return f"name a prior of photographs with {model}, such as em-photographs"
     if status is Status.NOT_INK:
         return f"give {option('sigma')} if it is a noisy photograph; {p} would cut it to black and white"
+    if status is Status.CLASSES:
+        return "restore each class as a picture of its own"
     if status is Status.FAINT:
         return f"give {option('p', 'scan')} if it is ink all the same"
     if status is Status.STAINED:

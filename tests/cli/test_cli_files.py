@@ -74,6 +74,17 @@ def test_a_refused_picture_is_not_written(run: Run, tmp_path: Path, capsys: pyte
     assert run("denoise", source / "0001.png", "--model", QUICK, "--force") == 0
 
 
+def test_a_map_of_classes_gets_no_advice_that_loses_them(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    colours = np.array([[230, 25, 75], [60, 180, 75], [255, 225, 25], [0, 130, 200]], np.uint8)
+    classes = np.indices((40, 40)).sum(0) // 10 % 4
+    Image.fromarray(colours[classes]).save(tmp_path / "map.png")
+    assert run("denoise", tmp_path / "map.png") == 4
+    said = fault(capsys)
+    assert "class" in said and "--sigma" not in said and "--p" not in said
+
+
 @pytest.mark.parametrize("more", [(), ("--p", "0.1"), ("--p", "0.1", "--quiet")], ids=["found", "given", "quiet"])
 def test_one_line_tells_what_was_done(
     more: tuple[str, ...], run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]

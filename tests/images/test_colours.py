@@ -59,3 +59,17 @@ def test_a_shape_in_alpha_alone_is_what_is_restored(mode: str) -> None:
     assert again.mode == mode
     np.testing.assert_array_equal(np.asarray(again)[..., -1], 255 - GREY)
     np.testing.assert_array_equal(np.asarray(again)[..., 0], np.asarray(icon)[..., 0])
+
+
+def test_few_colours_are_classes_and_others_are_not() -> None:
+    dice = np.random.default_rng(0)
+    colours = dice.integers(0, 256, (17, 3), dtype=np.uint8)
+    # A picture too large to be looked at pixel by pixel, of which one shows a last colour.
+    for count, expected in ((2, False), (3, True), (16, True), (17, False)):
+        classes = dice.integers(0, min(count, 16), (600, 500))
+        classes[301, 401] = count - 1
+        assert read(encoded(colours[classes])).classes == expected
+    assert not read(encoded(COLOUR)).classes and not read(encoded(GREY)).classes
+    assert not read(encoded(colours[classes % 4]), colour=True).classes
+    icon = Image.fromarray(np.dstack([np.full((*GREY.shape, 3), 9, np.uint8), GREY]))
+    assert not read(encoded(icon)).classes

@@ -77,6 +77,8 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
         at = (found.threshold + 0.5) / 255 if threshold is None else threshold
         parts, ends = (grey[grey <= at], grey[grey > at]), (0.0, 1.0)
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
+        if careful and getattr(picture.pixels, "classes", False):
+            return Status.CLASSES
         if careful and has_third_tone(picture.pixels, at, damage.hidden):
             return Status.NOT_INK
         if careful and (not found.binary or has_dark_ground(sample, black, white, hidden)):
