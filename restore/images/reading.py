@@ -94,6 +94,8 @@ def read_picture(
             tiff.silence()
             tiff.check_rows(image, content, label)
         image.load()
+        if not (pages or number) and _ends_early(image, content):
+            raise InputError("ends before its last row; get an intact copy", label)
         info |= _said(image, content, number)
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
@@ -211,6 +213,19 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
     if not 0 <= (frame or 0) < count:
         raise InputError(f"has no frame {frame}; choose {option('frame')} from 0 to {count - 1}", label)
     return frame or 0
+
+
+def _ends_early(image: Image.Image, content: bytes) -> bool:
+    """True if the data of an image, decoded, end before its last rows, which stay as they were before decoding."""
+    if np.asarray(image)[-2:].reshape(min(2, image.height), -1).any(axis=1).all():  # at first all are 0
+        return False
+    bands = len(image.getbands())
+    with Image.open(io.BytesIO(content), formats=READ) as again:
+        if (again.mode, again.size) != (image.mode, image.size):
+            return False
+        again.im = Image.new(again.mode, again.size, (255,) * bands if bands > 1 else 255).im
+        again.load()
+        return bool((np.asarray(again)[-2:] != np.asarray(image)[-2:]).any())
 
 
 def _layout(image: ImageFile.ImageFile) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from pathlib import Path
 
 import bad_images
@@ -51,6 +53,39 @@ def test_no_truncation_changes_pixels(format: str) -> None:
             check_message(fault, "x.png")
         else:  # only what follows the pixels is gone
             np.testing.assert_array_equal(picture.levels, whole)
+
+
+@pytest.mark.parametrize("kind", ["1", "L", "P", "RGB", "RGBA", "I;16", "interlaced", "gif"])
+@pytest.mark.parametrize("height", [10, 11])
+def test_data_that_end_properly_but_early(kind: str, height: int) -> None:
+    mode = kind if kind not in ("interlaced", "gif") else "L"
+    dark = Image.fromarray(np.zeros((height, 12), np.uint16 if mode == "I;16" else np.uint8))
+    dark = dark if mode == "I;16" else dark.convert(mode)
+    whole, early = encoded(dark, "GIF"), encoded(dark.crop((0, 0, 12, height - 1)), "GIF")
+    if kind == "gif":
+        for at in (8, early.index(b",") + 7):  # what it says of its height
+            early = early[:at] + height.to_bytes(2, "little") + early[at + 2 :]
+    else:
+        line = {"1": 2, "RGB": 36, "RGBA": 48, "I;16": 24}.get(mode, 12) + 1
+        passes = [(0, 8, 0, 8), (0, 8, 4, 8), (4, 8, 0, 4), (0, 4, 2, 4), (2, 4, 0, 2), (0, 2, 1, 2), (1, 2, 0, 1)]
+        counts = [
+            len(range(top, height, down)) * (1 + len(range(left, 12, right))) for top, down, left, right in passes
+        ]
+        size, last = (sum(counts), 13) if kind == "interlaced" else (line * height, line)
+        start, facts = encoded(dark).split(b"IHDR")
+        head = start + chunk(b"IHDR", facts[:12] + bytes([kind == "interlaced"]))[4:]
+        head += chunk(b"PLTE", bytes(3)) if kind == "P" else b""
+        whole, early = (
+            head + chunk(b"IDAT", zlib.compress(bytes(n))) + chunk(b"IEND", b"") for n in (size, size - last)
+        )
+    assert not read(whole).levels.any()  # black to the last row
+    with pytest.raises(InputError) as caught:
+        read(early)
+    check_message(caught.value, "x.png")
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 @pytest.mark.parametrize(("name", "number"), [("group4", 4), ("group3", 3)])
