@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from restore.data.archives import members, readable
+from restore.data.archives import ZIP, members, readable
 from restore.errors import InputError, ModelError, OutputError, UsageError, option, reason, shown
 from restore.files import check_regular, write_atomically
 from restore.inference.onnx.engine import OnnxEngine
@@ -61,6 +61,8 @@ def fetched(source: str, folder: Path, sha256: str = "") -> Path:
         raise UsageError(f"only a file has a checksum; leave it out for {shown(source)}", option("sha256"))
     if source.startswith(HUB):
         return _from_hub(source, folder)
+    if not source.startswith(("http://", "https://")) and not path.exists():
+        raise InputError("is no file, nor an address with http:// or https:// or hf:; check it", source)
     if not source.startswith(("http://", "https://")) and not sha256:
         return path
     import pooch
@@ -104,10 +106,15 @@ def _from_hub(source: str, folder: Path) -> Path:
 
 
 def is_bundle(path: Path) -> bool:
-    """True for a bundle, and for the folder of a prior."""
-    with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
-        return MANIFEST in archive.namelist()
-    return path.is_dir()
+    """True for a bundle, for the folder of a prior, and for an archive that is damaged, which `read` refuses."""
+    if path.is_dir():
+        return True
+    with contextlib.suppress(OSError), path.open("rb") as stream:
+        if stream.read(4) in ZIP:
+            with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(stream) as archive:
+                return MANIFEST in archive.namelist()
+            return True
+    return False
 
 
 def read(path: Path) -> tuple[dict[str, bytes], Description]:
@@ -131,7 +138,7 @@ def read(path: Path) -> tuple[dict[str, bytes], Description]:
         version, header, digests = (manifest[name] for name in ("format", "header", "sha256"))
     except (ValueError, TypeError, KeyError, RecursionError) as fault:
         raise ModelError(f"its {MANIFEST} is damaged ({reason(fault)}); {_AGAIN}", path) from fault
-    if version != FORMAT:
+    if type(version) is not int or version != FORMAT:
         raise ModelError(f"a bundle of format {version!r:.20}, this version reads {FORMAT}; update the package", path)
     if digests != _digests(files):
         raise ModelError(f"its files are not those whose checksums it lists; {_AGAIN}", path)
@@ -163,6 +170,8 @@ def _checked(files: Mapping[str, bytes], where: Path) -> Description:
     import numpy as np
     from safetensors.numpy import load
 
+    if len(files.get(CARD, b"")) > limits.CARD:
+        raise ModelError(f"its {CARD} has more than {limits.CARD} bytes; {_AGAIN}", where)
     with TemporaryDirectory() as place:
         for name, content in files.items():
             (Path(place) / name).write_bytes(content)

@@ -187,7 +187,11 @@ BAD: dict[str, tuple[Callable[[Files], bytes], int]] = {
     "manifest of text": (lambda files: zipped({MANIFEST: b"{", **files}), 4),
     "manifest of numbers": (lambda files: zipped({MANIFEST: b"[1]", **files}), 4),
     "deep manifest": (lambda files: zipped({MANIFEST: b"[" * 10**5, **files}), 4),
-    "cut": (lambda files: packed(files)[:-30], 4),
+    "cut": (lambda files: packed(files)[:-30], 3),
+    "cut to its first bytes": (lambda files: packed(files)[:20], 3),
+    "long card": (lambda files: packed(files | {zoo.CARD: bytes(2**20 + 1)}), 4),
+    "format of truth": (lambda files: packed(files, format=True), 4),
+    "format of a float": (lambda files: packed(files, format=1.0), 4),
     "one bit": (lambda files: flipped(packed(files)), 3),
 }
 
@@ -197,14 +201,12 @@ def flipped(content: bytes) -> bytes:
     return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
 
 
-@pytest.mark.parametrize(
-    ("bad", "code"),
-    # One that is cut is no archive at all, but may be an RBM's, which takes torch.
-    [pytest.param(*case, marks=[pytest.mark.thorough] * (name == "cut"), id=name) for name, case in BAD.items()],
-)
+@pytest.mark.parametrize(("bad", "code"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize("named", [True, False])
 def test_a_bad_bundle_leaves_nothing(
     bad: Callable[[Files], bytes],
     code: int,
+    named: bool,
     run: Run,
     home: Path,
     tmp_path: Path,
@@ -213,9 +215,16 @@ def test_a_bad_bundle_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(bundle, "MOST", 2**22)
     Path("bad.zip").write_bytes(bad(of_folder(zoo.find(QUICK))))
-    assert run("import", "bad.zip", "--name", "mine", "--quiet") == code
+    assert run("import", "bad.zip", *["--name", "mine"][: 2 * named], "--quiet") == code
     assert "bad.zip" in fault(capsys)
     assert not home.exists() and [path.name for path in tmp_path.iterdir()] == ["bad.zip"]
+
+
+@pytest.mark.parametrize("address", ["none.zip", "htps://example.org/x.zip", "folder/none.npz"])
+def test_a_bad_address_is_named(address: str, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ((), ("--name", "mine"), ("--name", "mine", "--sha256", "0" * 64)):
+        assert run("import", address, *more) == 3
+        assert address in fault(capsys)
 
 
 def test_damaged_priors_are_not_packed(run: Run, tmp_path: Path) -> None:
