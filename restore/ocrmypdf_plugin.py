@@ -18,7 +18,7 @@ from ocrmypdf import hookimpl
 from ocrmypdf.exceptions import BadArgsError
 from PIL import Image, ImageFilter
 
-from restore.errors import RestoreError
+from restore.errors import RestoreError, reason
 from restore.images.kinds import unpack
 from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
@@ -36,10 +36,11 @@ SMOOTHED = 1.0
 
 @hookimpl
 def add_options(parser: ArgumentParser) -> None:
-    """Add the two options, which OCRmyPDF takes on the command line and in Python."""
+    """Add the options, which OCRmyPDF takes on the command line and in Python."""
     group = parser.add_argument_group("restore", "Undo flipped pixels and noise of scans before OCR")
     group.add_argument("--restore-model", metavar="NAME", help="prior to repair pages with; auto takes the best")
     group.add_argument("--restore-p", metavar="P", help="share of flipped pixels, such as 0.05, if known; or scan")
+    group.add_argument("--restore-specks", metavar="SHARE", help="remove specks that cover this share of it, or auto")
 
 
 @hookimpl
@@ -52,15 +53,22 @@ def check_options(options: Any) -> None:
             if damage.touched:
                 damage.check_for(header)
     except RestoreError as fault:
-        raise BadArgsError(f"--restore-model, --restore-p: {fault}") from fault
+        raise BadArgsError(f"--restore-model, --restore-p, --restore-specks: {fault}") from fault
 
 
 @hookimpl(wrapper=True)
 def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Image | None, Image.Image | None]:
-    """Repair what OCR is to see of a page, after other plugins; the size and the resolution stay as they are."""
+    """Repair what OCR is to see of a page, after other plugins; the size and the resolution stay as they are.
+
+    A page that cannot be repaired stays as it is, with a warning: OCRmyPDF ends without output where a hook fails.
+    """
     filtered = yield
-    model, damage = _given(page.options)
-    return repaired(filtered or image, model, damage, page.pageno) if model else filtered
+    try:
+        model, damage = _given(page.options)
+        return repaired(filtered or image, model, damage, page.pageno) if model else filtered
+    except Exception as fault:  # of a library, too
+        _LOG.warning("page %d: left as it is: %s", page.pageno + 1, reason(fault) or type(fault).__name__)
+        return filtered
 
 
 def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Image.Image:
@@ -82,6 +90,6 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
 
 
 def _given(options: Any) -> tuple[str, Damage]:
-    """The prior and the damage that the options name; no prior, the empty text, if neither option is given."""
-    model, p = (getattr(options, name, None) for name in ("restore_model", "restore_p"))
-    return model or ("auto" if p is not None else ""), Damage.of(p)
+    """The prior and the damage that the options name; no prior, the empty text, if no option is given."""
+    model, p, specks = (getattr(options, f"restore_{name}", None) for name in ("model", "p", "specks"))
+    return model or ("" if p is specks is None else "auto"), Damage.of(p, specks=specks)

@@ -20,7 +20,11 @@ from scipy.ndimage import gaussian_filter
 from waiting import HANG
 
 import restore
+from restore.errors import ModelError
 from restore.images import Picture, bound, encode
+from restore.inference.damage import Damage, Observed
+from restore.inference.options import Options
+from restore.inference.restored import Restored
 
 ocrmypdf: Any = pytest.importorskip("ocrmypdf")
 pluggy: Any = pytest.importorskip("pluggy")
@@ -122,20 +126,51 @@ def test_it_repairs_what_other_plugins_have_made() -> None:
 def test_options_are_read_and_checked() -> None:
     parser = argparse.ArgumentParser()
     hooks().add_options(parser=parser)
-    assert vars(parser.parse_args([])) == {"restore_model": None, "restore_p": None}
-    for words in ([], ["--restore-model", "tap-text"], ["--restore-p", "scan"]):
+    assert vars(parser.parse_args([])) == {"restore_model": None, "restore_p": None, "restore_specks": None}
+    for words in ([], ["--restore-model", "tap-text"], ["--restore-p", "scan"], ["--restore-specks", "auto"]):
         ocrmypdf_plugin.check_options(parser.parse_args(words))
     # The last one is conditional: it has learnt its damage.
-    wrong = (["--restore-model", "no-such"], ["--restore-p", "2"], ["--restore-p", "crbm"])
+    wrong = (["--restore-model", "no-such"], ["--restore-p", "2"], ["--restore-p", "crbm"], ["--restore-specks", "1"])
     conditional = ["--restore-model", "crbm-bp-mnist-flip10", "--restore-p", "0.1"]
-    for words in (*wrong, conditional):
+    both = ["--restore-p", "0.1", "--restore-specks", "0.01"]
+    for words in (*wrong, conditional, both):
         with pytest.raises(ocrmypdf.exceptions.BadArgsError):
             ocrmypdf_plugin.check_options(parser.parse_args(words))
 
 
-def test_a_probability_alone_takes_the_best_prior() -> None:
+def test_a_level_alone_takes_the_best_prior() -> None:
     model, damage = ocrmypdf_plugin._given(SimpleNamespace(restore_p="0.1"))
     assert (model, damage.p) == ("auto", 0.1)
+    model, damage = ocrmypdf_plugin._given(SimpleNamespace(restore_specks="1%"))
+    assert (model, damage.specks, damage.p) == ("auto", 0.01, None)
+
+
+def test_specks_are_what_is_removed_if_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def noted(pictures: list[Observed], options: Options) -> list[Restored]:
+        given.append((pictures[0].damage, options.model))
+        return restore_pictures([Observed(pictures[0].pixels, Damage(P))], Options("tap-text"))
+
+    restore_pictures = ocrmypdf_plugin.restore
+    monkeypatch.setattr(ocrmypdf_plugin, "restore", noted)
+    assert hooks().filter_ocr_image(page=page(restore_specks="1%"), image=scan(flipped(INK))).mode == "L"
+    assert given == [(Damage(specks=0.01), "auto")]
+
+
+@pytest.mark.parametrize("wrong", [ModelError("cannot be run"), MemoryError(), RuntimeError("of a library")], ids=str)
+def test_a_fault_leaves_the_page_as_it_is_with_a_warning(
+    wrong: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: Any) -> None:
+        raise wrong
+
+    monkeypatch.setattr(ocrmypdf_plugin, "restore", fail)
+    image = scan(flipped(INK))
+    assert hooks().filter_ocr_image(page=page(restore_model="tap-text"), image=image) is None
+    assert hooks(Halving()).filter_ocr_image(page=page(restore_model="tap-text"), image=image).size == (64, 32)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+    assert "page 1" in caplog.text and (str(wrong) or type(wrong).__name__) in caplog.text
 
 
 @pytest.mark.thorough
