@@ -149,13 +149,13 @@ def test_specks_are_what_is_removed_if_they_are_given(monkeypatch: pytest.Monkey
     given = []
 
     def noted(pictures: list[Observed], options: Options) -> list[Restored]:
-        given.append((pictures[0].damage, options.model))
+        given.append((pictures[0].damage.specks, options.model))
         return restore_pictures([Observed(pictures[0].pixels, Damage(P))], Options("tap-text"))
 
     restore_pictures = ocrmypdf_plugin.restore
     monkeypatch.setattr(ocrmypdf_plugin, "restore", noted)
     assert hooks().filter_ocr_image(page=page(restore_specks="1%"), image=scan(flipped(INK))).mode == "L"
-    assert given == [(Damage(specks=0.01), "auto")]
+    assert given == [(0.01, "auto")]
 
 
 @pytest.mark.parametrize("wrong", [ModelError("cannot be run"), MemoryError(), RuntimeError("of a library")], ids=str)
