@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -28,6 +28,7 @@ from starlette.exceptions import HTTPException as HTTPFault
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import restore
 from restore.app.answers import Answers, asked
@@ -61,8 +62,12 @@ TASKS = {
     "complete": "Fill the pixels of an image under a mask",
 }
 
-# Seconds within which a request must have been sent, and after which one that finds no place may come again.
+# Seconds within which the headers of a request and the whole of it must have been sent, for which one that is answered
+# before its end is still read (who sends all before reading would else miss the answer), and after which one that finds
+# no place may come again.
+HEADING = 30
 SENDING = 60
+LINGERING = 1
 AGAIN = 1
 
 # Whoever asked has gone, and nobody reads this status.
@@ -116,10 +121,16 @@ class Work:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
             gone.set()
+            answer.cancel()  # if it has not begun
 
+        answer = self.pool.submit(work)
         listener = asyncio.create_task(listen())
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+            return await asyncio.wrap_future(answer)
+        except asyncio.CancelledError:
+            if gone.is_set():
+                raise Gone from None
+            raise
         finally:
             listener.cancel()
 
@@ -130,28 +141,55 @@ class Work:
 
 
 class Guard:
-    """Answer under the host names given, if any, and to no foreign page; with our headers, and timed."""
+    """Answer under the host names given, if any, and to no foreign page; with our headers, and timed.
+
+    An answer that comes before the end of its request ends the connection.
+    """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str], seconds: figures.Histogram) -> None:
         self.app, self.hosts, self.seconds = app, hosts, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, told, task = time.perf_counter(), Headers(scope=scope), scope["path"].removeprefix("/")
-        host, origin = told.get("host", ""), told.get("origin")
+        host, origin = told.get("host", "").lower(), told.get("origin")
+
+        unread = told.get("content-length", "0") != "0" or "transfer-encoding" in told
+
+        async def received() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = bool(message.get("more_body"))
+            return message
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] += [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                ours = HEADERS | ({"Connection": "close"} if unread else {})
+                message["headers"] += [(name.lower().encode(), value.encode()) for name, value in ours.items()]
                 if task in TASKS:
                     self.seconds.labels(task, message["status"]).observe(time.perf_counter() - began)
+            elif unread and not message.get("more_body"):
+                await send({**message, "more_body": True})
+                message = {"type": message["type"], "body": b""}
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LINGERING):
+                        while unread:
+                            await received()
             await send(message)
 
         app = self.app
         if self.hosts and (host.rpartition(":")[0] or host) not in self.hosts:
             app = _fault(421, "this server answers to localhost only; start it with another --host")
-        elif origin is not None and urlsplit(origin).netloc != host:
+        elif origin is not None and _site(origin) != host:
             app = _fault(403, "a page of another site may not ask this server; open the server's own")
-        await app(scope, receive, guarded)
+        await app(scope, received, guarded)
+
+
+def _site(origin: str) -> str:
+    """The host and port that a page comes from; empty if it says none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = frozenset()) -> FastAPI:
@@ -164,16 +202,20 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
 
     def restorer(task: str) -> Callable[..., Any]:
         async def endpoint(request: Request, wanted: Annotated[Asked, Query()]) -> Response:  # type: ignore[valid-type]
+            for name in request.query_params:
+                if len(request.query_params.getlist(name)) > 1:
+                    raise UsageError("is given twice; give it once", shown(name))
             with work.place():
                 async with asyncio.timeout(SENDING):
                     parts = await _parts(request, most)
                 needed = ["image", "mask"] if task == "complete" else ["image"]
-                if sorted(parts) != needed:
-                    had = f"/{task} takes {' and '.join(needed)}, not {', '.join(map(shown, parts)) or 'nothing'}"
+                names = sorted(name for name, _ in parts)
+                if names != needed:
+                    had = f"/{task} takes {' and '.join(needed)}, not {', '.join(map(shown, names)) or 'nothing'}"
                     raise UsageError(f"{had}; send files as multipart/form-data, and options in the query")
-                accepted = request.headers.get("accept", "")
+                accepted = request.headers.get("accept", "").lower()
                 whole = JSON in accepted and PNG not in accepted
-                facts, pictures = await work.restored(request, parts, wanted.model_dump(), whole)  # type: ignore[attr-defined]
+                facts, pictures = await work.restored(request, dict(parts), wanted.model_dump(), whole)  # type: ignore[attr-defined]
             if "error" in facts:
                 return _fault(422, facts["error"], facts)
             if whole:
@@ -219,6 +261,32 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
     return app
 
 
+class Punctual(H11Protocol):
+    """HTTP on a connection that ends if the headers of its next request take longer than `HEADING` seconds."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def on_response_complete(self) -> None:
+        self.expected.cancel()
+        self._expect()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.expected.cancel()
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        """Wait for the headers of a request."""
+
+        def late() -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.close()
+
+        self.expected = self.loop.call_later(HEADING, late)
+
+
 class Server(uvicorn.Server):
     """Serves until a signal comes, and then finishes what runs; a second Ctrl-C gives that up.
 
@@ -237,7 +305,7 @@ class Server(uvicorn.Server):
         self.work = work
         hosts = LOCAL if ipaddress.ip_address(bound).is_loopback else frozenset[str]()
         # Without the extras of uvicorn, so that it is the same everywhere.
-        how: dict[str, Any] = {"loop": "asyncio", "http": "h11", "ws": "none", "lifespan": "off"}
+        how: dict[str, Any] = {"loop": "asyncio", "http": Punctual, "ws": "none", "lifespan": "off"}
         how |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
         app = application(site, work, hosts)
         super().__init__(uvicorn.Config(app, log_config=None, headers=[("Server", "restore")], **how))
@@ -257,19 +325,25 @@ async def _bounded(stream: AsyncGenerator[bytes, None], most: int) -> AsyncGener
     async for part in stream:
         length += len(part)
         if length > most:
-            raise TooLarge(f"has more than {most} bytes; send a smaller image", "the request")
+            raise _too_long(most)
         yield part
 
 
-async def _parts(request: Request, most: int) -> dict[str, bytes]:
-    """The files of a request by name; one that is no form is the image."""
+def _too_long(most: int) -> TooLarge:
+    return TooLarge(f"has more than {most} bytes; send a smaller image", "the request")
+
+
+async def _parts(request: Request, most: int) -> list[tuple[str, bytes]]:
+    """The files of a request with their names; one that is no form is the image."""
+    if int(request.headers.get("content-length", 0)) > most:
+        raise _too_long(most)
     stream = _bounded(request.stream(), most)
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         content = b"".join([part async for part in stream])
-        return {"image": content} if content else {}
+        return [("image", content)] if content else []
     form = await MultiPartParser(request.headers, stream, max_files=2, max_fields=8).parse()
     try:
-        return {name: await part.read() if isinstance(part, UploadFile) else b"" for name, part in form.multi_items()}
+        return [(name, await part.read() if isinstance(part, UploadFile) else b"") for name, part in form.multi_items()]
     finally:
         await form.close()
 

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from priors import saved_prior
-from serving import PIXELS, address, ask, post, serving
+from serving import PIXELS, address, ask, form, post, serving
 from waiting import HANG, wait_for
 
 import restore
@@ -365,6 +365,110 @@ def test_who_sends_too_slowly_gives_the_place_back(server: Server, monkeypatch: 
         connection.sendall(f"{HEAD}Content-Length: 2\r\n\r\n{{".encode())
         assert connection.recv(2**16).split()[1] == b"408"
     assert server.work.inside == 0
+
+
+def test_who_has_gone_from_the_queue_gives_the_place_back(site: dict[str, bytes], held: Held) -> None:
+    with serving(site, workers=1, queue=2) as running, asking(running, 1):
+        wait_for(lambda: held.running == 1)
+        waiting = [socket.create_connection(address(running), HANG) for _ in range(2)]
+        for connection in waiting:
+            connection.sendall(f"{HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
+        wait_for(lambda: running.work.inside == 3)
+        for connection in waiting:
+            connection.close()
+        began = time.monotonic()
+        wait_for(lambda: running.work.inside == 1)
+        assert time.monotonic() - began < 1 and held.running == 1
+        with asking(running, 2) as others:
+            wait_for(lambda: running.work.inside == 3)
+            held.free.set()
+    assert [answer.status for answer, _ in others] == [200] * 2
+
+
+def ended(connection: socket.socket) -> bytes:
+    """What comes on a connection until the other side ends it."""
+    found = b""
+    try:
+        while part := connection.recv(2**16):
+            found += part
+    except ConnectionResetError:  # with some of what was sent unread
+        pass
+    return found
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [("/denoise", "localhost", 413), ("/denoise", "example.org", 421), ("/denoise?frame=-1", "localhost", 422)],
+)
+@pytest.mark.parametrize("how", ["Transfer-Encoding: chunked", f"Content-Length: {2**40}"])
+def test_nothing_more_is_read_of_what_is_refused(
+    target: str, host: str, status: int, how: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "LINGERING", 0.1)
+    part = b"100000\r\n" + bytes(2**20) + b"\r\n"
+    with socket.create_connection(address(server), HANG) as connection:
+        connection.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\n{how}\r\n\r\n".encode())
+        began = time.monotonic()
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            while time.monotonic() - began < 10:
+                connection.sendall(part)
+    with socket.create_connection(address(server), HANG) as connection:
+        connection.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\n{how}\r\n\r\n".encode())
+        if "chunked" in how:
+            for _ in range(8 * PIXELS // 2**20 + 2 if status == 413 else 1):
+                connection.sendall(part)
+        found = ended(connection)
+        assert int(found.split()[1]) == status and b"connection: close" in found.lower()
+
+
+@pytest.mark.parametrize("before", ["", "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["first", "next"])
+def test_headers_that_do_not_come_end_the_connection(
+    before: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "HEADING", 0.5)
+    with socket.create_connection(address(server), HANG) as connection:
+        connection.sendall(f"{before}GET /health HTTP/1.1\r\nX: ".encode())
+        began = time.monotonic()
+        assert ended(connection).count(b"HTTP/1.1 200") == bool(before)
+        assert 0.4 < time.monotonic() - began < 4  # uvicorn itself ends idle connections after 5 s
+
+
+def test_a_slow_answer_does_not_end_the_connection(
+    site: dict[str, bytes], held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "HEADING", 0.1)
+    with serving(site, workers=1, queue=2) as running, asking(running, 1) as answers:
+        wait_for(lambda: held.running == 1)
+        time.sleep(0.3)
+        held.free.set()
+    assert answers[0][0].status == 200
+
+
+@pytest.mark.parametrize("origin", ["http://[::1", "http://[", "http://]/", "//", "\xff"])
+def test_a_malformed_origin_is_a_foreign_one(server: Server, origin: str) -> None:
+    assert ask(server, "/denoise", "POST", b"", Origin=origin)[0].status == 403
+
+
+def test_names_are_the_same_in_upper_case(server: Server) -> None:
+    assert ask(server, "/health", host="LocalHost:8000")[0].status == 200
+    assert ask(server, "/denoise", "POST", b"", host="LOCALHOST", Origin="HTTP://localHost")[0].status == 422
+    body, kind = form(image=content_of("digit-noisy.png"))
+    target = "/denoise?model=tap-mnist-25&p=0.1"
+    answer, content = ask(
+        server, target, "POST", body, Content_Type=kind.replace("multipart/form-data", "Multipart/Form-Data")
+    )
+    assert answer.status == 200 and pixels_of(content).shape
+    answer, content = ask(server, target, "POST", DIGIT, Accept="Application/JSON")
+    assert answer.status == 200 and json.loads(content)["image"]
+
+
+def test_what_is_given_twice_is_refused(server: Server) -> None:
+    status, found, _ = post(server, "/denoise?p=0.1&p=0.2", DIGIT)
+    assert (status, found["class"], found["subject"]) == (422, UsageError.__name__, "p")
+    body, kind = form(image=DIGIT)
+    twice = body.removesuffix(b"--edge--\r\n") + body
+    status, found, _ = post(server, "/denoise", twice, Content_Type=kind)
+    assert (status, found["class"]) == (422, UsageError.__name__)
 
 
 def test_a_prior_is_opened_once(site: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
