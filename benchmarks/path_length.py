@@ -29,8 +29,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = str(ROOT / "restore") + os.sep
 EXAMPLE = ["denoise", str(ROOT / "assets" / "digit-noisy.png"), "--model", "tap-mnist", "--p", "0.1"]
 
-# Where each command writes, of a folder of our own.
-OUTPUTS = {"denoise": "--output", "complete": "--output", "corrupt": "--output", "train": "--run"}
+# The options by which each command writes to files, or folders, of our own.
+OUTPUTS = {command: {"--output": ".png"} for command in ("denoise", "complete", "corrupt")}
+OUTPUTS["train"] = {"--run": "-run", "--output": "-prior"}
 
 
 class Trace:
@@ -82,10 +83,9 @@ def traced(words: list[str]) -> Trace:
     trace = Trace()
     with tempfile.TemporaryDirectory() as folder:
         for turn in ("first", "second"):
-            option = OUTPUTS.get(words[0])
-            target = Path(folder) / turn
-            target = target if option == "--run" else target.with_suffix(".png")
-            whole = [*words, *([option, str(target)] if option and option not in words else [])]
+            whole = list(words)
+            for option, ending in OUTPUTS.get(words[0], {}).items():
+                whole += [option, str(Path(folder) / (turn + ending))] if option not in words else []
             if turn == "second":
                 threading.setprofile(trace)
                 sys.setprofile(trace)

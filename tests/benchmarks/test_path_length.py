@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
 from path_length import EXAMPLE, traced
 from PIL import Image
 
@@ -16,3 +18,17 @@ def test_a_command_is_traced_from_its_entrance_to_its_file(tmp_path: Path) -> No
     assert {"main", "denoise", "write_atomically"} <= names
     assert 10 < len(set(trace.files)) <= len(trace.codes) < 1000
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
+
+
+@pytest.mark.thorough
+def test_training_is_traced_and_leaves_no_prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "images").mkdir()
+    for number in range(40):
+        picture = np.zeros((8, 8), np.uint8)
+        picture[number % 4 : number % 4 + 3, 2:6] = 255
+        Image.fromarray(picture).save(tmp_path / "images" / f"{number}.png")
+    trace = traced(["train", "images", "--method", "tap", "--hidden", "4", "--minutes", "0.05"])
+    assert {"main", "train", "keep"} <= {code.co_name for code in trace.codes}
+    assert [path.name for path in tmp_path.iterdir()] == ["images"]
