@@ -14,6 +14,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     page.png                                a part of a page of printed text, black on white
     page-noisy.png                          printed text, black on white, with 10 % of its pixels inverted
     page-scan.png                           the same page scanned: shaded, blurred, and with noise of 0.1
+    code.png, code-noisy.png                square modules, as in a QR code, and with 10 % of its pixels inverted
     mask-noisy.png                          a mask of cells, white on black, with 10 % of its pixels inverted
     silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
@@ -122,6 +123,16 @@ def cells(shape: tuple[int, int], count: int, seed: int) -> np.ndarray:
     return np.any(np.hypot(along / radii[:, 0], beside / radii[:, 1]) < 1, -1)
 
 
+def code() -> np.ndarray:
+    """Finders, timing, and modules at random, five pixels each: what a QR code looks like, but not to be read."""
+    modules = np.random.default_rng(0).random((25, 25)) < 0.5
+    modules[6, ::2], modules[6, 1::2], modules[::2, 6], modules[1::2, 6] = True, False, True, False
+    ring = np.maximum(*np.abs(np.indices((9, 9)) - 4))
+    finder = (ring != 2) & (ring < 4)
+    modules[:8, :8], modules[:8, -8:], modules[-8:, :8] = finder[1:, 1:], finder[1:, :-1], finder[:-1, 1:]
+    return ~np.pad(modules, 2).repeat(5, 0).repeat(5, 1)
+
+
 def scanned(white: np.ndarray) -> np.ndarray:
     """A page, black on white, in light that falls off towards a corner, slightly blurred and noisy; in [0, 1]."""
     down, across = (np.linspace(0, 1, size) for size in white.shape)
@@ -152,6 +163,8 @@ def main() -> None:
     save("page.png", printed[: PART[0], : PART[1]])
     save("page-noisy.png", flipped(printed, 0.1, seed=2))
     save("page-scan.png", scanned(printed))
+    save("code.png", code())
+    save("code-noisy.png", flipped(code(), 0.1, seed=2))
     save("mask-noisy.png", flipped(cells(PART, 14, seed=1), 0.1, seed=2))
     save("silhouette.png", fish() > 0.5)
 

@@ -1,7 +1,8 @@
 """Makes the README's before-after pictures: `python assets/gallery.py [--model NAME_OR_FOLDER]`.
 
-Runs the very commands the README shows and sets what went in and what came out side by side, enlarged so that every
-pixel is seen. Pixels to fill are shown in grey.
+Runs the very commands that README.md and docs/ show, and sets what went in and what came out side by side, enlarged so
+that every pixel is seen. Pixels to fill are shown in grey. `before-after.png`, the first picture of README.md, has what
+went in above what came out, for three kinds of picture.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ from PIL import Image
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 
+FIRST = (
+    "restore denoise assets/page-noisy.png",
+    "restore denoise assets/page-scan.png",
+    "restore denoise assets/code-noisy.png",
+)
 COMMANDS = {
     "before-after-noisy.png": "restore denoise assets/digit-noisy.png --model tap-mnist --p 0.1",
     "before-after-very-noisy.png": "restore denoise assets/digit-very-noisy.png --model tap-mnist --p 0.3",
@@ -34,6 +40,8 @@ SMALL = 28
 ENLARGED = 6
 GAP = 8
 TO_FILL = 110
+# Side of the part that is shown of each picture in the first one, and how often it is enlarged.
+PART, TWICE = 145, 2
 
 
 def option(arguments: list[str], name: str) -> str | None:
@@ -70,16 +78,31 @@ def side_by_side(before: Image.Image, after: Image.Image) -> Image.Image:
     return picture
 
 
+def above(pairs: list[tuple[Image.Image, Image.Image]]) -> Image.Image:
+    """A part of each picture, its damaged form above the restored one, with transparent gaps between them."""
+    side = TWICE * PART
+    picture = Image.new("LA", (len(pairs) * (side + GAP) - GAP, 2 * side + GAP))
+    for column, pair in enumerate(pairs):
+        for row, panel in enumerate(pair):
+            shown = panel.crop((0, 0, PART, PART)).resize((side, side), Image.Resampling.NEAREST)
+            picture.paste(shown, (column * (side + GAP), row * (side + GAP)))
+    return picture
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make the README's before-after pictures.")
     parser.add_argument("--model", help="use this prior instead of the published ones")
     parser.add_argument("--output", type=Path, default=HERE, help="folder for the pictures [assets]")
     options = parser.parse_args()
-    readme = ROOT / "README.md"
-    shown = readme.read_text() if readme.exists() else ""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages)
+    with tempfile.TemporaryDirectory() as folder:
+        commands = map(shlex.split, FIRST)
+        first = above([(damaged(command), restored(command, Path(folder))) for command in commands])
+    first.save(options.output / "before-after.png", optimize=True)
     for name, command in COMMANDS.items():
         if command not in shown:
-            print(f"README.md does not show: {command}", file=sys.stderr)
+            print(f"no page shows: {command}", file=sys.stderr)
         arguments = shlex.split(command)
         if options.model:
             # Commands run in the repository, a path is meant from here.

@@ -120,10 +120,12 @@ def complete(
     (True, True)
 
     Args:
-        image, channel_axis, return_solution: as in `denoise`.
+        image: as in `denoise`.
         mask: True or white = to fill. Any kind of image, of the image's size; one for each image or one for all.
         model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
         p: as in `denoise`, for the *visible* pixels. Without p and sigma these are returned bit for bit.
+        channel_axis: as in `denoise`.
+        return_solution: as in `denoise`.
         {options}
 
     Returns:
@@ -218,7 +220,9 @@ def load(
 
     Args:
         model: a name (see `list_models`), the path of a prior's folder, or a file made by `restore export`.
-        device, max_memory, engine: as in `denoise`. For many images a conditional prior is faster in "torch".
+        device: as in `denoise`.
+        max_memory: as in `denoise`.
+        engine: as in `denoise`. For many images a conditional prior is faster in "torch".
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.
