@@ -6,8 +6,10 @@ Every message is one line that names the file or the argument at fault and says 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 # True where options are shown as the command spells them, in all threads.
 _in_command = False
@@ -104,6 +106,24 @@ def remedy(command: str, python: str) -> str:
     'restore.list_models() lists them'
     """
     return command if _in_command else python
+
+
+def pip(words: str) -> str:
+    """Write a command for the pip of this environment, which need not be the one that the shell finds."""
+    import shutil
+
+    found = shutil.which("pip")
+    ours = found is not None and Path(found).parent == Path(sys.executable).parent
+    return f"{'pip' if ours else f'{sys.executable} -m pip'} {words}"
+
+
+def extra(name: str) -> str:
+    """Write the command that installs an extra of the package; pip knows the extras of what is installed.
+
+    >>> extra("torch").endswith('pip install "restore-prior[torch]"')
+    True
+    """
+    return pip(f'install "restore-prior[{name}]"')
 
 
 def shown(name: str | os.PathLike[str]) -> str:

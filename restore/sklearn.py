@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restore.errors import RestoreWarning, UsageError, extra
 from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.evaluation.likelihoods.exact import exact_log_partition, unnormalised
 
@@ -22,10 +23,9 @@ try:
     from sklearn.utils import Tags, check_random_state
     from sklearn.utils.validation import check_is_fitted, check_scalar, validate_data
 except ModuleNotFoundError as fault:
-    said = f"restore.sklearn: needs {fault.name}; pip install 'restore-prior[sklearn]'"
+    said = f"restore.sklearn: needs {fault.name}; {extra('sklearn')}"
     raise ModuleNotFoundError(said, name=fault.name) from fault
 
-from restore.errors import RestoreWarning, UsageError
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.learners import LEARNERS
 from restore.learning.learners import METHODS as OFFERED

@@ -16,12 +16,13 @@ import typer
 import restore
 from restore.cli.process import signals
 from restore.console import drop, say, tell
-from restore.errors import OutputError, RestoreError, UsageError, in_command
+from restore.errors import OutputError, RestoreError, UsageError, extra, in_command
 
 # By name: the module, its function if that has another name, and what it does.
 COMMANDS = {
     "denoise": ("restoring", "", "Remove flipped pixels or noise from images."),
     "complete": ("restoring", "", "Fill the pixels under a mask."),
+    "examples": ("examples", "", "Copy pictures to try it on."),
     "corrupt": ("corrupt", "", "Damage images on purpose."),
     "train": ("train", "", "Train a prior on your images."),
     "import": ("importing", "import_", "Make a prior of another program's weights."),
@@ -117,7 +118,7 @@ def run(words: Sequence[str]) -> int:
         if hasattr(fault, "format_message"):  # the command-line parser's own errors
             return _failed(fault.format_message(), UsageError.exit_code)
         if isinstance(fault, ModuleNotFoundError) and (library := (fault.name or "").split(".")[0]) in EXTRAS:
-            missing = f"this needs {library}; pip install 'restore-prior[{EXTRAS[library]}]'"
+            missing = f"this needs {library}; {extra(EXTRAS[library])}"
             return _failed(missing, UsageError.exit_code)
         if isinstance(fault, OSError) and fault.errno in UNWRITABLE:
             drop(sys.stdout)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, UsageError, shown
+from restore.errors import InputError, UsageError, extra, shown
 from restore.images.colours import spread
 
 # The most seconds that a page may take, and bytes beside its pixels.
@@ -83,7 +83,7 @@ def _in_profile(image: Image.Image, profile: bytes) -> Image.Image:
 def require_writer(name: str) -> None:
     """Raise UsageError, naming a file to write, if the library that writes PDF is not installed."""
     if find_spec("pikepdf") is None:
-        raise UsageError("writing PDF needs pikepdf; pip install 'restore-prior[pdf]'", name)
+        raise UsageError(f"writing PDF needs pikepdf; {extra('pdf')}", name)
 
 
 def bound(images: Sequence[bytes]) -> bytes:
@@ -145,7 +145,7 @@ def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:
 def _drawing(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
     """What `drawing` says of pages, and the pixels it has drawn."""
     if find_spec("pypdfium2") is None:
-        raise UsageError("reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'", label)
+        raise UsageError(f"reading PDF needs pypdfium2; {extra('pdf')}", label)
     limits = [number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels]
     return _child("drawing.py", limits, content, label)
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from restore.errors import ModelError, UsageError, option, shown
+from restore.errors import ModelError, UsageError, extra, option, shown
 from restore.inference.onnx.providers import is_provided
 from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
@@ -157,7 +157,7 @@ class Engines:
             if key not in self._opened:
                 try:
                     if not trusted and find_spec("torch") is None:
-                        named = f"name it with {option('model')}, or pip install 'restore-prior[torch]'"
+                        named = f"name it with {option('model')}, or {extra('torch')}"
                         raise ModelError(f"without torch its graph runs only if it is named; {named}", name)
                     self._opened[key] = open_engine(
                         *key, options.device, options.max_memory, self._pixels, options.solver
@@ -176,7 +176,7 @@ class Engines:
 def require_torch(asker: str) -> None:
     """Raise UsageError, which names what asked for it, if torch is not installed."""
     if find_spec("torch") is None:
-        raise UsageError("needs torch; pip install 'restore-prior[torch]'", asker)
+        raise UsageError(f"needs torch; {extra('torch')}", asker)
 
 
 def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import json
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from restore.errors import ModelError, UsageError, remedy
+from restore.errors import ModelError, UsageError, extra, pip, remedy
 from restore.zoo.store import GRAPH, WEIGHTS
+
+PACKAGE = Path(__file__).parent.parent
 
 
 def published_folder() -> Path:
-    """The folder of published priors: inside an installed package, or beside it in a checkout.
+    """The folder of published priors.
 
     >>> (published_folder() / "tap-mnist" / WEIGHTS).is_file()
     True
     """
-    package = Path(__file__).parent.parent
-    inside = package / "models"
-    return inside if inside.is_dir() else package.parent / "models"
+    return shipped("models")
+
+
+def shipped(name: str) -> Path:
+    """A folder that a wheel carries inside the package, and that lies beside it in a checkout."""
+    inside = PACKAGE / name
+    return inside if inside.is_dir() else PACKAGE.parent / name
 
 
 def is_published(folder: Path) -> bool:
@@ -87,6 +94,20 @@ def find(name_or_path: str) -> Path:
         if near
         else remedy("`restore models` lists them", "restore.list_models() lists them")
     )
-    if (Path(__file__).parent.parent / "models").is_dir():  # a wheel, which leaves out priors that only repeat papers
-        hint += "; pip install 'restore-prior[papers]' adds those of papers"
+    if published_folder().parent == PACKAGE:  # a wheel, which leaves out priors that only repeat papers
+        hint += f"; {_papers()} adds those of papers"
     raise ModelError(f"there is no such model; {hint}", name_or_path)
+
+
+def _papers() -> str:
+    """Write the command that installs the other published priors: from the clone that was installed, if it is there."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    with contextlib.suppress(PackageNotFoundError, ValueError):
+        origin = json.loads(distribution("restore-prior").read_text("direct_url.json") or "{}").get("url", "")
+        folder = Path(url2pathname(urlsplit(origin).path)) / "models"
+        if origin.startswith("file:") and (folder / "pyproject.toml").is_file():
+            return pip(f'install "{folder}"')
+    return extra("papers")

@@ -79,13 +79,13 @@ assert seer.denoise(batch).shape == batch.shape and seer.engine.name == "onnx"
 assert restore.denoise(batch, "tap-mnist-25", np.full((28, 28), 0.1)).dtype == np.float64
 assert "tap-mnist" in restore.list_models()
 for remedy, call in {{
-    "'restore-prior[torch]'": lambda: restore.load("tap-mnist", engine="torch"),
+    '"restore-prior[torch]"': lambda: restore.load("tap-mnist", engine="torch"),
     "onnxruntime-gpu": lambda: restore.load("tap-mnist", "cuda"),
 }}.items():
     try:
         call()
     except restore.UsageError as fault:
-        assert "pip install " + remedy in str(fault)
+        assert remedy in str(fault)
     else:
         raise SystemExit("no fault")
 assert not {{name for name in sys.modules if sys.modules[name] and name.split(".")[0] in {MISSING}}}
@@ -113,5 +113,5 @@ def test_what_needs_torch_says_so(words: list[object], library: str, tmp_path: P
     found = restore(*words, where=tmp_path)
     assert (found.returncode, found.stdout) == (2, "")
     assert len(found.stderr.splitlines()) == 1
-    assert f"needs {library}; pip install 'restore-prior[torch]'" in found.stderr
+    assert f"needs {library}; " in found.stderr and '"restore-prior[torch]"' in found.stderr
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from restore.errors import UsageError, option, shown
+from restore.errors import UsageError, option, pip, shown
 
 CPU = "CPUExecutionProvider"
 
@@ -62,5 +62,5 @@ def providers(device: str) -> list[tuple[str, dict[str, str]]]:
 def missing(device: str) -> UsageError:
     """The fault of a device that is not there."""
     package = PROVIDERS[device.partition(":")[0]].package
-    remedy = f"pip uninstall onnxruntime, then pip install {package}"
+    remedy = f"{pip('uninstall onnxruntime')}, then {pip(f'install {package}')}"
     return UsageError(f"onnxruntime finds no such device; {remedy}, or leave it out", option("device", shown(device)))
