@@ -73,7 +73,7 @@ def train(
             `report.json`). By default a temporary folder without a report; nothing can be resumed then.
         resume: continue from the checkpoint in `run`; `minutes` may differ from before.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
-        overwrite: replace a prior that is kept under that name.
+        overwrite: replace the run in that folder, and a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
         max_bad: how many unusable images of a folder or an archive are skipped before giving up.
         max_pixels: the most pixels of one image; a folder, an archive or a data set may have twenty times as many.
@@ -123,6 +123,6 @@ def train(
     if keep:
         place = reserve(name, None, overwrite=overwrite, run=own, resume=resume, command=command, again=again)
     with tempfile.TemporaryDirectory() as temporary:
-        session = Session(own or Path(temporary), resume=resume, clock=Clock(began=began))
+        session = Session(own or Path(temporary), resume=resume, overwrite=overwrite, clock=Clock(began=began))
         found = carry_out(lesson, place, session, where, report=own is not None)
     return Restorer(Engine.of(found.trained.prior, where))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import warnings
@@ -20,17 +21,17 @@ from restore.errors import OutputError, RestoreError, UsageError, extra, in_comm
 
 # By name: the module, its function if that has another name, and what it does.
 COMMANDS = {
-    "denoise": ("restoring", "", "Remove flipped pixels or noise from images."),
+    "denoise": ("restoring", "", "Remove noise from images."),
     "complete": ("restoring", "", "Fill the pixels under a mask."),
     "examples": ("examples", "", "Copy pictures to try it on."),
     "corrupt": ("corrupt", "", "Damage images on purpose."),
     "train": ("train", "", "Train a prior on your images."),
     "import": ("importing", "import_", "Make a prior of another program's weights."),
-    "evaluate": ("evaluate", "", "Judge a prior."),
+    "evaluate": ("evaluate", "", "Score a prior on damaged images."),
     "models": ("models", "", "List the priors."),
     "info": ("models", "", "Show the card of a prior."),
     "export": ("export", "", "Write a prior with its solver as an ONNX file."),
-    "app": ("app", "", "Restore images on a local page."),
+    "app": ("app", "", "Restore images on a page in the browser."),
     "serve": ("serve", "", "Restore images that programs post."),
 }
 
@@ -49,6 +50,11 @@ EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "tor
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
+# What stands for a value in --help, by the parser's name of its type; and the range of a number.
+VALUES = {"str": "TEXT", "int": "NUMBER", "int range": "NUMBER", "float": "NUMBER", "path": "PATH"}
+RANGE = r"; (\d+<=)?x[<>]=\d+(?=\])|  \[(\d+<=)?x[<>]=\d+\]"
+
+
 class Command(typer.core.TyperCommand):
     """A command whose options are shown in panels, without the library that draws typer's own."""
 
@@ -58,6 +64,9 @@ class Command(typer.core.TyperCommand):
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx)
             if record is not None:
+                words, text = record
+                words = re.sub(r"<(.*)>$", lambda kind: VALUES.get(kind[1], kind[1]), words)
+                record = words, re.sub(RANGE, "", text)
                 kind = "Arguments" if one.param_type_name == "argument" else "Options"
                 found.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
         return found
@@ -72,7 +81,7 @@ def app(word: str = "") -> typer.Typer:
     """The command line; only the command that is named is loaded, and all of the others are but listed."""
     made = typer.Typer(
         name="restore",
-        help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
+        help="Clean noisy pictures and fill holes in them, with priors: what was learnt from pictures of one kind.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # brackets in help texts are brackets
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -116,7 +125,9 @@ def run(words: Sequence[str]) -> int:
         return 0
     except Exception as fault:
         if hasattr(fault, "format_message"):  # the command-line parser's own errors
-            return _failed(fault.format_message(), UsageError.exit_code)
+            command = getattr(getattr(fault, "ctx", None), "command", None)
+            example = f"; {command.epilog}" if type(fault).__name__ == "MissingParameter" and command else ""
+            return _failed(fault.format_message().rstrip(".") + example, UsageError.exit_code)
         if isinstance(fault, ModuleNotFoundError) and (library := (fault.name or "").split(".")[0]) in EXTRAS:
             missing = f"this needs {library}; {extra(EXTRAS[library])}"
             return _failed(missing, UsageError.exit_code)

@@ -10,7 +10,7 @@ from restore.channels.registry import SHOWN
 from restore.cli import options as given
 
 # Says what damage may be drawn.
-TASK = typer.Option(help=f"{SHOWN}.")
+TASK = typer.Option(help=f"{SHOWN}.", autocompletion=given.tasks)
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
 

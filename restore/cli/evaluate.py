@@ -30,7 +30,7 @@ CARD_WHOLES = 10
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="Name or folder of a prior.")],
+    model: given.Model,
     data: Annotated[
         str,
         typer.Option(

@@ -14,7 +14,7 @@ EXAMPLE = "Example:  restore export tap-mnist -o tap-mnist.onnx"
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="Name or folder of a prior.")],
+    model: options.Model,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="File to write [NAME.onnx].")
     ] = None,

@@ -3,44 +3,76 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from restore.cli.options import Model
 from restore.console import tell
+
+if TYPE_CHECKING:
+    from restore.zoo.description import Description
 
 EXAMPLE = "Example:  restore models && restore info tap-mnist"
 
+# What images of a data set show.
+SHOWS = {
+    "mnist": "digits",
+    "caltech101-silhouettes": "silhouettes",
+    "cbcl": "faces",
+    "text": "printed text",
+    "drawings": "masks, codes, plans, icons, drawings",
+    "photographs": "photographs",
+}
+
+# The groups of the list, in this order.
+TRIED = "Tried if you name none, for black and white pictures:"
+GREY = "Tried if you name none, with --sigma:"
+YOURS = "Yours, for --model:"
+OTHERS = "Others, for --model; most repeat results of papers:"
+
 
 def models(json: Annotated[bool, typer.Option("--json", help="One JSON object per prior.")] = False) -> None:
-    """List the published priors and those trained here."""
+    """List the published priors and those trained here, with what each is for."""
     from restore import zoo
     from restore.errors import shown
 
-    folders = list(zoo.folders())
-    width_of_names = max((len(folder.name) for folder in folders), default=0)
-    for folder in folders:
-        header = zoo.readable(folder)
-        if header is None:
-            continue
-        origin = "published" if zoo.search.is_published(folder) else "yours"
-        height, width = header.image_shape
+    priors = [(folder, header) for folder in zoo.folders() if (header := zoo.readable(folder))]
+    groups: dict[str, list[str]] = {TRIED: [], GREY: [], YOURS: [], OTHERS: []}
+    width_of_names = max((len(folder.name) for folder, _ in priors), default=0)
+    for folder, header in sorted(priors, key=lambda prior: prior[1].auto):
+        published = zoo.search.is_published(folder)
         if json:
-            facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": header.hidden}
-            facts |= {"deeper": list(header.deeper), "grey": header.grey}
-            facts |= {"data": header.data, "method": header.method, "task": header.task or None, "folder": str(folder)}
-            tell(json_module.dumps(facts | {"unfinished": header.unfinished or None}))
+            height, width = header.image_shape
+            facts: dict[str, Any] = {
+                "name": folder.name,
+                "origin": "published" if published else "yours",
+                "width": width,
+            }
+            facts |= {"height": height, "hidden": header.hidden, "deeper": list(header.deeper), "grey": header.grey}
+            facts |= {"data": header.data, "method": header.method, "task": header.task or None, "auto": header.auto}
+            tell(json_module.dumps(facts | {"folder": str(folder), "unfinished": header.unfinished or None}))
             continue
-        size = "any size" if header.whole else f"{width}x{height}"
-        undoes = f", undoes {header.task}" if header.task else ", grey images" if header.grey else ""
-        undoes += f", unfinished: {header.unfinished}" if header.unfinished else ""
-        hidden = "+".join(map(str, header.hidden_counts))
-        facts_in_words = f"{hidden:>7} hidden  {header.method} on {header.data}{undoes}"
-        tell(shown(f"{folder.name:{width_of_names}} {origin:10} {size:>9} {facts_in_words}"))
+        tried = header.auto and not header.task
+        group = (GREY if header.grey else TRIED) if tried else OTHERS if published else YOURS
+        groups[group].append(shown(f"  {folder.name:{width_of_names}}  {_purpose(header)}"))
+    for title, lines in groups.items():
+        if lines:
+            tell("\n".join([title, *lines]))
+
+
+def _purpose(header: Description) -> str:
+    """Write what a prior is for, and what it is."""
+    size = "any size" if header.anywhere else f"{header.image_shape[1]}x{header.image_shape[0]}"
+    damage = f" after {header.task}" if header.task else " in grey" if header.grey and header.data == "mnist" else ""
+    hidden = "+".join(map(str, header.hidden_counts))
+    unfinished = f", unfinished: {header.unfinished}" if header.unfinished else ""
+    shows = SHOWS.get(header.data, f"images of {header.data}")
+    return f"{size:>8}  {shows}{damage} ({hidden} hidden units, {header.method}{unfinished})"
 
 
 def info(
-    model: Annotated[str, typer.Argument(help="Name or folder of a prior.")],
+    model: Model,
     json: Annotated[bool, typer.Option("--json", help="The header of the weights file as JSON.")] = False,
 ) -> None:
     """Show the card of a prior."""

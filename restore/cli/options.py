@@ -37,6 +37,28 @@ def image_shape(text: str) -> tuple[int, int]:
     return int(height), int(width)
 
 
+def priors(incomplete: str) -> list[str]:
+    """Names of priors, for the shell to complete."""
+    from restore import zoo
+
+    return [folder.name for folder in zoo.folders() if folder.name.startswith(incomplete)]
+
+
+def methods(incomplete: str) -> list[str]:
+    """Names of methods of training, for the shell to complete."""
+    from restore.learning.learners import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def tasks(incomplete: str) -> list[str]:
+    """Kinds of damage, for the shell to complete."""
+    from restore.channels.registry import FORMS
+
+    names = dict.fromkeys(form.shown.partition(":")[0] for form in FORMS)
+    return [f"{name}:" for name in names if name.startswith(incomplete)]
+
+
 def _solver(name: str) -> str:
     if name not in SOLVERS:
         raise typer.BadParameter(f"{shown(name)} is not one of {', '.join(SOLVERS)}")
@@ -45,7 +67,8 @@ def _solver(name: str) -> str:
 
 # What typer must know of a field of `Options` beside its help text.
 _MORE: dict[str, dict[str, Any]] = {
-    "solver": {"metavar": "|".join(SOLVERS), "parser": _solver},
+    "model": {"autocompletion": priors},
+    "solver": {"metavar": "NAME", "parser": _solver},
     "max_memory": {"metavar": "SIZE", "parser": memory_size},
     "max_pixels": {"min": 1},
 }
@@ -61,6 +84,7 @@ def _annotated(name: str, *flags: str) -> Any:
     return Annotated[kind, typer.Option(*flags, help=field.metadata["help"], rich_help_panel=panel, **more)]
 
 
+Model = Annotated[str, typer.Argument(help="Name or folder of a prior.", autocompletion=priors)]
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.", rich_help_panel=RESULTS)]
 SkipExisting = Annotated[
@@ -79,8 +103,8 @@ Shape = Annotated[
     Any, typer.Option(parser=image_shape, metavar="HEIGHTxWIDTH", help="Size of the images. [their own, or square]")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all randomness.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, one object a line.", rich_help_panel=RESULTS)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.", rich_help_panel=RESULTS)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, one object a line.", rich_help_panel=RESULTS)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.", rich_help_panel=RESULTS)]
 
 
 @dataclass(frozen=True)
@@ -92,7 +116,7 @@ class Results:
         typer.Option(
             "--output",
             "-o",
-            help="File, folder (ending with /), or - for stdout [NAME.restored.png; of TIFF and PDF, the same].",
+            help="File, folder (ending with /), or - for stdout. [NAME.restored.png; TIFF and PDF stay what they are]",
             rich_help_panel=RESULTS,
         ),
     ] = None
@@ -102,7 +126,7 @@ class Results:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum.",
+            help="Write the standard deviation of every pixel as an image: black is 0, white is 0.5, the maximum.",
             rich_help_panel=RESULTS,
         ),
     ] = None
@@ -122,7 +146,8 @@ def restoring(command: Callable[..., None]) -> Callable[..., None]:
     own = inspect.signature(command, eval_str=True)
     parameters = [each for each in own.parameters.values() if each.name not in (*parts, "damage")]
     for name, level in LEVELS.items():
-        kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=level.help)]
+        help = f"{level.help} [{level.defaults[command.__name__]}]" if level.defaults else level.help
+        kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=help)]
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind))
     for field in (*fields(Options), *fields(Results)):
         default, kind = field.default, kinds[field.name]

@@ -8,14 +8,12 @@ import typer
 
 from restore.cli import options as given
 
-EXAMPLE = (
-    "Example:  restore denoise noisy.png --model tap-mnist --p 0.1   (or: restore complete torn.png --mask hole.png)"
-)
+EXAMPLE = "Example:  restore denoise page.png   (or: restore complete torn.png --mask hole.png)"
 
 
 @given.restoring
 def denoise(images: given.Images, *, damage: Any, options: given.Options, results: given.Results) -> None:
-    """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
+    """Remove noise from images, or the damage that a prior whose name begins with crbm was trained on."""
     from restore.cli import batch
 
     batch.run(images, damage, options, results)

@@ -42,50 +42,64 @@ def train(
     name: Annotated[str | None, typer.Option(help="Name for the prior. [that of the images, or the recipe's]")] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]"),
+        typer.Option(
+            help="convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]",
+            autocompletion=options.methods,
+        ),
     ] = None,
     hidden: Annotated[
         str | None,
-        typer.Option(parser=_hidden, help="Number of hidden units; auto adds units while they help. [by the images]"),
+        typer.Option(
+            parser=_hidden,
+            metavar="NUMBER|auto",
+            help="Number of hidden units; auto adds units as long as they help. [by the images]",
+        ),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the images. [by their number]")] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Time limit for all of it; it ends with the best prior so far.")
+        float | None, typer.Option(help="Time limit for everything; training ends with the best prior so far.")
     ] = None,
-    task: Annotated[str | None, typer.Option(help="Learn to undo one kind of damage, such as flip:0.1.")] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Learn to undo one kind of damage, such as flip:0.1.", autocompletion=options.tasks),
+    ] = None,
     shape: options.Shape = None,
     patches: Annotated[int | None, typer.Option(help="Learn from this many random patches of larger images.")] = None,
     levels: Annotated[
-        Literal["auto", "binary", "grey"] | None, typer.Option(help="Black and white, or grey levels. [auto]")
+        Literal["auto", "binary", "grey"] | None, typer.Option(help="Learn black and white, or grey levels. [auto]")
     ] = None,
     held_out: Annotated[float | None, typer.Option(help="Share of the files to judge the prior by. [0.1]")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness. [0]")] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Folder of named data sets; for a recipe, also other data: a folder of images, idx or .npy."),
+        typer.Option(
+            help="Folder of named data sets; with a recipe, also other images: a folder, an idx file or .npy."
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the prior [user model folder, by the name].")
+        Path | None, typer.Option("-o", "--output", help="Folder for the prior. [NAME among your models]")
     ] = None,
     run: Annotated[
-        Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
+        Path | None, typer.Option(help="Folder for checkpoints and log.jsonl. [runs/NAME]", show_default=False)
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the checkpoint; --minutes and --threads may change.")
     ] = False,
     every: Annotated[int, typer.Option(min=0, help="Also keep the prior every N epochs, in epochs/ of the run.")] = 0,
-    overwrite: options.Overwrite = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the run and the prior of this name, if there are any.")
+    ] = False,
     threads: Annotated[
         int, typer.Option(min=0, help="CPU threads; 0 for torch's default. The exact result depends on them.")
     ] = 0,
-    device: options.Device = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
     max_pixels: options.MaxPixelsOfSets = options.DEFAULT_MAX_PIXELS,
     quiet: options.Quiet = False,
 ) -> None:
     """Train a prior on images, or as a recipe says; stop it at any time and continue with --resume.
 
-    While it trains, the best prior so far can be used by the folder of the run.
+    While it trains, `--model runs/NAME` restores with the best prior so far.
     """
     import time
 
@@ -134,6 +148,7 @@ def train(
         session = Session(
             folder,
             resume=resume,
+            overwrite=overwrite,
             watch=watcher(meter, lesson),
             note=lambda said: meter(1.0, said),
             clock=Clock(began=began),

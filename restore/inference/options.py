@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, get_args
 
 from restore.errors import UsageError, option
+from restore.registry import SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -18,6 +20,8 @@ class Described:
     words: str
     metavar: str
     help: str
+    # What stands for the level if it is not given, by the command.
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 # The levels of `restore.inference.damage.Damage`, by its fields.
@@ -25,18 +29,19 @@ LEVELS = {
     "p": Described(
         "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
         "FLOAT|auto|scan",
-        "Probability that a visible pixel is inverted (of grey images: black or white); scan: as its grey level says. "
-        "[denoise: found from the image; complete: none is]",
+        "Share of flipped pixels, from 0 to 1 (for priors of grey images: of pixels turned black or white); scan: read "
+        "each pixel's grey level.",
+        {"denoise": "estimated from the image", "complete": "0: visible pixels stay as they are"},
     ),
     "sigma": Described(
         "a standard deviation, a finite number above 0, or auto",
         "FLOAT|auto",
-        "Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
+        "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
     ),
     "specks": Described(
         "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
         "FLOAT|auto",
-        "Remove specks of 2 to 8 pixels, alone, that cover this share of the image; auto: it is found.",
+        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it.",
     ),
 }
 
@@ -53,20 +58,22 @@ def _help(panel: str, text: str) -> dict[str, str]:
     return {"panel": panel, "help": text}
 
 
-_MODEL = _help("Prior", "Name or path of a prior; auto picks the one that predicts each image best.")
-_FIT = _help("Prior", "Images of another size than the prior's: in tiles that overlap, or resized by 2 at most.")
-_FORCE = _help("Prior", "Restore what no prior recognises too, and resize by any factor.")
-_INVERT = _help("Prior", "Dark strokes on light: invert for the prior, and back. [found from the image]")
-_SOFT = _help("Results", "Give posterior probabilities as grey levels; priors of grey images always do.")
-_ENGINE = _help("Computing", "onnx starts at once, torch knows every device; auto picks what is done first.")
+_MODEL = _help("Prior", "Name or path of a prior; auto takes the one that predicts each image best.")
+_FIT = _help("Prior", "Restore images of another size than the prior's in overlapping tiles, or resized by at most 2.")
+_FORCE = _help("Prior", "Restore even what no prior recognises, and resize by any factor.")
+_INVERT = _help("Prior", "Invert dark strokes on light for the prior, and the result back. [chosen for each image]")
+_SOFT = _help(
+    "Results", "Write the probability of white as grey levels; priors of grey images always write grey levels."
+)
+_ENGINE = _help("Computing", "onnx starts at once, torch knows every device; auto takes what is done first.")
 _DEVICE = _help("Computing", "auto, cpu or cuda[:N]; in onnxruntime also coreml or directml[:N].")
-_SOLVER = _help("Computing", "Another solver than the prior's own, in torch.")
-_MEMORY = _help("Computing", "Bytes for messages or matrices of a solver, in torch; 2 GiB by default.")
+_SOLVER = _help("Computing", f"Another solver than the prior's own, in torch: {', '.join(SOLVERS)}.")
+_MEMORY = _help("Computing", "Memory for messages or matrices of a solver, in torch. [2G]")
 _PIXELS = _help("Computing", "Refuse larger images before decoding them.")
 
 
 # Which picture of a file is meant.
-FRAME = "Only this frame or page of files that hold several, from 0."
+FRAME = "Take only this frame or page of a file that holds several, counted from 0."
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def drive(work: Steps | Rounds, facts: Mapping[str, Any]) -> Passed:
         if not work.judged:
             use()
 
-    with sitting(folder, identity, session.resume) as held, torch.inference_mode():
+    with sitting(folder, identity, session.resume, session.overwrite) as held, torch.inference_mode():
         if held.found is None:
             work.begin()
         else:

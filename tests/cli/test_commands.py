@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import bad_images
@@ -11,6 +12,9 @@ import pytest
 from commands import Run, image, levels
 from PIL import Image
 from priors import saved_prior
+
+import restore
+from restore import zoo
 
 
 def test_json_tells_how_it_went(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +107,24 @@ def test_models_and_info(
     assert "A random prior" in capsys.readouterr().out
     assert run("info", "random-12x10", "--json") == 0
     assert json.loads(capsys.readouterr().out)["hidden"] == 5
+
+
+def test_models_lists_first_what_is_tried_and_papers_last(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    saved_prior(tmp_path / "restore" / "models")
+    assert run("models") == 0
+    said = capsys.readouterr().out
+    names = [line.split()[0] for line in said.splitlines() if line.startswith("  ")]
+    binary = zoo.candidates((28, 28))
+    tried = {*binary, *(name for size in ((28, 28), (19, 19)) for name in zoo.candidates(size, grey=True))}
+    assert set(names[: len(tried)]) == tried and tuple(names[: len(binary)]) == binary
+    assert names[len(tried)] == "random-12x10" and set(names) == set(map(str, restore.list_models()))
+    assert all(re.search(f"^  {name} .*{what}", said, re.MULTILINE) for name, what in PURPOSES.items())
+
+
+PURPOSES = {"conv-text": "any size  printed text", "tap-mnist": "28x28  digits", "crbm-bp-mnist-flip20": "flip:0.2"}
 
 
 def test_evaluate_prints_scores(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

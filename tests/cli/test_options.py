@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -17,8 +18,8 @@ from waiting import HANG
 
 import restore
 from restore import zoo
-from restore.cli.command import app
-from restore.inference.options import Options
+from restore.cli.command import COMMANDS, app
+from restore.inference.options import LEVELS, Options
 
 NAMES = [each.name for each in fields(Options)]
 
@@ -43,7 +44,24 @@ def test_help_shows_options_in_panels(run: Run, capsys: pytest.CaptureFixture[st
     assert run("denoise", "--help") == 0
     said = capsys.readouterr().out
     places = [said.index(title) for title in ("Arguments:", "Options:", "Prior:", "Results:", "Computing:")]
-    assert places == sorted(places) and "[found from the image]" in " ".join(said.split())
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_plain(name: str, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """No type of the parser's and no range is shown, and no default of another command."""
+    assert run(name, "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert not re.search(r"<\w|x[<>]=|<=x|denoise: |complete: ", said)
+    shown = {owner for owner, default in LEVELS["p"].defaults.items() if f"[{default}]" in said}
+    assert shown == {name} & LEVELS["p"].defaults.keys()
+
+
+@pytest.mark.parametrize("name", ["denoise", "complete", "corrupt", "train", "evaluate", "info"])
+def test_a_command_alone_shows_its_example(name: str, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(name) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and re.search(r"Example: restore \w+", said)
 
 
 # Prints the modules that were loaded, and the bytes of the file of each.
@@ -85,8 +103,22 @@ def test_restoring_loads_few_modules_beside_those_of_onnxruntime(tmp_path: Path)
     assert sum(restoration.values()) - sum(peer.values()) < 15_000_000
 
 
-@pytest.mark.parametrize(("typed", "offered"), [("restore de", "denoise"), ("restore denoise --max-m", "--max-memory")])
-def test_the_shell_completes_commands_and_options(typed: str, offered: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("restore de", "denoise"),
+        ("restore denoise --max-m", "--max-memory"),
+        ("restore denoise --model conv-t", "conv-text"),
+        ("restore info em", "em-photographs"),
+        ("restore export tap-te", "tap-text"),
+        ("restore evaluate conv-a", "conv-art"),
+        ("restore evaluate conv-art --task fl", "flip:"),
+        ("restore train images --method prin", "principal"),
+        ("restore train images --task ho", "holes:"),
+        ("restore corrupt --task sp", "specks:"),
+    ],
+)
+def test_the_shell_completes_words_and_names(typed: str, offered: str) -> None:
     asked = {"_RESTORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
     done = subprocess.run(command(), env=os.environ | asked, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.stdout.split() == [offered]

@@ -101,3 +101,21 @@ def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     assert run(*words, "--resume") == 5
     assert "parts: holds a prior already; give --overwrite" in capsys.readouterr().err
     assert zoo.describe(zoo.find("parts")).hidden == 4
+
+
+@pytest.mark.thorough
+def test_overwrite_replaces_a_run(home: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("train", "images", "--name", "parts", *SHORT)
+    assert run(*words) == 0
+    first = Path("runs/parts/log.jsonl").read_text("utf-8").splitlines()
+    # Of a run, and of a run whose prior has gone.
+    assert run(*words) == 5
+    shutil.rmtree(zoo.find("parts"))
+    capsys.readouterr()
+    assert run(*words, "--hidden", 3) == 7
+    assert "--overwrite" in capsys.readouterr().err
+    # Settings may be others, and a damaged checkpoint is no hindrance.
+    Path("runs/parts/checkpoint.safetensors").write_bytes(b"damaged")
+    assert run(*words, "--hidden", 3, "--overwrite") == 0
+    assert zoo.describe(Path("runs/parts")).hidden == zoo.describe(zoo.find("parts")).hidden == 3
+    assert len(Path("runs/parts/log.jsonl").read_text("utf-8").splitlines()) == len(first)

@@ -63,6 +63,14 @@ def load(folder: Path) -> Checkpoint | None:
         raise TrainingError(f"is damaged ({reason(fault)}); remove the folder and train again", path) from fault
 
 
+def remove(folder: Path) -> None:
+    """Remove the checkpoint in a run's folder, if there is one."""
+    try:
+        (folder / NAME).unlink(missing_ok=True)
+    except OSError as fault:
+        raise TrainingError(f"cannot be removed ({fault.strerror}); remove the folder", folder / NAME) from fault
+
+
 def facts(folder: Path) -> dict[str, Any]:
     """The facts of the checkpoint in a folder; empty without one, or if it is damaged. Reads no tensors."""
     try:

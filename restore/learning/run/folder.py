@@ -59,13 +59,15 @@ def circumstances() -> dict[str, int]:
 
 
 @contextmanager
-def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Sitting]:
+def sitting(folder: Path, identity: Mapping[str, Any], resume: bool, overwrite: bool = False) -> Iterator[Sitting]:
     """Hold a run's folder, find where to continue, and collect requests to stop."""
     with ExitStack() as held, _stop_requests() as stops:
 
         def begin() -> tuple[Checkpoint | None, str, Mapping[str, Any]]:
             held.enter_context(locked(folder))
             remove_abandoned(folder)
+            if overwrite and not resume:
+                checkpoints.remove(folder)
             return *_found(folder, identity, resume), identity
 
         found, threads, wanted = from_first(begin)
@@ -102,7 +104,9 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
         return None, ""
     if not resume:
         raise TrainingError(
-            f"holds a run already; give {option('resume')} to go on, or another {option('run')}", folder
+            f"holds a run already; give {option('resume')} to go on, {option('overwrite')} to begin anew, or another "
+            f"{option('run')}",
+            folder,
         )
     changed = checkpoints.differences(found.facts["identity"], identity)
     refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]

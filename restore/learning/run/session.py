@@ -92,6 +92,7 @@ class Session:
         folder: the run's folder, for checkpoints and `log.jsonl`; made if it is missing.
         data: identifies the images, so that a run is not resumed on others.
         resume: whether to continue from the checkpoint in the folder, if there is one.
+        overwrite: whether to begin anew where there is one.
         watch: called by every process after each epoch or round.
         usable: called with every better prior that can restore, or that of the checkpoint as long as none was
             judged.
@@ -103,6 +104,7 @@ class Session:
     folder: Path
     data: str = ""
     resume: bool = False
+    overwrite: bool = False
     watch: Callable[[Passed], None] = _ignore
     usable: Callable[[Passed], None] = _ignore
     note: Callable[[str], None] = _ignore
