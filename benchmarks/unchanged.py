@@ -91,7 +91,8 @@ def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
         except restore.UsageError:  # damage that the prior does not know
             yield f"{name}, {engine}, {setting}", "refused"
             continue
-        levels = None if found.level is None else np.array([each.value for each in found.level], np.float64)
+        estimated = [each.value for each in found.level or () if each.estimated]
+        levels = np.array(estimated, np.float64) if estimated else None
         parts = (found.means, found.deviations, found.iterations, found.residual, found.status)
         yield f"{name}, {engine}, {setting}", digest(image, *parts, levels)
 

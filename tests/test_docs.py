@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+
+from restore.channels import specks
+from restore.cli import serve
+from restore.images import tiff
+from restore.inference import score, squares, trust
+from restore.inference.scans import two_tones
+from restore.inference.tiles import blocks
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
@@ -43,6 +50,17 @@ CUT_OFF = """[...document.querySelectorAll(".md-typeset__scrollwrap")]
 # Blocks that set up an environment, or go on until they are stopped. `.ci/run` and the tests of the page and of the
 # server do those.
 SET_UP = re.compile(r"pip install|^restore (app|serve)|watchfiles|^docker ", re.MULTILINE)
+
+# All pages that are kept, but for the cards of priors.
+DOCUMENTS = sorted(
+    page
+    for folder in (".", "docs", "docs/guides", "training", "benchmarks", "models")
+    for page in (ROOT / folder).glob("*.md")
+)
+
+# A path in backticks, and a name in that file; and paths that commands make, or that stand for others.
+PATH = re.compile(r"((?!/$)(?:\.?[\w*-]+/)*[\w*-]*(?:/|\.(?:py|md|toml|css|c|cpp|m?js|txt|html)))(?:: (\w+))?")
+MADE = re.compile(r"^runs/|^mnist/$|\b(?:NAME|FOLDER|PATH|OUT)\b|^card\.md$|^report\.|^recipe\.toml$")
 
 # What takes long on a page, and here does not. So short a training recognises little.
 BRIEF = {
@@ -156,6 +174,57 @@ def test_an_example_draws_its_picture(path: Path, tmp_path: Path) -> None:
     assert ended.stdout.strip()
     with Image.open(tmp_path / f"{path.stem}.png") as drawn:
         assert len(set(drawn.convert("L").get_flattened_data())) > 1
+
+
+def paths_named(page: Path) -> Iterator[tuple[str, str, list[Path]]]:
+    """The paths in backticks on a page, the name behind a colon if there is one, and the folders they may lie in.
+
+    These are the root, the package, the page's own folder, and the folders named in the same paragraph or row.
+    """
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for block in re.split(r"\n\n|\n(?=[|-])", text):
+        found = [match.groups("") for code in re.findall(r"`([^`\n]+)`", block) if (match := PATH.fullmatch(code))]
+        beside = [path if path.endswith("/") else path.rpartition("/")[0] for path, _ in found]
+        bases = [ROOT, ROOT / "restore", page.parent, page.parent / "studies"]
+        bases += [base / folder for base in bases[:3] for folder in beside]
+        for path, name in found:
+            if not MADE.search(path):
+                yield path, name, bases
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_path_in_backticks_exists(page: Path) -> None:
+    for path, name, bases in paths_named(page):
+        files = [file for base in bases for file in base.glob(path.rstrip("/"))]
+        assert files, path
+        assert not name or any(re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")) for file in files), name
+
+
+# What the pages say of limits: a pattern, and the limits that stand in for its groups.
+LIMITS: list[tuple[str, tuple[float, ...]]] = [
+    (r"Levels of `--p` above\s(\S+) must be given", (trust.NOISIEST,)),
+    (r"Up to (\S+) it is found; above, give it", (trust.NOISIEST,)),
+    (r"it looks noisier than `--p (\S+)`", (trust.NOISIEST,)),
+    (r"squares of (\d+) to (\d+) pixels a\sside, or of a multiple", (squares.SIDES[0], squares.SIDES[-1])),
+    (r"Specks of dirt, of (\d+) to (\d+) pixels", (specks.LEAST, specks.MOST)),
+    (r"every displacement up to (\d+) pixels", (trust.REACH,)),
+    (r"Of up to (\w+) crops of the image", (score.CROPS,)),
+    (r"parts of at most (\d+)x\d+ pixels, each with (\d+) pixels around it", (blocks.PART, blocks.AROUND)),
+    (r"in a neighbourhood of some (\d+) pixels", (two_tones.REACH,)),
+    (r"At most (\d+) pages are taken", (tiff.MOST_PAGES,)),
+    (r"`--max-pixels N`: (\S+) by default", (serve.PIXELS,)),
+]
+WORDS = {"eight": "8"}
+
+
+@pytest.mark.parametrize(("sentence", "limits"), LIMITS, ids=[sentence for sentence, _ in LIMITS])
+def test_limits_on_the_pages_are_those_of_the_code(sentence: str, limits: tuple[object, ...]) -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in DOCUMENTS)
+    stated = re.findall(sentence, text)
+    assert stated
+    for values in stated:
+        together = (values,) if isinstance(values, str) else values
+        assert [float(WORDS.get(value, value).replace(",", "")) for value in together] == list(limits)
 
 
 @pytest.fixture(scope="session")

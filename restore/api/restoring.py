@@ -63,7 +63,7 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
             that a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma:
             they have learnt what to undo (`Restorer.description.task`).
         channel_axis: axis of colour channels; without sigma, images are read by their luminance.
-        return_solution: return (image, `Restored`): means, deviations, status, level found, prior and notes; of several
+        return_solution: return (image, `Restored`): means, deviations, status, noise level, prior and notes; of several
             images each has a first axis of N.
         {options}
 

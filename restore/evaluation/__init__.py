@@ -1,1 +1,1 @@
-"""Evaluation: how well images are restored, how probable a prior finds them, and what it has learnt."""
+"""Evaluation: how well images are restored, beside simple filters, and how probable a prior finds them."""

@@ -1,1 +1,1 @@
-"""Priors as ONNX graphs with the solver inside, and the engine that runs them without torch."""
+"""Priors as files for others: ONNX graphs with the solver inside, and bundles to share."""

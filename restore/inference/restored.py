@@ -9,20 +9,33 @@ from typing import Any
 import numpy as np
 
 from restore.inference.damage import Damage
+from restore.inference.options import LEVELS
 from restore.marginals import Status
 from restore.zoo.description import Description
 
 
 @dataclass(frozen=True)
 class Found:
-    """A noise level that was found in a picture.
+    """A noise level of a picture: estimated from it, or given.
 
     >>> Found("p", 0.1).sentence
     'p = 0.1 was found'
     """
 
     name: str
-    value: float
+    value: Any
+    estimated: bool = True
+
+    @classmethod
+    def given(cls, damage: Damage) -> Found | None:
+        """The level that the caller gave, the first of several; None if there is none, or only a word for one.
+
+        >>> Found.given(Damage(0.1))
+        Found(name='p', value=0.1, estimated=False)
+        """
+        levels = {name: getattr(damage, name) for name in LEVELS}
+        numbers = ((name, level) for name, level in levels.items() if not isinstance(level, str | None))
+        return next((cls(name, level, estimated=False) for name, level in numbers), None)
 
     @property
     def sentence(self) -> str:
@@ -42,7 +55,8 @@ class Restored:
         residual: how far means moved in the last iteration.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
-        level: the noise level that was found; None if it was given.
+        level: the noise level, with its name and value, and whether it was estimated; None if there is none, as for a
+            hole alone.
         changed: share of pixels that differ from the picture's; None for grey pictures.
         flipped: share of black and white pixels that have the other colour now; None for grey pictures.
         bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
@@ -83,7 +97,7 @@ class Restored:
 
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
-        found = self.level
+        found = self.level if self.level and self.level.estimated else None
         known = damage if found is None else replace(damage, **{found.name: found.value})
         return {
             "model": self.model or None,

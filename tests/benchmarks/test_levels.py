@@ -17,5 +17,5 @@ def test_levels_are_timed_and_those_that_were_not_given_are_found() -> None:
     given, _ = noise_level.timed(engine, noisy, Damage.of(p=0.1))
     found, seconds = noise_level.timed(engine, noisy, Damage.of(p="auto"))
     assert len(found) == 2 and seconds > 0
-    assert [one.level for one in given] == [None, None]
-    assert all(0.02 < one.level.value < 0.25 for one in found)
+    assert [(one.level.value, one.level.estimated) for one in given] == 2 * [(0.1, False)]
+    assert all(0.02 < one.level.value < 0.25 and one.level.estimated for one in found)

@@ -87,13 +87,9 @@ def test_with_prior_and_level_named_the_posterior_is_thresholded() -> None:
         np.testing.assert_allclose(found.means, wanted, atol=1e-6)
         np.testing.assert_allclose(found.deviations, np.sqrt((wanted * (1 - wanted)).clip(0)), atol=1e-6)
         np.testing.assert_array_equal(found.estimate, wanted > 0.5)
-        assert (found.model, found.engine, found.level, found.bits, found.replaced) == (
-            "exact",
-            "exact",
-            None,
-            None,
-            None,
-        )
+        assert (found.model, found.engine, found.bits, found.replaced) == ("exact", "exact", None, None)
+        assert (found.level.name, found.level.estimated) == ("p", False)
+        np.testing.assert_array_equal(found.level.value, p)
         assert found.changed == (seen != found.estimate).mean()
 
 
@@ -127,7 +123,7 @@ def test_a_level_is_found_and_told() -> None:
         found = answer(with_flips(disc()), damage, field())
         # 9,216 pixels: the share has a standard deviation of .003.
         assert found.level.value == pytest.approx(0.08, abs=0.02)
-        assert found.level.sentence in found.notes and found.bits < 0
+        assert found.level.estimated and found.level.sentence in found.notes and found.bits < 0
         assert (found.estimate != disc()).mean() < 0.01
 
 

@@ -1,1 +1,1 @@
-"""Measure how probable a prior finds images: exactly, by annealing, by TAP, or by pseudo-likelihood."""
+"""Measure how probable a prior finds images: exactly, or by annealed importance sampling."""

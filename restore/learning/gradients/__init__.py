@@ -1,1 +1,1 @@
-"""What learners compute with: statistics, gauges, and likelihoods that have a gradient."""
+"""What learners compute with: statistics, centring, pseudo-likelihood, and the search for a hidden unit."""
