@@ -61,16 +61,6 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
             temporary.unlink()
 
 
-def holds(path: str | os.PathLike[str], content: bytes) -> bool:
-    """True if a path is a file, not a link, with exactly this content."""
-    file = Path(path)
-    try:
-        status = file.lstat()
-        return stat.S_ISREG(status.st_mode) and status.st_size == len(content) and file.read_bytes() == content
-    except OSError:
-        return False
-
-
 def check_regular(path: Path, most: int) -> None:
     """Refuse links, pipes and all else that is no file, and files of more than `most` bytes.
 

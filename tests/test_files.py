@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from restore.errors import OutputError, TrainingError
-from restore.files import ABANDONED, holds, remove_abandoned, write_atomically
+from restore.files import ABANDONED, remove_abandoned, write_atomically
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -96,13 +96,6 @@ def test_a_full_or_vanishing_disk_leaves_the_old_file(
     assert [file.name for file in tmp_path.iterdir()] == ["image.png"] and path.read_bytes() == b"old"
     with pytest.raises(OutputError):
         write_atomically(tmp_path / "no" / "image.png", b"new")
-
-
-def test_content_is_compared_without_following_links(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"same")
-    (tmp_path / "link").symlink_to("a")
-    assert holds(tmp_path / "a", b"same")
-    assert not any((holds(tmp_path / "a", b"some"), holds(tmp_path / "link", b"same"), holds(tmp_path / "b", b"")))
 
 
 def test_what_killed_processes_left_is_removed_after_a_while(tmp_path: Path) -> None:

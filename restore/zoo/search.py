@@ -90,7 +90,7 @@ def find(name_or_path: str) -> Path:
             return path
     near = difflib.get_close_matches(name_or_path, [folder.name for folder in folders()], 3, 0.6)
     hint = (
-        f"did you mean {' or '.join(near)}?"
+        f"perhaps {' or '.join(near)} is meant"
         if near
         else remedy("`restore models` lists them", "restore.list_models() lists them")
     )
