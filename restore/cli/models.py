@@ -44,14 +44,11 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
         published = zoo.search.is_published(folder)
         if json:
             height, width = header.image_shape
-            facts: dict[str, Any] = {
-                "name": folder.name,
-                "origin": "published" if published else "yours",
-                "width": width,
-            }
-            facts |= {"height": height, "hidden": header.hidden, "deeper": list(header.deeper), "grey": header.grey}
-            facts |= {"data": header.data, "method": header.method, "task": header.task or None, "auto": header.auto}
-            tell(json_module.dumps(facts | {"folder": str(folder), "unfinished": header.unfinished or None}))
+            facts: dict[str, Any] = {"name": folder.name, "origin": "published" if published else "yours"}
+            facts |= {"width": width, "height": height, "hidden": header.hidden, "deeper": list(header.deeper)}
+            facts |= {"grey": header.grey, "data": header.data, "method": header.method, "task": header.task or None}
+            facts |= {"auto": header.auto, "folder": str(folder), "unfinished": header.unfinished or None}
+            tell(json_module.dumps(facts))
             continue
         tried = header.auto and not header.task
         group = (GREY if header.grey else TRIED) if tried else OTHERS if published else YOURS
