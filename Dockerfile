@@ -5,6 +5,7 @@ FROM python:3.11-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY restore ./restore
+COPY assets ./assets
 COPY models ./models
 RUN python -m venv /opt/restore && /opt/restore/bin/pip install --no-cache-dir ".[serve,pdf]"
 
