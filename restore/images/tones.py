@@ -127,7 +127,7 @@ def has_dark_ground(grey: np.ndarray, black: Any, white: Any, hidden: np.ndarray
     if not rows or not columns:
         return False
     # What is dark may be stains for the most part: ink is the darkest of it, whatever the noise.
-    smooth = sum(depth[i : depth.shape[0] - 2 + i, j : depth.shape[1] - 2 + j] for i in range(3) for j in range(3)) / 9
+    smooth = np.lib.stride_tricks.sliding_window_view(depth, (3, 3)).mean((2, 3))
     below = smooth[smooth < _HALF]
     ink = min(0.0, float(np.quantile(below, _DARKEST))) if below.size else 0.0
     cells = ((depth - ink) / (1 - ink))[: rows * _CELL, : columns * _CELL].reshape(rows, _CELL, columns, _CELL)
