@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count", "stride")
+NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count", "stride", "length", "spans")
 COUNTED = ("powers", "sum_powers", "exponents", "iterations", "active", "ratio_powers")
 
 # A multiprocessor of sm_80 and sm_90: registers, threads, programs, bytes of shared memory that programs may take.

@@ -40,6 +40,9 @@ Kind = Literal["sum", "max", "mixed"]
 # How many arrays of messages an image takes in the plain form during a step.
 ARRAYS = 8
 
+# The most hidden units of a machine for the kernel of GPUs, whose programs have 32 warps and no more.
+WIDEST = 8192
+
 
 def message(weights: Tensor, cavity: Tensor, kind: Kind) -> Tensor:
     """The message over edges with these weights from senders with these cavity log-odds; "mixed" means "sum".
@@ -172,7 +175,7 @@ class BeliefPropagation:
             run = partial(bp_kernel.run, largest=largest, threads=min(at_once, torch.get_num_threads()))
             return self._fused(run, machine, batch, pairs)
         memory, solved = plain, self._plain
-        if largest is not None:
+        if largest is not None and machine.hidden.size <= WIDEST:
             from restore.solvers.messages import bp_triton
 
             memory, solved = bp_triton.memory(machine.weights, pairs), partial(self._fused, bp_triton.run)

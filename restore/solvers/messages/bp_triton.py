@@ -1,12 +1,12 @@
 """The kernels of belief propagation for GPUs, in Triton: what `bp_kernel.c` does, by the same formulas.
 
-Messages are odds, and products of odds keep their exponents in integers; see there. A program updates a tile of rows:
-it multiplies the messages into its visible units, and sends theirs back over the old ones. What came in is computed
-twice, from what the first-level cache still holds, so that a row may have any length and there is one array of
-messages. Tiles leave the products of what they send, tile by tile; the hidden beliefs are made of these.
+Messages are odds, and products of odds keep their exponents in integers; see there. A tile is a few whole rows of
+edges, so that its messages are read once: from registers they are multiplied into its visible units, and what these
+send replaces them. What tiles send is multiplied in registers, too, from one tile to the next; nothing waits for
+another tile.
 
-Many images: each has one program, which iterates by itself until its image has settled. Few images: a launch for the
-tiles of all of them, one for the hidden beliefs, and one that sees which images have settled.
+Many images: each has one program, which iterates by itself until its image has settled. Few images: a launch for spans
+of tiles of all of them, one for the hidden beliefs, and one that sees which images have settled.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from restore.solvers.loop import ASKED
 from restore.solvers.messages.bp_kernel import KINDS, OFF, Found, Rule
 from restore.units import log_one_plus_exp
 
-# Edges of a tile, the most hidden units of one, and warps that share it: counted in docs/gpu.md.
-EDGES = 2048
-WIDEST = 128
-WARPS = 8
+# Edges of a tile for each warp: eight of a thread, counted in docs/gpu.md.
+EDGES = 256
 
-# Partial products of so many tiles are taken at once.
-TILES = tl.constexpr(16)
+# Hidden units that a program updates, and spans of which it multiplies the products at once.
+HIDDEN = 16
+SPANS = tl.constexpr(64)
+
+# Warps that a multiprocessor holds, so that others compute while one waits for memory. With fewer images several
+# programs share an image.
+BUSY = 24
 
 # Belief odds are cut at 2 to this power and its inverse, as in the C kernel.
 LIMIT = tl.constexpr(71)
 
 MAX = tl.constexpr(KINDS["max"])
 MIXED = tl.constexpr(KINDS["mixed"])
-
-# With fewer images than this for each multiprocessor, several programs share an image.
-PROGRAMS = 2
 
 LOG_2 = math.log(2)
 
@@ -74,138 +74,118 @@ def _message(weight, belief, back, KIND: tl.constexpr):  # type: ignore[no-untyp
 
 
 @triton.jit
-def _gathered(weights, messages, hidden, mantissa, exponent, rows, width, COLS: tl.constexpr, KIND: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The beliefs of some visible units, from their own odds and all messages into them."""
-    for first in range(0, width, COLS):
-        at = first + tl.arange(0, COLS)
-        edge = rows[:, None] * width + at[None, :]
-        back = tl.load(messages + edge)
-        into = _message(tl.load(weights + edge), tl.load(hidden + at)[None, :], back, KIND)
-        product, more = tl.reduce((into, tl.full(into.shape, 0, tl.int32)), 1, _times)
-        mantissa, exponent = _times(mantissa, exponent, product, more)
-    return mantissa, exponent
-
-
-@triton.jit
-def _tile(  # type: ignore[no-untyped-def]
-    weights, messages, hidden, own, powers, means, products, exponents, tile, width,
-    ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
+def _span(  # type: ignore[no-untyped-def]
+    weights, messages, senders, own, powers, means, first, last, ROWS: tl.constexpr, COLS: tl.constexpr,
+    KIND: tl.constexpr,
 ):  # fmt: skip
-    """One iteration of a tile; returns how far a mean of it has moved. The pointers are those of one image."""
-    rows = tile * ROWS + tl.arange(0, ROWS)
-    mantissa, exponent = _gathered(
-        weights, messages, hidden, tl.load(own + rows), tl.load(powers + rows), rows, width, COLS, KIND
-    )
-    belief = _cut(mantissa, exponent)
-    mean = belief / (1 + belief)
-    moved = tl.reduce(tl.abs(mean - tl.load(means + rows)), 0, _larger)
-    # Every thread has read the old means and messages before one writes new ones.
-    tl.debug_barrier()
-    tl.store(means + rows, mean)
-    for first in range(0, width, COLS):
-        at = first + tl.arange(0, COLS)
-        edge = rows[:, None] * width + at[None, :]
+    """One iteration of some tiles; returns the products of what they send, and how far a mean of them has moved.
+
+    The pointers are those of one image.
+    """
+    at = tl.arange(0, COLS)
+    product, exponents = tl.full((ROWS, COLS), 1.0, tl.float32), tl.full((ROWS, COLS), 0, tl.int32)
+    moved = tl.full((ROWS,), 0.0, tl.float32)
+    for tile in range(first, last):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        edge = rows[:, None] * COLS + at[None, :]
         weight, back = tl.load(weights + edge), tl.load(messages + edge)
+        into = _message(weight, senders[None, :], back, KIND)
+        mantissa, exponent = tl.reduce((into, tl.full((ROWS, COLS), 0, tl.int32)), 1, _times)
+        mantissa, exponent = _times(mantissa, exponent, tl.load(own + rows), tl.load(powers + rows))
+        belief = _cut(mantissa, exponent)
+        mean = belief / (1 + belief)
+        moved = tl.maximum(moved, tl.abs(mean - tl.load(means + rows)))
+        # Every thread has read the old means before one writes new ones.
+        tl.debug_barrier()
+        tl.store(means + rows, mean)
         if KIND == MIXED:
             sent = tl.where(belief[:, None] > 1, weight, 1.0)
         else:
-            into = _message(weight, tl.load(hidden + at)[None, :], back, KIND)
             sent = _message(weight, belief[:, None], into, KIND)
         tl.store(messages + edge, sent)
-        product, more = tl.reduce((sent, tl.full(sent.shape, 0, tl.int32)), 0, _times)
-        tl.store(products + tile * width + at, product)
-        tl.store(exponents + tile * width + at, more)
-    return moved
-
-
-@triton.jit
-def _hidden(  # type: ignore[no-untyped-def]
-    hidden, own, powers, sums, sum_powers, means, products, exponents, first, tiles, width, COLS: tl.constexpr
-):
-    """The beliefs of some hidden units after an iteration; returns how far a mean of them has moved."""
-    at = first + tl.arange(0, COLS)
-    mantissa, exponent = tl.load(own + at), tl.load(powers + at)
-    for start in range(0, tiles, TILES):
-        tile = start + tl.arange(0, TILES)[:, None]
-        place, there = tile * width + at[None, :], tile < tiles
-        parts = tl.load(products + place, mask=there, other=1.0), tl.load(exponents + place, mask=there, other=0)
-        product, more = tl.reduce(parts, 0, _times)
-        mantissa, exponent = _times(mantissa, exponent, product, more)
-    belief = _cut(mantissa, exponent)
-    mean = belief / (1 + belief)
-    moved = tl.reduce(tl.abs(mean - tl.load(means + at)), 0, _larger)
-    tl.debug_barrier()
-    tl.store(hidden + at, belief)
-    tl.store(sums + at, mantissa)
-    tl.store(sum_powers + at, exponent)
-    tl.store(means + at, mean)
-    return moved
+        product, exponents = _times(product, exponents, sent, 0)
+    product, exponents = tl.reduce((product, exponents), 0, _times)
+    return product, exponents, tl.reduce(moved, 0, _larger)
 
 
 @triton.jit
 def whole(  # type: ignore[no-untyped-def]
-    weights, messages, hidden, own_v, powers_v, own_h, powers_h, sums, sum_powers, means_v, means_h, products,
-    exponents, iterations, residuals, height, width, tiles, max_iter, tol,
-    ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
+    weights, messages, hidden, own_v, powers_v, own_h, powers_h, sums, sum_powers, means_v, means_h, iterations,
+    residuals, height, tiles, max_iter, tol, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
 ):  # fmt: skip
     """All iterations of an image."""
     image = tl.program_id(0).to(tl.int64)
-    row, column, part = image * height, image * width, image * tiles * width
+    row, at = image * height, image * COLS + tl.arange(0, COLS)
+    belief = tl.load(hidden + at)
     iteration, moved = 0, tol + 1.0
     while (iteration < max_iter) & (moved > tol):
         iteration += 1
-        moved = tol * 0.0
-        for tile in range(tiles):
-            change = _tile(
-                weights, messages + row * width, hidden + column, own_v + row, powers_v + row, means_v + row,
-                products + part, exponents + part, tile, width, ROWS, COLS, KIND,
-            )  # fmt: skip
-            moved = tl.maximum(moved, change)
+        product, more, moved = _span(
+            weights, messages + row * COLS, belief, own_v + row, powers_v + row, means_v + row, 0, tiles,
+            ROWS, COLS, KIND,
+        )  # fmt: skip
+        mantissa, exponent = _times(tl.load(own_h + at), tl.load(powers_h + at), product, more)
+        belief = _cut(mantissa, exponent)
+        mean = belief / (1 + belief)
+        moved = tl.maximum(moved, tl.reduce(tl.abs(mean - tl.load(means_h + at)), 0, _larger))
+        tl.debug_barrier()
+        tl.store(sums + at, mantissa)
+        tl.store(sum_powers + at, exponent)
+        tl.store(means_h + at, mean)
         # What threads have written others read.
         tl.debug_barrier()
-        for first in range(0, width, COLS):
-            change = _hidden(
-                hidden + column, own_h + column, powers_h + column, sums + column, sum_powers + column,
-                means_h + column, products + part, exponents + part, first, tiles, width, COLS,
-            )  # fmt: skip
-            moved = tl.maximum(moved, change)
-        tl.debug_barrier()
+    tl.store(hidden + at, belief)
     tl.store(iterations + image, iteration)
     tl.store(residuals + image, moved)
 
 
 @triton.jit
 def tiles_once(  # type: ignore[no-untyped-def]
-    weights, messages, hidden, own_v, powers_v, means_v, products, exponents, moves, active, height, width, tiles,
-    ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
+    weights, messages, hidden, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles, length,
+    spans, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr, HIDDEN: tl.constexpr,
 ):  # fmt: skip
-    """Messages of a tile of an image that has not settled, there and back."""
-    image, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    """Messages of a span of tiles of an image that has not settled, there and back."""
+    image, span = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if tl.load(active + image) == 0:
         return
-    row, part = image * height, image * tiles * width
-    moved = _tile(
-        weights, messages + row * width, hidden + image * width, own_v + row, powers_v + row, means_v + row,
-        products + part, exponents + part, tile, width, ROWS, COLS, KIND,
+    row, at = image * height, tl.arange(0, COLS)
+    product, more, moved = _span(
+        weights, messages + row * COLS, tl.load(hidden + image * COLS + at), own_v + row, powers_v + row,
+        means_v + row, span * length, tl.minimum(tiles, (span + 1) * length), ROWS, COLS, KIND,
     )  # fmt: skip
-    tl.store(moves + image * (tiles + width // COLS) + tile, moved)
+    part = (image * spans + span) * COLS + at
+    tl.store(products + part, product)
+    tl.store(exponents + part, more)
+    tl.store(moves + image * (spans + COLS // HIDDEN) + span, moved)
 
 
 @triton.jit
 def hidden_once(  # type: ignore[no-untyped-def]
-    hidden, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, tiles,
-    COLS: tl.constexpr,
+    hidden, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, spans,
+    HIDDEN: tl.constexpr,
 ):  # fmt: skip
     """Beliefs of some hidden units of an image that has not settled."""
     image, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     if tl.load(active + image) == 0:
         return
-    column, part = image * width, image * tiles * width
-    moved = _hidden(
-        hidden + column, own_h + column, powers_h + column, sums + column, sum_powers + column, means_h + column,
-        products + part, exponents + part, block * COLS, tiles, width, COLS,
-    )  # fmt: skip
-    tl.store(moves + image * (tiles + width // COLS) + tiles + block, moved)
+    unit = block * HIDDEN + tl.arange(0, HIDDEN)
+    at = image * width + unit
+    mantissa, exponent = tl.load(own_h + at), tl.load(powers_h + at)
+    for first in range(0, spans, SPANS):
+        span = first + tl.arange(0, SPANS)[:, None]
+        place, there = (image * spans + span) * width + unit[None, :], span < spans
+        parts = tl.load(products + place, mask=there, other=1.0), tl.load(exponents + place, mask=there, other=0)
+        product, more = tl.reduce(parts, 0, _times)
+        mantissa, exponent = _times(mantissa, exponent, product, more)
+    belief = _cut(mantissa, exponent)
+    mean = belief / (1 + belief)
+    moved = tl.reduce(tl.abs(mean - tl.load(means_h + at)), 0, _larger)
+    tl.debug_barrier()
+    tl.store(hidden + at, belief)
+    tl.store(sums + at, mantissa)
+    tl.store(sum_powers + at, exponent)
+    tl.store(means_h + at, mean)
+    tl.store(moves + image * (spans + width // HIDDEN) + spans + block, moved)
 
 
 @triton.jit
@@ -223,62 +203,61 @@ def settled(moves, active, iterations, residuals, count, tol, COUNT: tl.constexp
 
 @triton.jit
 def closed(  # type: ignore[no-untyped-def]
-    weights, messages, hidden, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, width,
-    tiles, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
+    weights, messages, hidden, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, tiles,
+    length, spans, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
 ):  # fmt: skip
-    """The visible beliefs that answer the last hidden ones, and what the edges of a tile add to log Z."""
-    image, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    row, column = image * height, image * width
-    rows = tile * ROWS + tl.arange(0, ROWS)
-    mantissa, exponent = _gathered(
-        weights, messages + row * width, hidden + column, tl.load(own_v + row + rows), tl.load(powers_v + row + rows),
-        rows, width, COLS, KIND,
-    )  # fmt: skip
-    belief = _cut(mantissa, exponent)
-    tl.store(means_v + row + rows, belief / (1 + belief))
-    tl.store(sums_v + row + rows, mantissa)
-    tl.store(sum_powers_v + row + rows, exponent)
-    product, power = tl.full((ROWS,), 1.0, tl.float32), tl.full((ROWS,), 0, tl.int32)
-    for first in range(0, width, COLS):
-        at = first + tl.arange(0, COLS)
-        back = tl.load(messages + row * width + rows[:, None] * width + at[None, :])
-        sender = tl.load(hidden + column + at)[None, :]
-        ratio = (back + sender) / (back * (1 + sender))
-        more, exponents = tl.reduce((ratio, tl.full(ratio.shape, 0, tl.int32)), 1, _times)
-        product, power = _times(product, power, more, exponents)
+    """The visible beliefs that answer the last hidden ones, and what the edges of a span of tiles add to log Z."""
+    image, span = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    row, at = image * height, tl.arange(0, COLS)
+    sender = tl.load(hidden + image * COLS + at)[None, :]
+    product, power = tl.full((ROWS, COLS), 1.0, tl.float32), tl.full((ROWS, COLS), 0, tl.int32)
+    for tile in range(span * length, tl.minimum(tiles, (span + 1) * length)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        edge = rows[:, None] * COLS + at[None, :]
+        back = tl.load(messages + row * COLS + edge)
+        into = _message(tl.load(weights + edge), sender, back, KIND)
+        mantissa, exponent = tl.reduce((into, tl.full((ROWS, COLS), 0, tl.int32)), 1, _times)
+        own = tl.load(own_v + row + rows), tl.load(powers_v + row + rows)
+        mantissa, exponent = _times(mantissa, exponent, own[0], own[1])
+        belief = _cut(mantissa, exponent)
+        tl.store(means_v + row + rows, belief / (1 + belief))
+        tl.store(sums_v + row + rows, mantissa)
+        tl.store(sum_powers_v + row + rows, exponent)
+        product, power = _times(product, power, (back + sender) / (back * (1 + sender)), 0)
     product, power = tl.reduce((product, power), 0, _times)
-    tl.store(ratios + image * tiles + tile, product)
-    tl.store(ratio_powers + image * tiles + tile, power)
+    product, power = tl.reduce((product, power), 0, _times)
+    tl.store(ratios + image * spans + span, product)
+    tl.store(ratio_powers + image * spans + span, power)
 
 
 @triton.jit
 def paired(  # type: ignore[no-untyped-def]
-    weights, messages, hidden, means_v, pairs, images, height, width, ROWS: tl.constexpr, COLS: tl.constexpr
+    weights, messages, hidden, means_v, pairs, images, height, ROWS: tl.constexpr, COLS: tl.constexpr
 ):
     """P(v = h = 1) of the edges of a tile, added up over images."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.program_id(1) * COLS + tl.arange(0, COLS)
-    edge = rows[:, None] * width + at[None, :]
+    rows, at = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, COLS)
+    edge = rows[:, None] * COLS + at[None, :]
     weight = tl.load(weights + edge)
     total = tl.load(pairs + edge)
     for _ in range(images):
         both = weight * tl.load(hidden + at)[None, :]
         total += tl.load(means_v + rows)[:, None] * (both / (both + tl.load(messages + edge)))
-        messages, hidden, means_v = messages + height * width, hidden + width, means_v + height
+        messages, hidden, means_v = messages + height * COLS, hidden + COLS, means_v + height
     tl.store(pairs + edge, total)
 
 
-def shapes(weights: Tensor) -> tuple[int, int]:
-    """The rows and hidden units of a tile of a machine with weights (D, H)."""
-    columns = min(WIDEST, max(16, triton.next_power_of_2(weights.shape[1])))
-    return max(4, min(EDGES // columns, triton.next_power_of_2(weights.shape[0]))), columns
+def shapes(weights: Tensor) -> tuple[int, int, int]:
+    """The rows and hidden units of a tile of a machine with weights (D, H), and the warps that share it."""
+    columns = max(HIDDEN, triton.next_power_of_2(weights.shape[1]))
+    rows = max(1, EDGES // columns)
+    return rows, columns, max(1, rows * columns // EDGES)
 
 
 def memory(weights: Tensor, pairs: bool) -> int:
-    """Bytes that an image takes: its messages, and the products of each tile; pairs take as much for all images."""
-    rows, columns = shapes(weights)
-    height, width = _padded(weights, rows, columns)
-    return 4 * (1 + pairs) * height * width + 8 * height * width // rows + 32 * (height + width)
+    """Bytes that an image takes: its messages and products; pairs take as much for all images."""
+    rows, columns, _ = shapes(weights)
+    height = _padded(weights, rows)
+    return 4 * (1 + pairs) * height * columns + 32 * (height + columns)
 
 
 def run(
@@ -296,12 +275,15 @@ def run(
         together: whether one program does all iterations of an image; None if that depends on how many there are.
     """
     (visible, hidden), batch, device = weights.shape, len(visible_fields), weights.device
-    rows, columns = shapes(weights)
-    height, width = _padded(weights, rows, columns)
+    rows, width, warps = shapes(weights)
+    height = _padded(weights, rows)
+    processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+    busy = -(-BUSY * processors // warps)
     tiles = height // rows
+    length = max(1, tiles * batch // busy)
+    spans = -(-tiles // length)
     if together is None:
-        processors = torch.cuda.get_device_properties(device).multi_processor_count
-        together = batch >= PROGRAMS * processors
+        together = batch >= busy
 
     def room(*shape: int, dtype: torch.dtype = torch.float32, value: float = 0) -> Tensor:
         return torch.full(shape, value, dtype=dtype, device=device)
@@ -312,27 +294,27 @@ def run(
     senders, receivers = _as_floats(own_h, powers_h), _as_floats(own_v, powers_v)
     means_v, means_h = receivers / (1 + receivers), senders / (1 + senders)
     messages = room(batch, height, width, value=1.0)
-    products, exponents = room(batch, tiles, width), room(batch, tiles, width, dtype=torch.int32)
     sums, sum_powers = room(batch, width), room(batch, width, dtype=torch.int32)
     iterations, residuals = room(batch, dtype=torch.int32), room(batch)
-    tile: dict[str, Any] = {"ROWS": rows, "COLS": columns, "KIND": KINDS[rule.kind], "num_warps": WARPS}
+    tile: dict[str, Any] = {"ROWS": rows, "COLS": width, "num_warps": warps}
     limits = min(rule.max_iter, 2**31 - 1), float(rule.tol)
     if together:
         whole[(batch,)](
-            odds, messages, senders, own_v, powers_v, own_h, powers_h, sums, sum_powers, means_v, means_h, products,
-            exponents, iterations, residuals, height, width, tiles, *limits, **tile,
+            odds, messages, senders, own_v, powers_v, own_h, powers_h, sums, sum_powers, means_v, means_h, iterations,
+            residuals, height, tiles, *limits, KIND=KINDS[rule.kind], **tile,
         )  # fmt: skip
     else:
-        count = tiles + width // columns
+        count = spans + width // HIDDEN
+        products, exponents = room(batch, spans, width), room(batch, spans, width, dtype=torch.int32)
         moves, active = room(batch, count), room(batch, dtype=torch.int32, value=1)
         for iteration in range(limits[0]):
-            tiles_once[(batch, tiles)](
-                odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, width,
-                tiles, **tile,
+            tiles_once[(batch, spans)](
+                odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles,
+                length, spans, KIND=KINDS[rule.kind], HIDDEN=HIDDEN, **tile,
             )  # fmt: skip
-            hidden_once[(batch, width // columns)](
-                senders, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, tiles,
-                COLS=columns, num_warps=WARPS,
+            hidden_once[(batch, width // HIDDEN)](
+                senders, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, spans,
+                HIDDEN=HIDDEN,
             )  # fmt: skip
             settled[(batch,)](
                 moves, active, iterations, residuals, count, limits[1], COUNT=triton.next_power_of_2(count), num_warps=1
@@ -340,17 +322,15 @@ def run(
             if iteration % ASKED == ASKED - 1 and not bool(active.any()):
                 break
     sums_v, sum_powers_v = torch.empty_like(own_v), torch.empty_like(powers_v)
-    ratios, ratio_powers = room(batch, tiles), room(batch, tiles, dtype=torch.int32)
-    closed[(batch, tiles)](
-        odds, messages, senders, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, width,
-        tiles, **tile,
+    ratios, ratio_powers = room(batch, spans), room(batch, spans, dtype=torch.int32)
+    closed[(batch, spans)](
+        odds, messages, senders, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, tiles,
+        length, spans, KIND=KINDS[rule.kind], **tile,
     )  # fmt: skip
     both = None
     if pairs:
         both = room(height, width)
-        paired[(tiles, width // columns)](
-            odds, messages, senders, means_v, both, batch, height, width, ROWS=rows, COLS=columns, num_warps=WARPS
-        )
+        paired[(tiles,)](odds, messages, senders, means_v, both, batch, height, **tile)
         both = both[:visible, :hidden]
     log_z = None
     if rule.kind == "sum":
@@ -360,9 +340,8 @@ def run(
     return Found(means_v[:, :visible], means_h[:, :hidden], both, log_z, iterations.long(), residuals)
 
 
-def _padded(weights: Tensor, rows: int, columns: int) -> tuple[int, int]:
-    visible, hidden = weights.shape
-    return -(-visible // rows) * rows, -(-hidden // columns) * columns
+def _padded(weights: Tensor, rows: int) -> int:
+    return -(-weights.shape[0] // rows) * rows
 
 
 def _odds(fields: Tensor) -> tuple[Tensor, Tensor]:
