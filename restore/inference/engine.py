@@ -25,6 +25,10 @@ class PictureEngine(Protocol):
     def light_ground(self) -> bool:
         """True if the prior expects dark strokes on light."""
 
+    @property
+    def part(self) -> int:
+        """The length of the sides of the parts in which a convolutional prior takes a large picture."""
+
     def with_solver(self, solver: str) -> PictureEngine:
         """The same prior with another solver."""
 

@@ -15,6 +15,7 @@ from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
+from restore.inference.tiles.blocks import PART, PART_ON_GPU
 from restore.marginals import Marginals, voided
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of
 from restore.solvers.layered_map import LayeredMap
@@ -24,9 +25,9 @@ from restore.units import Units
 from restore.zoo import TrainedPrior, describe, find, light_ground, load
 from restore.zoo.description import Description
 
-# Rows (images times starts) solved side by side: enough to keep matrix products busy, few enough that their state stays
-# in a processor's caches.
-ROWS = {"cpu": 2048, "cuda": 32768}
+# Rows (images times starts) solved side by side: few enough that their state stays in a processor's caches. On a GPU as
+# many as its memory holds: every batch waits for its slowest images, which leave the GPU idle.
+ROWS = {"cpu": 2048, "cuda": 2**20}
 
 # How many arrays of all units a row takes on a GPU at most.
 ARRAYS = 24
@@ -43,6 +44,7 @@ class Engine:
         trained: the prior and what it carries.
         device: where to compute.
         max_memory: bytes that the messages or matrices of a solver may take; None for its own limit.
+        pixels_alone: leave hidden layers on the device, of which large pictures have many times as much.
     """
 
     name: ClassVar[str] = "torch"
@@ -50,6 +52,7 @@ class Engine:
     trained: TrainedPrior
     device: torch.device
     max_memory: int | None = None
+    pixels_alone: bool = False
 
     @classmethod
     def load(cls, model: str, device: str = "auto", max_memory: int | None = None, pixels: int | None = None) -> Engine:
@@ -82,7 +85,9 @@ class Engine:
 
     @cached_property
     def solver(self) -> FixedPoint:
-        made = solver_of(self.trained.description.inference)
+        made = solver_of(self.description.inference)
+        if isinstance(made, LayeredMap):
+            made = replace(made, weighs=self.description.weighs)
         limit = self.max_memory or room(self.device)
         if limit is None or not hasattr(made, "max_memory"):
             return made
@@ -98,7 +103,11 @@ class Engine:
         return replace(self, trained=replace(self.trained, description=self.description.precisely()))
 
     def of_size(self, shape: tuple[int, int]) -> Engine:
-        return replace(self, trained=self.trained.of_size(shape))
+        return replace(self, trained=self.trained.of_size(shape), pixels_alone=True)
+
+    @property
+    def part(self) -> int:
+        return PART if self.device.type == "cpu" else PART_ON_GPU
 
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         observed = torch.from_numpy(np.ascontiguousarray(seen, np.float32)).flatten(1)
@@ -108,7 +117,10 @@ class Engine:
         else:
             hidden = None if damage.hidden is None else torch.from_numpy(np.array(damage.hidden)).flatten(1)
             gain = polarity_gain(observed, hidden, self.trained.pixel_means.cpu())
-        return _in_numpy(self.restore(observed, None if self.description.task else channel)), gain.numpy()
+        found = self.restore(observed, None if self.description.task else channel)
+        if self.pixels_alone:
+            found = replace(found, means=found.means[:1], variances=found.variances[:1])
+        return _in_numpy(found), gain.numpy()
 
     def pixel_means(self) -> np.ndarray:
         return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)

@@ -99,6 +99,18 @@ def test_what_has_learnt_its_iterations_is_not_solved_again(method: str, starts:
         torch.testing.assert_close(found.means[0], once.means[0], rtol=0, atol=1e-6)
 
 
+def test_log_z_is_estimated_where_it_weighs_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one start it decides nothing, and takes longer than all iterations of a convolutional prior."""
+
+    def refused(*arguments: object) -> None:
+        raise AssertionError("log Z is estimated")
+
+    assert torch.isfinite(engine_of(starts=4).restore(some_images(3), BitFlip(0.2)).log_partition).all()
+    monkeypatch.setattr(TAP, "log_partition", refused)
+    found = engine_of(starts=1).restore(some_images(3), BitFlip(0.2))
+    assert torch.isnan(found.log_partition).all() and torch.isfinite(found.means[0]).all()
+
+
 # --- batches ---
 
 

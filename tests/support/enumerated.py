@@ -29,6 +29,7 @@ class ExactEngine:
     calls: list[tuple[np.ndarray, Damage]] = field(default_factory=list)
     status: Status = Status.CONVERGED
     name: str = "exact"
+    part: int = 128
     light_ground: bool = False
 
     @classmethod

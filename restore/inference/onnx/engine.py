@@ -19,6 +19,7 @@ from restore.inference.damage import Damage
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
 from restore.inference.onnx.providers import is_provided, missing, providers
 from restore.inference.options import LEVELS
+from restore.inference.tiles.blocks import PART
 from restore.marginals import Marginals, Status, voided
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
@@ -65,6 +66,7 @@ class OnnxEngine:
     """
 
     name: ClassVar[str] = "onnx"
+    part: ClassVar[int] = PART
 
     facts: Facts
     description: Description

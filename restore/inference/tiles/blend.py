@@ -210,9 +210,9 @@ def _in_tiles(
 
 
 def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
-    """The posterior under a prior to which all places are alike: of parts that overlap, which fit into caches."""
+    """The posterior under a prior to which all places are alike: of overlapping parts that suit the engine."""
     count, height, width = seen.shape
-    parts = parts_of((height, width))
+    parts = parts_of((height, width), engine.part)
 
     def cut(values: np.ndarray) -> np.ndarray:
         if values.shape[1:] == (1, 1):

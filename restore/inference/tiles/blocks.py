@@ -26,6 +26,9 @@ MARGIN = 32
 PART = 128
 AROUND = 16
 
+# On a GPU parts lose less to what is around them, and a small GPU still holds one.
+PART_ON_GPU = 512
+
 # Rows and columns of an image; and a span of one of them, with what is around it.
 Part: TypeAlias = tuple[slice, slice]
 Span: TypeAlias = tuple[slice, slice]
@@ -55,9 +58,9 @@ def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
     return _crossed(*(_of_tiles(size, side, header) for size, side in zip(shape, header.image_shape, strict=True)))
 
 
-def parts_of(shape: tuple[int, ...]) -> list[Block]:
+def parts_of(shape: tuple[int, ...], part: int = PART) -> list[Block]:
     """The parts of a block for a prior that takes each as an image: all of one size, with what is around them."""
-    return _crossed(*(_alike(size, PART, AROUND) for size in shape))
+    return _crossed(*(_alike(size, part, AROUND) for size in shape))
 
 
 def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:

@@ -13,6 +13,7 @@ from test_blocks import ALIKE, alike, answer, noisy, tiled
 
 from restore.couplings import Dense
 from restore.fields import Fields
+from restore.inference import torch_engine
 from restore.inference.damage import Damage, Observed
 from restore.inference.tiles import blend, blocks
 from restore.inference.tiles.blend import CONVERGED, STEPS, STILL, Prior, mean_field
@@ -125,7 +126,7 @@ def test_a_convolutional_prior_is_the_machine_of_the_pictures_size(shape: tuple[
 
 
 def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "PART", 20)
+    monkeypatch.setattr(torch_engine, "PART", 20)
     hidden = np.zeros((90, 20), bool)
     for first, blind in ((60, False), (30, True)):
         hidden[first:] = True

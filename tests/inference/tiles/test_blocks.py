@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from card import card
 from machines import random_features, random_rbm
 
+from restore.inference import torch_engine
 from restore.inference.damage import Damage, Observed
 from restore.inference.tiles import blocks
 from restore.inference.tiles.blend import Posterior, Prior
@@ -118,10 +120,25 @@ def test_parts_are_equal_and_share_an_image(size: int) -> None:
     assert len(parts) == max(1, -(-(size - 2 * AROUND) // PART))
 
 
+def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large picture nobody asks for hidden layers, which are many times as much."""
+    monkeypatch.setattr(torch_engine, "PART", 20)
+    monkeypatch.setattr(torch_engine, "PART_ON_GPU", 40)
+    engine = alike()
+    with card():
+        there = Engine.of(engine.trained, torch.device("cuda"))
+        found = answer(there, noisy(90, 75))
+    assert int(found.tiles[0]) == 4 and int(answer(engine, noisy(90, 75)).tiles[0]) == 9
+    np.testing.assert_allclose(found.means, answer(engine, noisy(90, 75)).means, atol=1e-4)
+    marginals, _ = engine.of_size((7, 9)).marginals(noisy(7, 9).values()[None], Damage(0.1))
+    assert [layer.shape for layer in marginals.means] == [(1, 63)]
+    assert len(engine.marginals(noisy(6, 5).values()[None], Damage(0.1))[0].means) == 2
+
+
 def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     picture = noisy(90, 75)
     whole = answer(alike(), picture)
-    monkeypatch.setattr(blocks, "PART", 20)
+    monkeypatch.setattr(torch_engine, "PART", 20)
     parts = answer(alike(), picture)
     assert (int(whole.tiles[0]), int(parts.tiles[0]), bool(parts.blind[0])) == (1, 9, False)
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
