@@ -9,7 +9,7 @@ units; with strong couplings it needs damping to converge.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -71,7 +71,7 @@ class LayeredMap(ABC):
     max_iter: int = 1000
     tol: float = 1e-5
     damping: float = DAMPING
-    weighs: bool = True
+    weighs: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         check_settings(self.max_iter, self.tol, self.damping)
