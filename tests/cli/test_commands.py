@@ -9,7 +9,7 @@ from pathlib import Path
 import bad_images
 import numpy as np
 import pytest
-from commands import Run, image, levels
+from commands import QUICK, Run, image, levels
 from PIL import Image
 from priors import saved_prior
 
@@ -133,3 +133,47 @@ def test_evaluate_prints_scores(run: Run, model: str, tmp_path: Path, capsys: py
     assert run("evaluate", model, "--data", data, "--task", "flip:0.1", "--n", 9, "--json", "--quiet") == 0
     report = json.loads(capsys.readouterr().out)
     assert report["n"] == 9 and 0 <= report["error_all"]["mean"] <= 1
+
+
+def digits(folder: Path, **pictures: np.ndarray) -> Path:
+    folder.mkdir()
+    for name, picture in pictures.items():
+        Image.fromarray((255 * picture).astype(np.uint8)).save(folder / f"{name}.png")
+    return folder
+
+
+def stroke() -> np.ndarray:
+    picture = np.zeros((28, 28))
+    picture[6:22, 12:16] = picture[6:9, 8:20] = 1
+    return picture
+
+
+def test_the_level_of_a_batch_is_the_median(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    draw = np.random.default_rng(1)
+    flipped = {f"x{p}": np.abs(stroke() - (draw.random((28, 28)) < p)) for p in (0.01, 0.03, 0.3)}
+    source = digits(tmp_path / "in", **{name.replace(".", "-"): value for name, value in flipped.items()})
+    assert run("denoise", source, "--model", QUICK, "--force", "-o", f"{tmp_path}/out/", "--json") == 0
+    said = capsys.readouterr()
+    levels = sorted(json.loads(line)["p"] for line in said.out.splitlines())
+    assert f"p = {levels[1]:.2g} (found, {levels[0]:.2g} to {levels[2]:.2g})" in said.err
+    assert f"{levels[1]:.2g}" != f"{np.mean(levels):.2g}"
+
+
+def test_a_map_of_uncertainty_shows_two_standard_deviations(run: Run, tmp_path: Path) -> None:
+    source = digits(tmp_path / "in", one=stroke())
+    assert run("denoise", source / "one.png", "--model", QUICK, "--p", 0.2, "--uncertainty", tmp_path / "u.png") == 0
+    _, wanted = restore.denoise(stroke(), QUICK, p=0.2, return_solution=True)
+    np.testing.assert_allclose(levels(tmp_path / "u.png") / 255, 2 * wanted.deviations, atol=1 / 255)
+    np.testing.assert_allclose(wanted.deviations**2, wanted.means * (1 - wanted.means), atol=5e-3)
+
+
+def test_which_images_of_a_batch_look_inverted(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said of those alone, and of several once."""
+    pictures = {"a": 1 - stroke(), "b": stroke(), "c": 1 - stroke().T, "d": stroke().T}
+    source = digits(tmp_path / "in", **pictures)
+    words = ("--model", QUICK, "--p", 0.05, "--json", "--overwrite", "-o", f"{tmp_path}/out/")
+    assert run("denoise", source, *words) == 0
+    said = capsys.readouterr()
+    records = [json.loads(line) for line in said.out.splitlines()]
+    assert [any("looks inverted" in note for note in record["notes"]) for record in records] == [True, False] * 2
+    assert [line.startswith("2 of 4 images: ") for line in said.err.splitlines() if "looks inverted" in line] == [True]

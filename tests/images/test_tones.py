@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restore.images.tones import Tones, counted
+from restore.images.tones import Tones, counted, has_third_tone
 
 
 def tones(levels: np.ndarray) -> Tones:
@@ -45,3 +45,35 @@ def test_soft_edges_are_no_grey() -> None:
     ink[:, 6] = 130
     assert 0 < tones(ink).middle < 0.1 and tones(ink).binary
     assert tones(np.full((3, 3), 7)).binary
+
+
+def three_tones(grey: float, share: float, speckled: bool = False) -> np.ndarray:
+    """A picture of black and white halves and an area of grey, even or alternating by a 255th from pixel to pixel."""
+    picture = np.zeros((100, 100))
+    picture[:, 50:] = 1
+    rows = round(share * 100 * 100 / 40)
+    picture[10 : 10 + rows, 5:45] = grey
+    if speckled:
+        picture[10 : 10 + rows, 5:45] += np.indices((rows, 40)).sum(0) % 2 / 255
+    return picture
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_third_tone_is_even_grey_off_black_and_white_over_a_share_of_the_picture(turned: bool) -> None:
+    def toned(grey: float, share: float, speckled: bool = False, hidden: np.ndarray | None = None) -> bool:
+        picture = three_tones(grey, share, speckled)
+        return has_third_tone(1 - picture if turned else picture, 0.5, hidden)
+
+    # More than a hundredth of the picture, but for the area's first row and column.
+    assert toned(0.3, 0.016) and not toned(0.3, 0.008)
+    assert toned(0.13, 0.1) and not toned(0.12, 0.1)
+    assert toned(0.8, 0.1)
+    assert not toned(0.3, 0.2, speckled=True)
+    hidden = three_tones(0.3, 0.1) == 0.3
+    assert not toned(0.3, 0.1, hidden=hidden) and toned(0.3, 0.1, hidden=~hidden & False)
+    ramp = three_tones(0.3, 0.0)
+    ramp[10:50, 5:45] = np.linspace(0.2, 0.45, 40)
+    assert not any(has_third_tone(picture, 0.5) for picture in (ramp, ramp.T))  # even along one side alone
+    # By how much grey is off is in parts of the distance of black and white.
+    faint = 0.4 + 0.2 * three_tones(0.3, 0.1)
+    assert has_third_tone(1 - faint if turned else faint, 0.5)

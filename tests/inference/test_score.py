@@ -204,6 +204,15 @@ def test_independent_pixels_know_the_share_of_white_alone() -> None:
     assert choice.bits == pytest.approx(-1, abs=1e-6) and choice.ahead < 0
 
 
+def test_independent_pixels_are_not_sure_of_what_they_have_not_seen() -> None:
+    """Of n white pixels alone, white has probability (n + 1/2) / (n + 1) (Krichevsky & Trofimov, 1981)."""
+    for shape in ((3, 4), (1, 1)):
+        seen = np.ones(shape)
+        (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(np.full(shape, 0.5))], grey=False)
+        assert choice.bits is not None and choice.ahead is not None
+        assert choice.bits - choice.ahead == pytest.approx(np.log2((seen.size + 0.5) / (seen.size + 1)), abs=1e-6)
+
+
 def test_independent_grey_pixels_share_one_normal_distribution() -> None:
     means, variances, seen = grey_picture()
     (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
@@ -265,6 +274,16 @@ def test_a_candidate_is_given_up_for_one_picture_of_a_batch_and_kept_for_another
     assert [choice.candidate for choice in alone] == [plain, lost]
     assert [choice.candidate for choice in together] == [plain, lost]
     assert [choice.bits for choice in together] == pytest.approx([choice.bits for choice in alone], abs=1e-9)
+
+
+def test_each_picture_of_a_batch_has_a_prior_of_its_own() -> None:
+    """A candidate is given up for the pictures that it explains badly, and wins the one that it explains best."""
+    draw = np.random.default_rng(5)
+    pictures = [(draw.random((224, 224)) < 0.5).astype(float) for _ in range(2)]
+    own = [Knowing(np.where(picture > 0.5, 0.95, 0.05)) for picture in pictures]
+    candidates = [Knowing(np.full((224, 224), 0.5)), *own]
+    choices = choose([Observed(picture, Damage("auto")) for picture in pictures], candidates, grey=False)
+    assert [choice.candidate for choice in choices] == own
 
 
 def test_crops_lie_where_something_is() -> None:

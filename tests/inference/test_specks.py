@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from safetensors.numpy import load_file
-from scipy import ndimage
+from scipy import ndimage, stats
 
 import restore as package
 from restore.channels import Specks
@@ -209,6 +209,17 @@ def test_shapes_that_repeat_are_marks_unless_so_many_are_specks_by_chance() -> N
     np.testing.assert_allclose(dirt[30:], probability_of(odds[30:] + np.log(rate)))
     # Of two pixels there are two shapes alone.
     assert probabilities(lone(30, np.zeros(30, int), 2), odds[:30], 30 * 14 / area, area).min() > 0.9
+
+
+def test_how_often_a_shape_may_repeat_is_what_chance_allows() -> None:
+    """Of shapes of which four are expected: fourteen are marks (Poisson tail < .001), eight are none (.05)."""
+    area, expected = 60_000, 4.0
+    rate = expected / area / float(np.exp(log_share(np.array([6])))[0])
+    for count, marks in ((8, False), (14, True)):
+        tail = float(stats.poisson.sf(count - 1, expected))
+        assert (tail < 0.001) is marks and (tail > 0.03) is not marks
+        dirt = probabilities(lone(count, np.zeros(count, int)), np.full(count, 30.0), rate, area)
+        assert bool(dirt.max() == 0) is marks and bool(dirt.min() > 0.9) is not marks
 
 
 # --- pictures ---

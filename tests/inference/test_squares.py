@@ -79,6 +79,19 @@ def test_edges_are_found_where_colours_change(side: int) -> None:
         assert found[side] == (top, left)
 
 
+def test_edges_are_where_colours_change_most_often_not_where_there_are_most_rows() -> None:
+    """Of seven rows, two lie a row after an edge of squares of four, and only one lies at an edge."""
+    seen = np.zeros((7, 30))
+    seen[3:] = 1
+    seen[1:, :18] = 1 - seen[1:, :18]
+    seen[5:, :18] = 1 - seen[5:, :18]
+    changes = (seen[1:] != seen[:-1]).sum(1)
+    assert changes.tolist() == [18, 0, 30, 0, 18, 0]
+    for pixels, name in ((seen, "top"), (seen.T, "left")):
+        found = {each.side: each for each in squares_in(Observed(pixels, Damage("auto")))}
+        assert getattr(found[4], name) == 3
+
+
 def test_changes_under_a_mask_are_not_counted() -> None:
     seen, hidden = code(12, 4), np.zeros((48, 48), bool)
     hidden[:, :40] = True

@@ -186,3 +186,18 @@ def test_the_gain_of_taking_a_unit_away_is_judged_by_later_samples(monkeypatch: 
     assert without_worst(far, IMAGES, SMALL, seeded(1)) is None
     monkeypatch.setattr(frank_wolfe, "gibbs_steps", lambda *more: far["samples"])
     assert without_worst(far, IMAGES, SMALL, seeded(1)) is not None
+
+
+def test_what_a_unit_that_is_always_on_adds_to_pixels_goes_to_their_biases() -> None:
+    """Such a unit and the biases that make up for it leave the distribution as it was."""
+    state, weights = usual()[0][2], torch.tensor([1.0, -2.0, 0.5, 0.0, 1.5, -0.5, 2.0, -1.0, 0.25])
+    on = state | {
+        "weights": torch.cat([state["weights"], weights[:, None]], 1),
+        "hidden_bias": torch.cat([state["hidden_bias"], torch.tensor([40.0])]),
+        "visible_bias": state["visible_bias"] - weights,
+    }
+    on |= {name: torch.cat([state[name], unit_means(machine_of(on), IMAGES)[-1:]]) for name in ("means",)}
+    on |= {"validation_means": torch.cat([state["validation_means"], on["means"][-1:]])}
+    better = without_worst(on, IMAGES, growth_of(bias_steps=0), seeded(1))
+    assert better is not None and torch.equal(better["weights"], state["weights"])
+    torch.testing.assert_close(better["visible_bias"], state["visible_bias"])

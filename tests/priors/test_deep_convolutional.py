@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from restore.couplings import Dense, Strided
+from restore.families import Spec
 from restore.fields import Fields
 from restore.priors import ConvolutionalDBM
 from restore.priors.exact import binary_states
@@ -170,3 +171,20 @@ def test_its_parameters_make_it_again_and_evidence_survives_a_change_of_precisio
     states = drawn_states(machine, 3)
     single = tilted.to(torch.float32).to(torch.float64)
     torch.testing.assert_close(single.energy(states), tilted.energy(states), rtol=1e-5, atol=1e-3)
+
+
+def test_at_first_it_is_independent_pixels_with_couplings_of_the_scale_that_is_asked_for() -> None:
+    spec = Spec(family="deep_convolutional", hidden=64, hidden_type="rectified", deeper=(32,), kernel=6)
+    means = torch.tensor([0.1, 0.5])  # the share of white is .3
+
+    def machine(scale: float) -> ConvolutionalDBM:
+        made: ConvolutionalDBM = spec.kind.initial(spec, (6, 8), means, scale, seeded(3))
+        return made
+
+    alone = MeanField().solve(machine(0.0).tilt(Fields(torch.zeros(1, 48))))
+    torch.testing.assert_close(alone.means[0], torch.full((1, 48), 0.3))
+    # A field of the layer above adds up 36 couplings of each channel below.
+    for name, channels in (("weights.0", 1), ("weights.1", 64)):
+        weights = machine(0.2).shared[name]
+        assert float(weights.std()) == pytest.approx(0.2 / channels**0.5, rel=0.1)
+        assert float(weights.mean()) == pytest.approx(0.0, abs=0.02)

@@ -53,6 +53,15 @@ def test_whole_powers_are_copies_of_the_unit() -> None:
     torch.testing.assert_close(near.free_energy(states), prior.free_energy(states), rtol=0, atol=1e-12)
 
 
+def test_a_power_is_whole_copies_and_one_for_the_rest() -> None:
+    machine = random_rbm(5, 2, scale=1.5)
+    near = FractionalRBM(machine, torch.tensor([2.3, 0.4], dtype=torch.float64)).approximation()
+    scale = torch.tensor([1.0, 1.0, 0.3, 0.4], dtype=torch.float64)
+    owner = torch.tensor([0, 0, 0, 1])
+    torch.testing.assert_close(near.weights, machine.weights[:, owner] * scale)
+    torch.testing.assert_close(near.hidden.parameters["bias"], machine.hidden.parameters["bias"][owner] * scale)
+
+
 @pytest.mark.parametrize("powers", [[1.0], [1.0, 0.0], [1.0, math.nan], [1.0, -2.0], [1.0, math.inf]])
 def test_powers_that_are_none_are_refused(powers: list[float]) -> None:
     with pytest.raises(UsageError):

@@ -14,6 +14,7 @@ from machines import (
     of_shapes,
     orders,
     random_deep,
+    random_features,
     random_fully_visible,
     random_rbm,
     seeded,
@@ -22,7 +23,7 @@ from machines import (
 from torch import Tensor
 
 from restore.couplings import Dense
-from restore.priors import RBM, BoltzmannMachine, FullyVisible
+from restore.priors import RBM, BoltzmannMachine, ConvolutionalRBM, FullyVisible
 from restore.solvers import TAP, AdaptiveTAP, HardMeanField, LayeredMap, MeanField, RelaxedBeliefPropagation
 from restore.units import Bernoulli, Rectified, Spin
 
@@ -108,3 +109,13 @@ def test_a_machine_with_points_settles_with_its_pixels_and_others_with_all_units
     ):
         change = HardMeanField().watched(RBM((pixels, hidden), (Dense(coupling),)))
         assert change(new, old).item() == pytest.approx(moved)
+
+
+@pytest.mark.parametrize("solver", [TAP, MeanField])
+def test_a_machine_of_any_size_settles_with_the_average_pixel(solver: type[LayeredMap]) -> None:
+    """Among a million pixels one always moves: the residual is that of an image, whatever its size."""
+    machine = ConvolutionalRBM.of(random_features(2, 2, seed=3), (3, 4))
+    start = torch.rand(1, 12, generator=seeded(2), dtype=torch.float64)
+    once = solver(max_iter=1, damping=0.5).solve(machine, start)
+    assert float(once.residual[0]) == pytest.approx(float((once.means[0] - start).abs().mean()), rel=1e-6)
+    assert float((once.means[0] - start).abs().max()) > 1.2 * float(once.residual[0])

@@ -159,6 +159,15 @@ def test_of_modes_as_likely_the_earlier_one_is_nearer_in_any_batch() -> None:
     assert torch.equal(nearest_modes(torch.zeros(1, 11), pack(modes), 6)[0], modes[:6])
 
 
+def test_under_weak_evidence_modes_that_are_about_as_likely_count_as_equal() -> None:
+    """Where no pixel says .2 nats, the choice no longer depends on an image whose evidence vanishes."""
+    modes = torch.zeros(3, 9)
+    modes[1, :1] = modes[2, :5] = 1  # likelier than the first by one pixel, and by five
+    for strength, order in ((0.09, [2, 0, 1]), (0.01, [0, 1, 2]), (0.21, [2, 1, 0])):
+        chosen = nearest_modes(torch.full((1, 9), strength), pack(modes), 3)[0]
+        assert torch.equal(chosen, modes[order]), strength
+
+
 def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:
     count = 150
     means = torch.linspace(0, 10, count)[:, None]
