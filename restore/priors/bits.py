@@ -26,8 +26,11 @@ def unpack(packed: Tensor, pixels: int) -> Tensor:
 def inner_products(fields: Tensor, packed: Tensor) -> Tensor:
     """Sums of fields (batch, pixels) over the white pixels of packed images (images, bytes); (batch, images).
 
-    Images stay packed: a table for each byte holds the sum for each of its 256 values.
+    Images stay packed: a table for each byte holds the sum for each of its 256 values. A GPU multiplies faster than it
+    looks up.
     """
+    if fields.is_cuda:
+        return fields @ unpack(packed, fields.shape[-1]).to(fields.dtype).T
     bytewise = pad(fields, (0, -fields.shape[-1] % 8)).unflatten(-1, (-1, 8))
     values = torch.arange(256, dtype=torch.uint8, device=packed.device)[:, None]
     tables = bytewise @ unpack(values, 8).to(fields.dtype).T
