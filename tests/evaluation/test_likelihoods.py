@@ -140,3 +140,11 @@ def test_infinite_parameters_are_refused() -> None:
     for likelihood in (exact_likelihood, lambda model, data: pseudo_likelihood(model, data, 3, seeded())):
         with pytest.raises(ModelError):
             likelihood(broken, torch.ones(1, PIXELS).double())
+
+
+@pytest.mark.parametrize(("effective", "shown"), [(4.9, False), (5.0, True), (80.0, True)])
+def test_an_interval_of_too_few_effective_runs_is_not_printed(effective: float, shown: bool) -> None:
+    details = (("runs", 100.0), ("effective_runs", effective))
+    text = Likelihood("ais", 7, -85.5, 0.1, 200.0, 0.5, (-86.25, -84.75), 0.95, details).as_text()
+    assert ("interval" in text and "-86.250 ... -84.750" in text) is shown
+    assert f"{effective:10.5g}" in text

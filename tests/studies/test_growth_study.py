@@ -61,3 +61,9 @@ def test_other_tensors_are_another_prior(tmp_path: Path) -> None:
     for seed in (0, 1):
         zoo.save(tmp_path / str(seed), random_prior((4, 4), seed=seed), "# one")
     assert checksum(tmp_path / "0") != checksum(tmp_path / "1")
+
+
+def test_a_table_has_no_interval_of_too_few_effective_runs() -> None:
+    text = study.as_tables([point(GROWN, 100, -131.0, effective=4.2), point(TUNED, 200, -95.0, effective=5.1)], {})
+    few, enough = (next(line for line in text.splitlines() if f" {value} " in line) for value in ("-131.00", "-95.00"))
+    assert "..." not in few and "-95.50 ... -94.75" in enough

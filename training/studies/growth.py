@@ -21,7 +21,7 @@ from harness import (
     with_others,
     write,
 )
-from mean_likelihoods import ais_likelihood
+from mean_likelihoods import LEAST_RUNS, ais_likelihood
 from opened import plain_machine
 from torch import Tensor
 
@@ -122,7 +122,7 @@ def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
                     f"{point.hidden}{stopped}",
                     point.method,
                     f"{point.likelihood:.2f}",
-                    f"{low:.2f} ... {high:.2f}",
+                    f"{low:.2f} ... {high:.2f}" if point.effective >= LEAST_RUNS else "-",
                     f"{point.effective:.0f}",
                     "-" if point.error is None else f"{100 * point.error:.2f}",
                     f"{point.minutes:.1f}",

@@ -129,9 +129,8 @@ def priors_table(found: Sequence[Measured]) -> str:
 
 
 def _with_interval(found: Likelihood) -> str:
-    if found.interval is None:
-        return f"{found.mean:.2f}"
-    return f"{found.mean:.2f} ({found.interval[0]:.2f} ... {found.interval[1]:.2f})"
+    interval = found.sound_interval
+    return f"{found.mean:.2f}" + (f" ({interval[0]:.2f} ... {interval[1]:.2f})" if interval else "")
 
 
 def _by_solutions(found: Likelihood) -> list[str]:

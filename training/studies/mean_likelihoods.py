@@ -14,6 +14,9 @@ from restore.evaluation.likelihoods.exact import Model, exact_log_partition, unn
 from restore.priors import RBM, FullyVisible
 from restore.progress import Meter
 
+# Of fewer effective runs no interval is printed: their spread does not tell how far log Z may be off.
+LEAST_RUNS = 5
+
 
 @dataclass(frozen=True)
 class Likelihood:
@@ -46,6 +49,11 @@ class Likelihood:
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
 
+    @property
+    def sound_interval(self) -> tuple[float, float] | None:
+        """The interval, unless it follows from too few effective runs."""
+        return self.interval if dict(self.details).get("effective_runs", math.inf) >= LEAST_RUNS else None
+
     def as_dict(self) -> dict[str, object]:
         """The result as JSON values; None for what is undefined."""
         facts = asdict(self) | dict(self.details)
@@ -57,8 +65,8 @@ class Likelihood:
         """A few lines for people."""
         lines = [f"log-likelihood ({self.kind}): {self.n} images in {self.seconds:.2f} s"]
         lines.append(f"  {'mean, nats per image':<30} {self.mean:10.3f} ± {self.standard_error:.3f}")
-        if self.interval is not None:
-            low, high = self.interval
+        if self.sound_interval is not None:
+            low, high = self.sound_interval
             lines.append(f"  {f'{self.level:.0%} interval from log Z':<30} {low:10.3f} ... {high:.3f}")
         if self.log_partition is not None:
             how = "log Z, mean over solutions" if self.kind == "tap" else "log Z"
