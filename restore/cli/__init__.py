@@ -14,6 +14,9 @@ def main() -> None:
     from restore.cli.process import streams
 
     streams.settle()
+    from restore.inference import threads
+
+    threads.settle()
     from restore.cli.command import run
 
     sys.exit(run(sys.argv[1:]))

@@ -38,7 +38,6 @@ def run(
 ) -> None:
     """Serve until a signal comes and all that runs is done; with `browser` show the page."""
     import contextlib
-    import os
     import threading
     import webbrowser
 
@@ -47,9 +46,10 @@ def run(
     from restore.app.answers import Answers
     from restore.app.server import Server, Work
     from restore.errors import in_command
+    from restore.inference import threads
 
     site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
-    server = Server(site, Work(Answers(options), workers or os.cpu_count() or 1, queue), host, port)
+    server = Server(site, Work(Answers(options), workers or threads.count(), queue), host, port)
     tell(server.url, flush=True)
     say("restore: Ctrl-C ends it")
     if browser:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -90,7 +89,11 @@ def train(
         bool, typer.Option("--overwrite", help="Replace the run and the prior of this name, if there are any.")
     ] = False,
     threads: Annotated[
-        int, typer.Option(min=0, help="CPU threads; 0 for torch's default. The exact result depends on them.")
+        int,
+        typer.Option(
+            min=0,
+            help="CPU threads; 0 for one on each processor. The exact result depends on them.",
+        ),
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
@@ -137,10 +140,8 @@ def train(
     from restore.learning.train import carry_out
     from restore.progress import progress
 
-    busy = minutes is not None and hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1)
-    if threads or busy:
-        # Threads that wait for each other on a busy machine take many times as long as one.
-        torch.set_num_threads(threads or 1)
+    if threads:
+        torch.set_num_threads(threads)
     where, lesson = pick_device(device), lesson_of()
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")

@@ -4,17 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
+from pathlib import Path
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
-def count(otherwise: int = os.cpu_count() or 1) -> int:
+# Where Linux says which control group a process belongs to, and lists these.
+OWN, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+
+
+def count() -> int:
     """The number of threads: OMP_NUM_THREADS, as in torch; else one on each processor."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return (int(asked) if asked.isdecimal() else 0) or otherwise
+    return (int(asked) if asked.isdecimal() else 0) or processors()
+
+
+def processors() -> int:
+    """The number of processors that this process may use, by its affinity and the quota of its control groups."""
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError):
+        folder = GROUPS / OWN.read_text("utf-8").rpartition("::")[2].strip().strip("/")
+        for group in (folder, *folder.parents):
+            with suppress(OSError, ValueError):  # no such group, or "max"
+                quota, period = map(int, (group / "cpu.max").read_text("utf-8").split())
+                most = min(most, max(1, quota // period))
+    return most
+
+
+def settle() -> None:
+    """Tell libraries that are not loaded yet how many threads to use, and not to wait for work in a loop.
+
+    In such loops torch's threads spend as much time as they work on a busy machine (`benchmarks/threads.py`).
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OMP_NUM_THREADS", str(processors()))
 
 
 def each(do: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +35,51 @@ def test_the_first_fault_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     with pytest.raises(ZeroDivisionError):
         threads.each(lambda item: 1 / item, [1, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("own", "quotas", "count"),
+    [
+        ("0::/\n", {"": "150000 100000"}, 1),
+        ("0::/\n", {"": "max 100000"}, 4),
+        ("0::/pod/container\n", {"pod/container": "max 100000", "pod": "300000 100000"}, 3),
+        ("0::/pod\n", {"pod": "10000 100000"}, 1),
+        ("0::/pod\n", {"pod": "1600000 100000"}, 4),
+        ("4:cpu:/old\n", {}, 4),
+        (None, {}, 4),
+    ],
+)
+def test_processors_are_those_that_the_process_may_use(
+    own: str | None, quotas: dict[str, str], count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of a machine with 64, four by its affinity, and as many as the quota of its control groups pays for."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 5, 9}, raising=False)
+    monkeypatch.setattr(threads, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(threads, "OWN", tmp_path / "own")
+    if own is not None:
+        (tmp_path / "own").write_text(own)
+    for name, quota in quotas.items():
+        (tmp_path / "groups" / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "groups" / name / "cpu.max").write_text(quota + "\n")
+    assert threads.processors() == threads.count() == count
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, ["PASSIVE", None]),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, ["ACTIVE", None]),
+        ({"OMP_NUM_THREADS": "3"}, ["PASSIVE", "3"]),
+    ],
+)
+def test_the_command_tells_libraries_not_to_spin(given: dict[str, str], wanted: list[str | None]) -> None:
+    """Before any of them is loaded; what the user has set stays."""
+    names = ("OMP_WAIT_POLICY", "OMP_NUM_THREADS")
+    clean = {name: value for name, value in os.environ.items() if name not in names} | given
+    ask = "import atexit, os, sys; from restore.cli import main; sys.argv = ['restore', '--version']\n"
+    ask += f"atexit.register(lambda: print([os.environ.get(name) for name in {names}], 'torch' in sys.modules)); main()"
+    said = subprocess.run([sys.executable, "-c", ask], env=clean, capture_output=True, text=True, check=True).stdout
+    policy, count = wanted
+    assert said.splitlines()[-1] == f"{[policy, count or str(threads.processors())]} False"

@@ -90,9 +90,7 @@ class OnnxEngine:
         weights = path.parent / WEIGHTS if place.is_dir() or WEIGHTS.encode() in content else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
-        options.intra_op_num_threads = threads.count(otherwise=0)
-        # Waiting threads would take the processors from other batches; see `marginals`.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.intra_op_num_threads = 1  # each batch has a thread; see `marginals`
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
         options.enable_mem_pattern = not device.startswith("directml")  # which refuses it
         try:
