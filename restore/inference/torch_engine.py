@@ -126,7 +126,7 @@ class Engine:
         return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
-        """Find the posterior marginals of damaged images, on the engine's device.
+        """Find the posterior marginals of damaged images, on the engine's device, or the CPU if its memory is short.
 
         Args:
             observed: images (N, D), N >= 1, binary or grey levels as the prior knows them, on any device.
@@ -146,21 +146,27 @@ class Engine:
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
         much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // UNITS)
-        first, size = 0, max(1, self._planned(ROWS[self.device.type]) // much)
+        first, kept, size = 0, self.device, max(1, self._planned(ROWS[self.device.type]) // much)
         with torch.inference_mode():
             while first < len(observed):
                 try:
-                    done.append(solve(self.trained, self.solver, _rows(evidence, first, first + size)))
+                    part = solve(self.trained, self.solver, _rows(evidence, first, first + size))
                 except torch.cuda.OutOfMemoryError:
                     if size == 1:
                         raise InputError(
                             f"out of memory with a single image; use {option('device', 'cpu')}", self.device
                         ) from None
-                    torch.cuda.empty_cache()
                     size //= 2
+                    kept = torch.device("cpu")
+                    done = [earlier.moved(kept) for earlier in done]
+                    torch.cuda.empty_cache()
                     continue
+                done.append(part.moved(kept))
                 first += size
-        return concatenate(done)
+        try:
+            return concatenate(done)
+        except torch.cuda.OutOfMemoryError:
+            return concatenate([earlier.moved(torch.device("cpu")) for earlier in done])
 
     def _planned(self, rows: int) -> int:
         """As many rows as there is room for on a GPU, at most so many; shortage is met as it comes, too."""
@@ -179,12 +185,12 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
 
 def _solved(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     settings = trained.description.inference
+    evidence = _like(trained.pixel_means, evidence)
     machine = machine_under(trained, evidence)
     if not settings.starts:
         return solver.solve(machine)
     if not trained.description.tries_again:
         return solver.solve(machine, pointwise(trained, evidence))
-    evidence = _like(trained.pixel_means, evidence)
     strength = evidence.linear.abs().mean(-1)
     power = (strength / settings.trust).clamp(max=1)
     several = SeveralStarts(solver)

@@ -41,6 +41,10 @@ class Solution:
 
         return _each(lambda value, new: value.index_copy(0, rows, new), self, other)
 
+    def moved(self, device: torch.device) -> Solution:
+        """The same on a device; without `pairs`."""
+        return _each(lambda value: value.to(device), self)
+
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
     """Join the solutions of consecutive batches."""

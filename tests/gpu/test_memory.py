@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from card import card, values_of
+from card import card
 from small_engines import engine_of, some_images, trained
 
 from restore.channels import BitFlip
@@ -53,18 +53,38 @@ def test_batches_are_planned_for_the_memory_that_is_free(
     assert tried == [4, 4, 1]
 
 
-def test_a_shortage_makes_batches_smaller(batches: Callable[[int], list[int]]) -> None:
+def test_a_shortage_makes_batches_smaller_and_brings_results_to_the_processor(
+    batches: Callable[[int], list[int]],
+) -> None:
     wanted = engine_of(starts=1).restore(some_images(9), BitFlip(0.1)).means[0]
     tried = batches(3)
     with card():
         engine = Engine.of(trained(starts=1), torch.device("cuda"))
-        found = values_of(engine.restore(some_images(9), BitFlip(0.1)).means[0])
+        found = engine.restore(some_images(9), BitFlip(0.1)).means[0]
         # It asks for as many as it can, and then for half until they fit.
         assert tried[0] >= 9 and sum(size for size in tried if size <= 3) == 9
+        assert found.device.type == "cpu"
         batches(0)
         with pytest.raises(InputError):
             engine.restore(some_images(2), BitFlip(0.1))
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)
+    torch.testing.assert_close(found.real_tensor, wanted, rtol=0, atol=1e-4)
+
+
+def test_results_are_joined_on_the_processor_where_there_is_no_room_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = engine_of(starts=1).restore(some_images(9), BitFlip(0.1))
+    join = torch_engine.concatenate
+
+    def limited(parts: list[Solution]) -> Solution:
+        if any(part.means[0].device.type == "cuda" for part in parts):
+            raise torch.cuda.OutOfMemoryError("made up")
+        return join(parts)
+
+    monkeypatch.setattr(torch_engine, "concatenate", limited)
+    monkeypatch.setitem(torch_engine.ROWS, "cuda", 4)
+    with card():
+        found = Engine.of(trained(starts=1), torch.device("cuda")).restore(some_images(9), BitFlip(0.1))
+        assert found.status.device.type == "cpu"
+    torch.testing.assert_close(found.means[0].real_tensor, wanted.means[0], rtol=0, atol=1e-4)
 
 
 def test_messages_take_half_of_what_is_free_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
