@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -178,39 +177,18 @@ def belief_propagation(asked: Asked) -> str:
     for visible, hidden, images in asked.pick(usual, [(36, 16, 4)]):
         machine = machine_of(visible, hidden, asked.device).tilt(evidence_of(images, visible, asked.device))
 
-        for variant, setting in variants(asked, images):
-            with setting:
-                # The difference of two numbers of iterations has no start and no end.
-                once, twice = (
-                    asked.seconds(lambda: BeliefPropagation(max_iter=count, tol=0).solve(machine))  # noqa: B023
-                    for count in (ITERATIONS, 2 * ITERATIONS)
-                )
-            rate = 2 * visible * hidden * images * ITERATIONS / max(twice - once, 1e-9)
-            numbers = f"{1000 * once:.2f}", f"{rate / 1e9:.2f}", f"{rate * MESSAGE_BYTES / bandwidth:.2f}"
-            rows.append([f"{visible} x {hidden}, batch {images}{variant}", *numbers])
+        # The difference of two numbers of iterations has no start and no end.
+        once, twice = (
+            asked.seconds(lambda: BeliefPropagation(max_iter=count, tol=0).solve(machine))  # noqa: B023
+            for count in (ITERATIONS, 2 * ITERATIONS)
+        )
+        rate = 2 * visible * hidden * images * ITERATIONS / max(twice - once, 1e-9)
+        numbers = f"{1000 * once:.2f}", f"{rate / 1e9:.2f}", f"{rate * MESSAGE_BYTES / bandwidth:.2f}"
+        rows.append([f"{visible} x {hidden}, batch {images}", *numbers])
     kernel = "Triton's kernel" if asked.device.type == "cuda" else "the C kernel"
     usable = kernel if bp_kernel.usable(asked.device) else "no kernel"
     head = ["machine", f"ms of {ITERATIONS} iterations", "G messages/s", "of the copy's"]
     return f"With {usable}; a copy moves {bandwidth / 1e9:.0f} GB/s.\n\n{table(head, rows)}"
-
-
-def variants(asked: Asked, images: int) -> list[tuple[str, Any]]:
-    """The kernel as it is, and of many images with other tiles, and with launches or one program for each image."""
-    if asked.device.type != "cuda" or images < 512:
-        return [("", nullcontext())]
-    from restore.solvers.messages import bp_triton
-
-    def ways(**settings: Any) -> Any:
-        return patch.multiple(bp_triton, **settings)
-
-    return [
-        ("", nullcontext()),
-        (", half as many edges a warp", ways(EDGES=bp_triton.EDGES // 2)),
-        (", twice as many edges a warp", ways(EDGES=2 * bp_triton.EDGES)),
-        (", one program an image", ways(run=partial(bp_triton.run, together=True))),
-        (", launches", ways(run=partial(bp_triton.run, together=False))),
-        (", launches of twice as many programs", ways(run=partial(bp_triton.run, together=False), BUSY=48)),
-    ]
 
 
 def tap(asked: Asked) -> str:

@@ -40,30 +40,26 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
-def solved(kernels: Any, machine: RBM, together: bool, pairs: bool = False, **keys: Any) -> Any:
+def solved(kernels: Any, machine: RBM, pairs: bool = False, **keys: Any) -> Any:
     """A machine's solution by the interpreted kernels."""
 
     def run(*arguments: Any, **options: Any) -> Any:
         options = {name: value for name, value in options.items() if name not in ("largest", "threads")}
-        return kernels.run(*arguments, **options, together=together)
+        return kernels.run(*arguments, **options)
 
     with patch.object(bp_kernel, "run", run):
         return BeliefPropagation(**keys).solve(machine.to(torch.float32), pairs=pairs)
 
 
-both_ways = pytest.mark.parametrize("together", [True, False], ids=["whole", "launches"])
-
-
 @needs_kernel
 @kinds
-@both_ways
-def test_it_is_what_the_c_kernel_computes(kernels: Any, kind: str, together: bool) -> None:
+def test_it_is_what_the_c_kernel_computes(kernels: Any, kind: str) -> None:
     """One image settles before the other, and none has the tile's size."""
     evidence = [50 * torch.randn(9, generator=seeded(1)).sign(), torch.randn(9, generator=seeded(2))]
     machine = random_rbm(9, 20, scale=0.7, dtype=torch.float32).tilt(Fields(torch.stack(evidence)))
     keys: dict[str, Any] = {"kind": kind, "tol": 1e-3, "max_iter": 7}
     wanted = BeliefPropagation(**keys).solve(machine, pairs=kind == "sum")
-    found = solved(kernels, machine, together, kind == "sum", **keys)
+    found = solved(kernels, machine, kind == "sum", **keys)
     assert torch.equal(found.iterations, wanted.iterations) and torch.equal(found.status, wanted.status)
     assert int(wanted.iterations[0]) < int(wanted.iterations[1])
     for one, other in zip((*found.means, found.residual), (*wanted.means, wanted.residual), strict=True):
@@ -81,20 +77,19 @@ def test_it_is_what_the_c_kernel_computes_at_its_own_tiles(kind: str, shape: tup
     machine = under_evidence(random_rbm(*shape, scale=0.4), 2).to(torch.float32)
     keys: dict[str, Any] = {"kind": kind, "tol": 0.0, "max_iter": 3}
     wanted = BeliefPropagation(**keys).solve(machine, pairs=kind == "sum")
-    for together in (True, False):
-        found = solved(interpreted(NAME), machine, together, kind == "sum", **keys)
-        for one, other in zip(found.means, wanted.means, strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-4)
-        torch.testing.assert_close(found.log_partition, wanted.log_partition, rtol=1e-5, atol=1e-3)
+    found = solved(interpreted(NAME), machine, kind == "sum", **keys)
+    for one, other in zip(found.means, wanted.means, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-4)
+    torch.testing.assert_close(found.log_partition, wanted.log_partition, rtol=1e-5, atol=1e-3)
 
 
 @settings(max_examples=6)
-@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6), st.booleans())
-def test_sum_product_is_exact_on_forests(visible: int, hidden: int, seed: int, together: bool) -> None:
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6))
+def test_sum_product_is_exact_on_forests(visible: int, hidden: int, seed: int) -> None:
     machine = forest(visible, hidden, seed)
     truth = brute_force(machine)
     keys: dict[str, Any] = {"tol": 0.0, "max_iter": visible + hidden + 2}
-    found = solved(interpreted(NAME), machine, together, True, **keys)
+    found = solved(interpreted(NAME), machine, True, **keys)
     for mean, exact in zip(found.means, truth.means, strict=True):
         agree(mean[0], exact, 1e-5)
     edges = numpy_of(machine.weights) != 0
@@ -109,7 +104,7 @@ def test_max_product_finds_the_most_probable_state_of_forests(visible: int, hidd
     truth = brute_force(machine)
     best = np.log(truth.probabilities.max()) + truth.log_partition
     keys: dict[str, Any] = {"kind": "max", "tol": 0.0, "max_iter": visible + hidden + 2}
-    found = solved(interpreted(NAME), machine, True, **keys)
+    found = solved(interpreted(NAME), machine, **keys)
     assert float(found.log_partition[0]) == pytest.approx(best, abs=1e-4)
 
 
@@ -122,7 +117,7 @@ def test_fields_and_weights_at_their_limits(kernels: Any, kind: str) -> None:
     fields = torch.stack([1e8 * signs[:9], -1e8 * signs[:9], torch.full((9,), torch.nan), 1e8 * torch.ones(9)])
     machine = machine.tilt(Fields(fields))
     wanted = BeliefPropagation(kind, max_iter=3).solve(machine)  # type: ignore[arg-type]
-    found = solved(kernels, machine, True, kind=kind, max_iter=3)
+    found = solved(kernels, machine, kind=kind, max_iter=3)
     assert torch.equal(found.status, wanted.status) and int(found.status[2]) == Status.DIVERGED
     for one, other in zip(found.means, wanted.means, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-5, equal_nan=True)
@@ -132,11 +127,11 @@ def test_fields_and_weights_at_their_limits(kernels: Any, kind: str) -> None:
 # --- on the card ---
 
 
-@pytest.mark.parametrize(("images", "used"), [(2, {"tiles_once", "hidden_once", "settled"}), (60, {"whole"})])
-def test_what_is_launched_is_on_the_card(images: int, used: set[str]) -> None:
+@pytest.mark.parametrize("images", [2, 60])
+def test_what_is_launched_is_on_the_card(images: int) -> None:
     from restore.solvers.messages import bp_triton
 
-    names = ("whole", "tiles_once", "hidden_once", "settled", "closed", "paired")
+    names = ("tiles_once", "hidden_once", "settled", "closed", "paired")
     launched = {name: Launched() for name in names}
     machine = random_rbm(40, 20, dtype=torch.float32).tilt(Fields(torch.randn(images, 40, generator=seeded(1))))
     properties = type("Properties", (), {"multi_processor_count": 2})()
@@ -154,7 +149,7 @@ def test_what_is_launched_is_on_the_card(images: int, used: set[str]) -> None:
         memory = images // 2 * bp_triton.memory(there.weights, True)
         BeliefPropagation(max_iter=3, max_memory=memory).solve(there, pairs=True)
     assert [mean.shape for mean in found.means] == [(images, 40), (images, 20)]
-    assert once == used | {"closed", "paired"}
+    assert once == set(names)
     # Half of the memory takes two batches.
     assert [grid[0] for grid in launched["closed"].grids] == [images, images // 2, images // 2]
 
@@ -168,13 +163,10 @@ MNIST = torch.empty(784, 256, device="meta")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("whole", "sum"),
+        ("tiles_once", "sum"),
         *(
             pytest.param(name, kind, marks=pytest.mark.thorough)
             for name, kind in [
-                ("whole", "max"),
-                ("whole", "mixed"),
-                ("tiles_once", "sum"),
                 ("tiles_once", "max"),
                 ("tiles_once", "mixed"),
                 ("hidden_once", "sum"),
@@ -202,7 +194,9 @@ def test_a_message_takes_four_bytes_of_memory(architecture: int) -> None:
     from restore.solvers.messages import bp_triton
 
     rows, columns, warps = bp_triton.shapes(MNIST)
-    found = compiled(bp_triton.whole, architecture, warps, ROWS=rows, COLS=columns, KIND=0)
+    found = compiled(
+        bp_triton.tiles_once, architecture, warps, ROWS=rows, COLS=columns, KIND=0, HIDDEN=bp_triton.HIDDEN
+    )
     # The loop over tiles is the one that adds up over the threads of a warp both a product and its exponent.
     loop = min(re.split(r"^\$L__BB\w+:", found.ptx, flags=re.MULTILINE), key=lambda text: -text.count("shfl"))
     edges = rows * columns / (32 * warps)  # of a thread, in a tile

@@ -5,8 +5,8 @@ edges, so that its messages are read once: from registers they are multiplied in
 send replaces them. What tiles send is multiplied in registers, too, from one tile to the next; nothing waits for
 another tile.
 
-Many images: each has one program, which iterates by itself until its image has settled. Few images: a launch for spans
-of tiles of all of them, one for the hidden beliefs, and one that sees which images have settled.
+An iteration takes a launch for spans of tiles of all images, one for the hidden beliefs, and one that sees which images
+have settled. One program that does all iterations of an image was no faster (`benchmarks/gpu.md`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ EDGES = 256
 HIDDEN = 16
 SPANS = tl.constexpr(64)
 
-# Warps that a multiprocessor holds, so that others compute while one waits for memory. With fewer images several
-# programs share an image.
+# Warps that a multiprocessor shall have, so that others compute while one waits for memory: the fewer images, the more
+# programs share each.
 BUSY = 24
 
 # Belief odds are cut at 2 to this power and its inverse, as in the C kernel.
@@ -106,37 +106,6 @@ def _span(  # type: ignore[no-untyped-def]
         product, exponents = _times(product, exponents, sent, 0)
     product, exponents = tl.reduce((product, exponents), 0, _times)
     return product, exponents, tl.reduce(moved, 0, _larger)
-
-
-@triton.jit
-def whole(  # type: ignore[no-untyped-def]
-    weights, messages, hidden, own_v, powers_v, own_h, powers_h, sums, sum_powers, means_v, means_h, iterations,
-    residuals, height, tiles, max_iter, tol, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
-):  # fmt: skip
-    """All iterations of an image."""
-    image = tl.program_id(0).to(tl.int64)
-    row, at = image * height, image * COLS + tl.arange(0, COLS)
-    belief = tl.load(hidden + at)
-    iteration, moved = 0, tol + 1.0
-    while (iteration < max_iter) & (moved > tol):
-        iteration += 1
-        product, more, moved = _span(
-            weights, messages + row * COLS, belief, own_v + row, powers_v + row, means_v + row, 0, tiles,
-            ROWS, COLS, KIND,
-        )  # fmt: skip
-        mantissa, exponent = _times(tl.load(own_h + at), tl.load(powers_h + at), product, more)
-        belief = _cut(mantissa, exponent)
-        mean = belief / (1 + belief)
-        moved = tl.maximum(moved, tl.reduce(tl.abs(mean - tl.load(means_h + at)), 0, _larger))
-        tl.debug_barrier()
-        tl.store(sums + at, mantissa)
-        tl.store(sum_powers + at, exponent)
-        tl.store(means_h + at, mean)
-        # What threads have written others read.
-        tl.debug_barrier()
-    tl.store(hidden + at, belief)
-    tl.store(iterations + image, iteration)
-    tl.store(residuals + image, moved)
 
 
 @triton.jit
@@ -267,13 +236,8 @@ def run(
     rule: Rule,
     *,
     pairs: bool,
-    together: bool | None = None,
 ) -> Found:
-    """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`.
-
-    Args:
-        together: whether one program does all iterations of an image; None if that depends on how many there are.
-    """
+    """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`."""
     (visible, hidden), batch, device = weights.shape, len(visible_fields), weights.device
     rows, width, warps = shapes(weights)
     height = _padded(weights, rows)
@@ -282,8 +246,6 @@ def run(
     tiles = height // rows
     length = max(1, tiles * batch // busy)
     spans = -(-tiles // length)
-    if together is None:
-        together = batch >= busy
 
     def room(*shape: int, dtype: torch.dtype = torch.float32, value: float = 0) -> Tensor:
         return torch.full(shape, value, dtype=dtype, device=device)
@@ -298,29 +260,23 @@ def run(
     iterations, residuals = room(batch, dtype=torch.int32), room(batch)
     tile: dict[str, Any] = {"ROWS": rows, "COLS": width, "num_warps": warps}
     limits = min(rule.max_iter, 2**31 - 1), float(rule.tol)
-    if together:
-        whole[(batch,)](
-            odds, messages, senders, own_v, powers_v, own_h, powers_h, sums, sum_powers, means_v, means_h, iterations,
-            residuals, height, tiles, *limits, KIND=KINDS[rule.kind], **tile,
+    count = spans + width // HIDDEN
+    products, exponents = room(batch, spans, width), room(batch, spans, width, dtype=torch.int32)
+    moves, active = room(batch, count), room(batch, dtype=torch.int32, value=1)
+    for iteration in range(limits[0]):
+        tiles_once[(batch, spans)](
+            odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles,
+            length, spans, KIND=KINDS[rule.kind], HIDDEN=HIDDEN, **tile,
         )  # fmt: skip
-    else:
-        count = spans + width // HIDDEN
-        products, exponents = room(batch, spans, width), room(batch, spans, width, dtype=torch.int32)
-        moves, active = room(batch, count), room(batch, dtype=torch.int32, value=1)
-        for iteration in range(limits[0]):
-            tiles_once[(batch, spans)](
-                odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles,
-                length, spans, KIND=KINDS[rule.kind], HIDDEN=HIDDEN, **tile,
-            )  # fmt: skip
-            hidden_once[(batch, width // HIDDEN)](
-                senders, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, spans,
-                HIDDEN=HIDDEN,
-            )  # fmt: skip
-            settled[(batch,)](
-                moves, active, iterations, residuals, count, limits[1], COUNT=triton.next_power_of_2(count), num_warps=1
-            )
-            if iteration % ASKED == ASKED - 1 and not bool(active.any()):
-                break
+        hidden_once[(batch, width // HIDDEN)](
+            senders, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, spans,
+            HIDDEN=HIDDEN,
+        )  # fmt: skip
+        settled[(batch,)](
+            moves, active, iterations, residuals, count, limits[1], COUNT=triton.next_power_of_2(count), num_warps=1
+        )
+        if iteration % ASKED == ASKED - 1 and not bool(active.any()):
+            break
     sums_v, sum_powers_v = torch.empty_like(own_v), torch.empty_like(powers_v)
     ratios, ratio_powers = room(batch, spans), room(batch, spans, dtype=torch.int32)
     closed[(batch, spans)](
