@@ -82,9 +82,9 @@ class Marginals:
 
 
 def voided(found: Marginals) -> Marginals:
-    """Treat an image with any pixel that is not finite as one for which the solver diverged: all its values are NaN."""
-    pixels = np.isfinite(found.means[0]).all(1) & np.isfinite(found.variances[0]).all(1)
-    lost = (found.status == Status.DIVERGED) | ~pixels
+    """Treat an image with any value that is not finite as one for which the solver diverged: all its values are NaN."""
+    finite = np.all([np.isfinite(layer).all(1) for layer in (*found.means, *found.variances)], 0)
+    lost = (found.status == Status.DIVERGED) | ~finite
     if not lost.any():
         return found
 

@@ -22,6 +22,7 @@ from restore import zoo
 from restore.inference.damage import Damage
 from restore.inference.onnx import contract as seal
 from restore.inference.onnx.engine import OnnxEngine
+from restore.marginals import Status
 from restore.zoo import GRAPH, WEIGHTS
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -96,24 +97,28 @@ def replaced_output(name: str, operation: str, *operands: str) -> Callable[[onnx
     return change
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("means.1", replaced_output("means.1", "Add", "nothing")),
-        ("residual", replaced_output("residual", "Concat", "inner")),
-    ],
-    ids=["NaN", "shape"],
-)
-def test_answers_that_are_not_what_a_graph_promises(
-    name: str, change: Callable[[onnx.ModelProto], None], graph: onnx.ModelProto, place: Path
-) -> None:
+def altered(change: Callable[[onnx.ModelProto], None], graph: onnx.ModelProto, place: Path) -> OnnxEngine:
     model = copy.deepcopy(graph)
     change(model)
-    if name == "residual":
-        model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
     (place / GRAPH).write_bytes(resealed(model))
-    engine = OnnxEngine.load(place)
-    assert name in refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
+    return OnnxEngine.load(place)
+
+
+def test_answers_of_another_shape_are_refused(graph: onnx.ModelProto, place: Path) -> None:
+    def change(model: onnx.ModelProto) -> None:
+        replaced_output("residual", "Concat", "inner")(model)
+        model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
+
+    engine = altered(change, graph, place)
+    assert "residual" in refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
+
+
+@pytest.mark.parametrize("name", ["means", "means.1", "residual"])
+def test_a_value_that_is_no_number_is_a_picture_that_diverged(name: str, graph: onnx.ModelProto, place: Path) -> None:
+    """And no damaged file, which would stop the other pictures of a batch."""
+    engine = altered(replaced_output(name, "Add", "nothing"), graph, place)
+    found, _ = engine.marginals(np.zeros((2, 28, 28)), Damage(0.1))
+    assert (found.status == Status.DIVERGED).all() and np.isnan(found.means[0]).all()
 
 
 @pytest.mark.thorough

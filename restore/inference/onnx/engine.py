@@ -245,13 +245,13 @@ def _one_line(fault: Exception) -> str:
 
 
 def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
-    """The outputs of a graph as engines return them; an infinite residual says that the solver diverged."""
+    """The outputs of a graph as engines return them; a residual that is not finite says that the solver diverged."""
     means, variances = (
         tuple(found[name].reshape(len(found[name]), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, layers))))
         for kind in ("means", "variances")
     )
-    ended = np.where(np.isinf(found["residual"]), Status.DIVERGED, Status.MAX_ITER)
-    status = np.where(found["converged"], Status.CONVERGED, ended).astype(np.int64)
+    ended = np.where(found["converged"], Status.CONVERGED, Status.MAX_ITER)
+    status = np.where(np.isfinite(found["residual"]), ended, Status.DIVERGED).astype(np.int64)
     return voided(Marginals(means, variances, found["iterations"], found["residual"], status))
 
 
