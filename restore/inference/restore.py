@@ -282,7 +282,9 @@ def _judged(
     if refusal is None:
         as_learnt = status is not Status.MAX_ITER or _header(job, choice).stops_as_learnt
         return None, "" if as_learnt else status.sentence
-    return (None, refusal.sentence) if job.certain or force else (refusal, "")
+    # A prior that knows pictures of this very size may change few pixels, with little to gain.
+    harmless = refusal is Status.NO_GAIN and job.named and job.own_size
+    return (None, refusal.sentence) if job.certain or force or harmless else (refusal, "")
 
 
 def _header(job: _Job, choice: Choice) -> Description:

@@ -52,7 +52,7 @@ def refusal(
     if status is Status.MAX_ITER and residual > RESTLESS:
         return Status.UNSETTLED
     p, hidden = choice.damage.p, choice.damage.hidden
-    if before.dtype != bool or p is None:
+    if before.dtype != bool or p is None or (before == after).all():
         return None
     if choice.found is not None and choice.found.value > NOISIEST:
         return Status.TOO_NOISY
