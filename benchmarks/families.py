@@ -1,7 +1,7 @@
 """Binary pictures of seven families, repaired without options and by tuned filters; wrong pixels in %, as a table.
 
     python benchmarks/families.py --pictures 5 --validation 2 --unet-minutes 55
-    python benchmarks/families.py --choices conv-art conv-text ising
+    python benchmarks/families.py --choices conv-art conv-text
     python benchmarks/families.py --recognised 5
 
 Nothing is told to `restore.denoise`, and only the mask to `restore.complete`. Each filter has the setting that leaves

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from restore.channels import Channel, channel_of
+from restore.channels.bit_flip import CERTAIN
 from restore.channels.levels import Scale
 from restore.channels.registry import scale_of
 from restore.channels.specks import DENSEST
@@ -139,6 +140,14 @@ class Damage:
         levels = {name: _flat(getattr(self, name)) for name in LEVELS if grey or name == "p"}
         hidden = None if self.hidden is None else _flat(self.hidden)
         return channel_of({**levels, "hidden": hidden}, grey=grey)
+
+    def log_odds(self, white: np.ndarray) -> np.ndarray:
+        """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""
+        p = np.asarray(self.known("p"), np.float64)
+        with np.errstate(divide="ignore"):
+            strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN, CERTAIN)
+        evidence = (2 * white - 1) * strength
+        return (evidence if self.hidden is None else np.where(self.hidden, 0, evidence)).astype(np.float32)
 
     def log_predictive(self, seen: np.ndarray, means: np.ndarray, variances: np.ndarray, *, grey: bool) -> np.ndarray:
         """log p of every pixel of pictures, given its predicted mean and variance before they were damaged."""

@@ -14,7 +14,6 @@ from restore.inference.onnx.providers import is_provided
 from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
-from restore.zoo.automatic import neighbour_prior
 
 if TYPE_CHECKING:
     from restore.inference.damage import Damage, Observed
@@ -108,7 +107,6 @@ class Engines:
         self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
         self._opened: dict[tuple[str, EngineName], PictureEngine | ModelError] = {}
         self._turn = threading.Lock()
-        self._rival: str | None = None  # not looked for
         # One prior was named, so that there is none to choose.
         self.named = only is not None or options.model != "auto"
 
@@ -134,13 +132,6 @@ class Engines:
         for each in faults:
             leave_out(str(each))
         return opened
-
-    def rival(self) -> PictureEngine | None:
-        """The published field of neighbours, with which a named prior is compared; None if it cannot be opened."""
-        if self._rival is None:
-            self._rival = neighbour_prior() or ""
-        found = self.open(self._rival) if self._rival else None
-        return None if isinstance(found, ModelError) else found
 
     def open(self, name: str) -> PictureEngine | ModelError:
         """A prior by its name, or why it cannot be opened.

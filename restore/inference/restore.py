@@ -20,6 +20,7 @@ from restore.inference import specks, trust
 from restore.inference.choose import Choice, choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
+from restore.inference.neighbours import Neighbours
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restored import Found, Restored, outcome
@@ -66,7 +67,7 @@ class _Job:
         header: the first one's description.
         named: True if the prior was named.
         certain: True if its level was given, too: it is done as told, and doubts are said.
-        rival: the prior that a single one, whose level is unknown, is compared with; else None.
+        compared: True if its prior has to be ahead of the field of neighbours, as a named one whose level is unknown.
     """
 
     index: int
@@ -76,7 +77,7 @@ class _Job:
     header: Description
     named: bool
     certain: bool
-    rival: PictureEngine | None = None
+    compared: bool = False
 
     @property
     def picture(self) -> Observed:
@@ -159,7 +160,7 @@ def _job(index: int, original: Observed, options: Options, engines: Engines) -> 
     if isinstance(reading, Status):
         return reading
     job = replace(job, reading=reading)
-    return replace(job, rival=engines.rival()) if named and unknown == "p" and not job.own_size else job
+    return replace(job, compared=named and unknown == "p" and not job.own_size)
 
 
 def _assumed(damage: Damage, header: Description) -> Damage:
@@ -219,9 +220,9 @@ def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
-    if first.rival is not None:
-        for place, rival in enumerate(choose(pictures, [Prior(first.rival)], grey=False)):
-            lead = trust.lead(choices[place], rival)
+    if first.compared:
+        for place, field in enumerate(choose(pictures, [Neighbours()], grey=False)):
+            lead = trust.lead(choices[place], field)
             if lead < 0:
                 choices[place] = replace(choices[place], ahead=lead)
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]

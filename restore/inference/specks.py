@@ -173,7 +173,7 @@ def temperature(pieces: Pieces, seen: np.ndarray, prior: Prior) -> float:
 def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
     """log p(piece | rest) - log p(inverted piece | rest) of each piece under a prior, (N,)."""
     header, precise = prior.engine.description, prior.precisely()
-    most = (AROUND, AROUND) if header.kind.any_size or header.tiling.neighbours else header.image_shape
+    most = (AROUND, AROUND) if header.whole else header.image_shape
     shape = np.minimum(most, seen.shape)
     corners = (pieces.middles - shape // 2).clip(0, np.array(seen.shape) - shape)
     down, right = (np.arange(length) for length in shape)

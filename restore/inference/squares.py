@@ -11,7 +11,6 @@ from restore.channels.values import probability_of
 from restore.inference.damage import Damage, Observed
 from restore.inference.score import Candidate
 from restore.inference.tiles.blend import MANY, Posterior, Watch
-from restore.inference.tiles.exchange import log_odds
 
 # Sides of squares, in pixels. Most larger ones have a divisor among them.
 SIDES = range(2, 9)
@@ -42,7 +41,7 @@ class Squares:
 
     def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
         """The posterior of parts (N, h, w) of a picture, each with its upper left corner in the picture."""
-        evidence = log_odds(seen, damage).astype(np.float64)
+        evidence = damage.log_odds(seen).astype(np.float64)
         means = np.empty(seen.shape, np.float32)
         for index, corner in enumerate(corners):
             sums, down, across = self._gathered(evidence[index], corner)
@@ -63,7 +62,7 @@ class Squares:
     def original(self, picture: Observed) -> Observed:
         """The picture with one pixel for each square, and how certain it is."""
         part = picture.part(slice(None), slice(None))
-        evidence = log_odds(part.values()[None], part.damage.mapped(lambda values: values[None]))[0]
+        evidence = part.damage.mapped(lambda values: values[None]).log_odds(part.values()[None])[0]
         sums, _, _ = self._gathered(evidence.astype(np.float64), (0, 0))
         hidden = None if picture.damage.hidden is None else sums == 0
         return Observed((sums > 0).astype(np.float64), Damage(probability_of(-np.abs(sums)), hidden=hidden))

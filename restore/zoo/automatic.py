@@ -22,12 +22,6 @@ def preferred(grey: bool = False) -> str:
     return next((folder.name for folder, _ in _known(grey) if search.is_published(folder)), "")
 
 
-def neighbour_prior() -> str | None:
-    """The prior that only knows how alike neighbours are: a prior that is named has to know more."""
-    published = filter(search.is_published, search.folders())
-    return next((each.name for each in published if (found := readable(each)) and found.tiling.neighbours), None)
-
-
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
     """The priors to choose among for pictures of a size: those whose headers have a place in `auto`.
 

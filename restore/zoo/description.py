@@ -85,7 +85,7 @@ class Description(Spec):
     @property
     def whole(self) -> bool:
         """True if it restores an image of any size as a whole, and not in tiles."""
-        return self.kind.any_size or self.tiling.neighbours > 0
+        return self.kind.any_size
 
     @property
     def anywhere(self) -> bool:

@@ -66,7 +66,6 @@ OTHERS = [
     ("tap-mnist-25", digits(56, 40), 0.1, 9),
     ("tap-mnist", digits(20, 24), 0.0, 9),  # in the middle of one window
     ("crbm-bp-mnist-flip10", digits(28, 40), 0.0, 0),  # no messages
-    ("ising", page(70, 50), 0.3, 9),  # as a whole
 ]
 
 

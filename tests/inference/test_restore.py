@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from enumerated import SHAPE, ExactEngine, Opened, Table, small_machine
+from enumerated import SHAPE, ExactEngine, FieldEngine, Opened, Table, small_machine
 from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import random_rbm
 from priors import random_conditional
 
 from restore.errors import ModelError, RestoreWarning, UsageError
 from restore.images import enlarge, shrink
+from restore.inference import trust
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.options import Options
@@ -67,9 +69,10 @@ def disc(size: int = 96) -> np.ndarray:
     return (np.hypot(rows - size / 2, columns - size / 2) < size / 3).astype(float)
 
 
-def field() -> ExactEngine:
+def field(coupling: float = 0.6) -> FieldEngine:
     """The mean field of neighbours that agree: it restores a disc of any size."""
-    return engine(small_machine(scale=0.0), tiling=Tiling(neighbours=0.6))
+    facts = {"family": "convolutional", "kernel": 2, "hidden": 1}
+    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **facts), coupling=coupling)
 
 
 def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:
@@ -148,18 +151,15 @@ def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
         np.testing.assert_allclose(told.means[:3, :4], 1 - one, atol=1e-5)
 
 
-def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed() -> None:
+def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where its level has to be found. By itself, it is ahead of independent pixels."""
-    weak = replace(field(), header=replace(field().header, tiling=Tiling(neighbours=0.15)))
-    (alone,) = restore([Observed(with_flips(disc()), Damage("auto"))], Options(), Opened((weak,)))  # type: ignore[arg-type]
-    assert alone.status is Status.CONVERGED
-    compared = Opened((weak,), compared=field())
-    for pixels, p, refused in ((with_flips(disc()), "auto", True), (with_flips(disc()), 0.08, False)):
-        (found,) = restore([Observed(pixels, Damage(p))], Options(), compared)  # type: ignore[arg-type]
+    for p, refused in (("auto", True), (0.08, False)):
+        found = answer(with_flips(disc()), Damage(p), field(0.15))
         assert (found.status is Status.UNRECOGNISED) == refused
-    # The field itself is not behind itself.
-    (own,) = restore([Observed(with_flips(disc()), Damage("auto"))], Options(), Opened((field(),), compared=field()))  # type: ignore[arg-type]
-    assert own.status is Status.CONVERGED
+    monkeypatch.setattr(trust, "BEHIND", math.inf)
+    assert answer(with_flips(disc()), Damage("auto"), field(0.15)).status is Status.CONVERGED
 
 
 # --- batches ---

@@ -12,6 +12,7 @@ from machines import brute_force, random_rbm
 
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
+from restore.inference.neighbours import Neighbours
 from restore.inference.tiles.blend import Posterior, Watch
 from restore.marginals import Marginals, Status
 from restore.priors import RBM
@@ -71,19 +72,31 @@ class ExactEngine:
         raise NotImplementedError
 
 
+@dataclass(frozen=True, eq=False)
+class FieldEngine(ExactEngine):
+    """The mean field of neighbours that agree, of any size: it restores a disc."""
+
+    coupling: float = 0.6
+
+    def of_size(self, shape: tuple[int, int]) -> FieldEngine:
+        return self
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        found = Neighbours(self.coupling).solve(grey, damage)
+        status = np.array([found.status(index) for index in range(len(grey))])
+        flat = tuple(values.reshape(len(grey), -1) for values in (found.means, found.variances))
+        return Marginals((flat[0],), (flat[1],), found.iterations, found.residual, status), np.zeros(len(grey))
+
+
 @dataclass(frozen=True)
 class Opened:
     """Engines that are open already, in place of `restore.inference.open.Engines`."""
 
     engines: tuple[PictureEngine, ...]
     named: bool = True
-    compared: PictureEngine | None = None
 
     def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
         return self.engines
-
-    def rival(self) -> PictureEngine | None:
-        return self.compared
 
 
 @dataclass(frozen=True, eq=False)

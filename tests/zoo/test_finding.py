@@ -21,7 +21,6 @@ from restore.zoo import (
     folders,
     save,
 )
-from restore.zoo.automatic import neighbour_prior
 from restore.zoo.tiling import Tiling
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -101,14 +100,10 @@ def test_auto_takes_the_priors_that_know_the_size(places: tuple[Path, Path]) -> 
 @pytest.mark.parametrize("own_first", ["aaa", "zzz"])
 def test_an_own_prior_never_pushes_out_published_ones(own_first: str, places: tuple[Path, Path]) -> None:
     published, own = places
-    windows, field = (
-        replace(prior_of(), description=replace(prior_of().description, auto=2, tiling=tiling))
-        for tiling in (Tiling(overlap=2), Tiling(neighbours=1.0))
-    )
+    windows = replace(prior_of(), description=replace(prior_of().description, auto=2, tiling=Tiling(overlap=2)))
     save(published / "windows", windows, "")
-    save(published / "field", field, "")
     save(published / "native", considered(prior_of(shape=(9, 9))), "")
-    for shape, suited in (((6, 8), ["field", "windows"]), ((9, 9), ["field", "native", "windows"])):
+    for shape, suited in (((6, 8), ["windows"]), ((9, 9), ["native", "windows"])):
         before = candidates(shape)
         save(own / own_first, considered(prior_of(shape=shape)), "")
         assert candidates(shape) == (*before, own_first) and sorted(before) == suited
@@ -119,24 +114,6 @@ def test_an_own_prior_never_pushes_out_published_ones(own_first: str, places: tu
         candidates(windows.description.image_shape, fit="resize")
     save(own / own_first, considered(prior_of()), "")
     assert zoo.preferred() == "native"
-
-
-def test_the_field_of_neighbours_needs_no_place_in_auto(places: tuple[Path, Path]) -> None:
-    published, own = places
-    field = replace(prior_of(), description=replace(prior_of().description, tiling=Tiling(neighbours=1.0)))
-    save(own / "mine", field, "")
-    assert neighbour_prior() is None
-    save(published / "other", prior_of(), "")
-    save(published / "field", field, "")
-    assert neighbour_prior() == "field"
-    save(published / "known", considered(prior_of()), "")
-    assert candidates((3, 5)) == ("known",)
-
-
-def test_the_published_field_of_neighbours_is_compared_with_and_not_chosen() -> None:
-    assert neighbour_prior() == "ising"
-    for shape in ((28, 28), (100, 70)):
-        assert "ising" not in candidates(shape)
 
 
 def test_one_bad_prior_of_the_user_costs_one_warning(places: tuple[Path, Path]) -> None:

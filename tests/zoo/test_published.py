@@ -49,8 +49,6 @@ every_prior = pytest.mark.parametrize(
 CONDITIONAL = [folder for folder in FOLDERS if folder.name.startswith("crbm-")]
 GREY = [folder for folder in FOLDERS if zoo.describe(folder).grey]
 TOLD = [folder for folder in FOLDERS if folder not in CONDITIONAL]
-# One is made by a script of its own.
-RECIPES = [folder for folder in FOLDERS if folder.name != "ising"]
 ROW = re.compile(
     r"^\| (?P<task>\S+) \| (?P<n>\d+) \| (?P<error>[\d.]+) ± [\d.]+ .*\| (?P<mcc>[\d.]+) ± [\d.]+ \|$", re.M
 )
@@ -68,11 +66,11 @@ def test_the_promised_priors_are_published() -> None:
     assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
     assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert {"fw-mnist", "cd-fw-mnist", "fw-caltech"} <= set(NAMES)
-    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text", "tap-shapes", "ising", "em-photographs"} <= set(NAMES)
+    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text", "tap-shapes", "em-photographs"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
-@pytest.mark.parametrize("folder", RECIPES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None:
     header, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / "recipes" / f"{folder.name}.toml")
     assert (header.name, header.recipe) == (folder.name, recipe.digest)

@@ -21,8 +21,7 @@ import { Refused } from "./picture.js";
  * @property {string} blind the message about an image with masked areas around which nothing is visible
  * @property {string} example the picture that shows what it does
  * @property {number} bytes
- * @property {{overlap: number, rounds: number, worth: number, least: number, neighbours: number}} tiling how it
- *   restores larger images
+ * @property {{overlap: number, rounds: number, worth: number, least: number}} tiling how it restores larger images
  *
  * @typedef {Object} Request
  * @property {number} width

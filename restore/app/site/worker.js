@@ -7,7 +7,6 @@
  */
 import { opened, run } from "./graph.js";
 import { restoreLarge } from "./large.js";
-import { restoreByNeighbours } from "./neighbours.js";
 import { restoreInParts } from "./parts.js";
 import { fits } from "./priors.js";
 
@@ -41,7 +40,6 @@ async function inWindows(id, graph, request) {
   };
   const { prior } = graph;
   const watch = (share) => postMessage({ id, share });
-  if (prior.tiling.neighbours) return restoreByNeighbours(prior, request, watch);
   if (prior.whole) return restoreInParts(solve, request, watch);
   return restoreLarge((windows) => solve(observed(prior, windows)), prior, request, graph.pixelMeans, watch);
 }

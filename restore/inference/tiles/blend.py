@@ -12,10 +12,9 @@ from restore.inference import threads
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blocks import blocks_of, parts_of
-from restore.inference.tiles.exchange import log_odds, solve_tiles
+from restore.inference.tiles.exchange import solve_tiles
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
-from restore.zoo.description import Description
 
 # A picture has converged if all but this share of its tiles have.
 UNSETTLED = 0.01
@@ -23,15 +22,6 @@ UNSETTLED = 0.01
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
 # (`benchmarks/sizes.py --scans 10000`).
 MANY = 2**24
-
-# A mean field stops once no pixel changes by more than this, or after so many steps: further ones would only swallow
-# thin lines. A step keeps a share of the means before it.
-STILL = 1e-6
-STEPS = 60
-KEPT = 0.5
-
-# It has converged if the last step changes pixels by less than this on average.
-CONVERGED = 1e-3
 
 Watch = Callable[[float], None]
 
@@ -130,8 +120,6 @@ class Prior:
             return replace(one, inversion=gain, layers=marginals.means[1:])
         if header.kind.any_size:
             return _in_parts(self.engine, seen, damage)
-        if header.tiling.neighbours:
-            return _by_neighbours(header, seen, damage)
         alone = self.engine.pixel_means() if header.exchanges else np.zeros(header.image_shape)
 
         def one_of(index: int) -> Posterior:
@@ -228,49 +216,3 @@ def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Poster
                 whole[index][part.core] = answer[part.inner]
     one = Posterior.of(found, small.shape, count, told.hidden)
     return replace(one, means=means, variances=variances)
-
-
-def _by_neighbours(header: Description, seen: np.ndarray, damage: Damage) -> Posterior:
-    """The posterior under a prior that only knows how alike neighbours are."""
-    means, steps, change = mean_field(log_odds(seen, damage), header.tiling.neighbours)
-    count, white = len(seen), (1 + means) / 2
-    hidden = np.zeros(seen.shape, bool) if damage.hidden is None else np.broadcast_to(damage.hidden, seen.shape)
-    return Posterior(
-        white,
-        white * (1 - white),
-        np.full(count, steps),
-        change,
-        np.ones(count, int),
-        (change >= CONVERGED).astype(int),
-        np.asarray(hidden.all((1, 2))),
-        np.zeros(count),
-    )
-
-
-def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:
-    """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
-
-    The naive mean field (MacKay, 2003, section 33.2), from log-odds of white, (N, H, W).
-
-    Returns:
-        The means, from -1 for black to 1 for white, float32; the number of steps; and the mean change of each picture
-        in the last one, (N,).
-
-    >>> speck = np.full((1, 5, 5), -2.0)
-    >>> speck[0, 2, 2] = 2
-    >>> bool(mean_field(speck, 0.6)[0].max() < 0)
-    True
-    """
-    field = np.asarray(evidence, np.float32) / 2
-    means, steps, moved = np.tanh(field), 0, np.ones_like(field)
-    while steps < STEPS and moved.max() > STILL:
-        drawn = field.copy()
-        pull = np.float32(coupling) * means
-        drawn[..., 1:, :] += pull[..., :-1, :]
-        drawn[..., :-1, :] += pull[..., 1:, :]
-        drawn[..., 1:] += pull[..., :-1]
-        drawn[..., :-1] += pull[..., 1:]
-        step = np.float32(1 - KEPT) * (np.tanh(drawn) - means)
-        means += step
-        steps, moved = steps + 1, np.abs(step)
-    return means, steps, moved.mean((-2, -1))

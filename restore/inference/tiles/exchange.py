@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.channels.bit_flip import CERTAIN
 from restore.channels.values import SURE, log_odds_of
 from restore.inference.damage import Damage
 from restore.inference.tiles.grid import Cover
@@ -104,7 +103,7 @@ def solve_tiles(
         # No two patches of a noisy photograph are the same.
         whole = solve if header.kind.photographs else _distinct(solve)
         return Answers.of(whole(tiles, damage), tiles.shape)
-    evidence = log_odds(tiles, damage)
+    evidence = damage.log_odds(tiles)
     stronger = _stronger(evidence, tiling.least)
     given = stronger * evidence
     found = Answers.none(evidence.shape)
@@ -134,15 +133,6 @@ def _stronger(evidence: np.ndarray, least: float) -> float:
     """By how much the evidence is strengthened for the first round."""
     known = np.abs(evidence[evidence != 0])
     return max(1.0, least / float(known.mean())) if known.size else 1.0
-
-
-def log_odds(white: np.ndarray, damage: Damage) -> np.ndarray:
-    """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""
-    p = np.asarray(damage.known("p"), np.float64)
-    with np.errstate(divide="ignore"):
-        strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN, CERTAIN)
-    told = (2 * white - 1) * strength
-    return (told if damage.hidden is None else np.where(damage.hidden, 0, told)).astype(np.float32)
 
 
 def observed(evidence: np.ndarray) -> tuple[np.ndarray, Damage]:

@@ -1,4 +1,4 @@
-"""The posterior of pictures of any size: tiles, pictures as a whole, and the mean field against its equation."""
+"""The posterior of pictures of any size: tiles, and pictures as a whole."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 from enumerated import SHAPE, ExactEngine, Table, small_machine
-from test_blocks import ALIKE, alike, answer, noisy, tiled
+from test_blocks import alike, answer, noisy, tiled
 
 from restore.couplings import Dense
 from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.damage import Damage, Observed
-from restore.inference.tiles import blend, blocks
-from restore.inference.tiles.blend import CONVERGED, STEPS, STILL, Prior, mean_field
+from restore.inference.tiles import blocks
+from restore.inference.tiles.blend import Prior
 from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.solvers import TAP
@@ -24,7 +24,6 @@ from restore.zoo.tiling import Tiling
 
 MACHINE = small_machine()
 TABLE = Table.of(MACHINE, SHAPE)
-FIELD = Tiling(neighbours=0.7)
 
 
 def pixels(*shape: int, seed: int = 0) -> np.ndarray:
@@ -131,60 +130,3 @@ def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPa
     for first, blind in ((60, False), (30, True)):
         hidden[first:] = True
         assert answer(alike(), Observed(pixels(90, 20), Damage(0.1, hidden=hidden))).blind[0] == blind
-
-
-# --- the mean field ---
-
-
-@pytest.mark.parametrize("coupling", [0.0, 0.3, 0.8])
-def test_the_mean_field_solves_its_equation(coupling: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """m = tanh(coupling · sum of the four neighbours + evidence / 2), written out pixel by pixel."""
-    monkeypatch.setattr(blend, "STEPS", 5000)
-    evidence = np.random.default_rng(1).normal(0, 2, (7, 9))
-    found, steps, change = mean_field(evidence[None], coupling)
-    wanted = np.empty((7, 9))
-    for row, column in np.ndindex(7, 9):
-        near = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
-        pull = sum(found[0][place] for place in near if 0 <= place[0] < 7 and 0 <= place[1] < 9)
-        wanted[row, column] = np.tanh(coupling * pull + evidence[row, column] / 2)
-    # Half of the way is left out at each step, the last one was of 1e-6 or less, and so it stopped before its limit.
-    np.testing.assert_allclose(found[0], wanted, atol=5e-6)
-    assert change[0] <= STILL and steps < 5000
-
-
-def test_the_mean_field_stops_after_its_steps_and_says_how_far_it_was() -> None:
-    evidence = np.random.default_rng(1).normal(0, 2, (2, 7, 9))
-    evidence[1] = 3.0
-    found, steps, change = mean_field(evidence, 0.8)
-    assert steps == STEPS and change[0] > STILL > change[1]
-    field = ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(neighbours=0.8))
-    whole = Prior(field).solve((evidence > 0).astype(float), Damage(1 / (1 + np.exp(np.abs(evidence)))))
-    np.testing.assert_allclose(whole.means, (1 + found) / 2, atol=1e-5)
-    assert [whole.status(row) is Status.CONVERGED for row in range(2)] == (change < CONVERGED).tolist()
-
-
-def test_a_hole_in_a_large_picture_is_filled_to_its_middle() -> None:
-    """However little it changes the whole."""
-    evidence = np.full((1, 900, 900), 3.0)
-    evidence[0, 400:412, 500:512] = 0
-    assert mean_field(evidence, 0.8)[0].min() > 0.9
-
-
-@pytest.mark.parametrize("p", [0.1, np.linspace(0.01, 0.4, 63).reshape(7, 9)], ids=["one", "each"])
-def test_the_field_hears_the_evidence_of_every_pixel(p: float | np.ndarray) -> None:
-    engine = ExactEngine.of(MACHINE, SHAPE, tiling=FIELD)
-    seen, hidden = pixels(7, 9), pixels(7, 9, seed=1) > 0
-    found = answer(engine, Observed(seen, Damage(p, hidden=hidden)))
-    told = np.where(seen > 0, np.log((1 - p) / p), np.log(p / (1 - p)))
-    wanted, _, _ = mean_field(np.where(hidden, 0, told)[None], FIELD.neighbours)
-    np.testing.assert_allclose(found.means, (1 + wanted) / 2, atol=1e-5)
-    np.testing.assert_allclose(found.variances, found.means * (1 - found.means), atol=1e-6)
-    assert 0 < found.iterations[0] <= STEPS
-
-
-def test_a_field_has_blocks_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = ExactEngine.of(MACHINE, SHAPE, tiling=FIELD)
-    whole = answer(engine, noisy(80, 90))
-    monkeypatch.setattr(blocks, "SIDE", 30)
-    np.testing.assert_allclose(answer(engine, noisy(80, 90)).means, whole.means, atol=1e-4)
-    assert ALIKE.whole and engine.description.whole

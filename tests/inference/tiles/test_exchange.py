@@ -11,7 +11,7 @@ import pytest
 from restore.channels.bit_flip import CERTAIN
 from restore.inference.damage import Damage
 from restore.inference.tiles import exchange
-from restore.inference.tiles.exchange import Solve, log_odds, observed, solve_tiles
+from restore.inference.tiles.exchange import Solve, observed, solve_tiles
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
@@ -29,7 +29,7 @@ def header(tiling: Tiling, temperature: float = 1.0) -> Description:
 
 def exact(white: np.ndarray, damage: Damage) -> Marginals:
     """Tiles of two pixels by enumeration."""
-    evidence = log_odds(white, damage).astype(np.float64).reshape(-1, 2)
+    evidence = damage.log_odds(white).astype(np.float64).reshape(-1, 2)
     told = evidence[:, :1, None] * np.arange(2)[:, None] + evidence[:, 1:, None] * np.arange(2)
     weights = PAIR * np.exp(told - told.max((1, 2), keepdims=True))
     weights /= weights.sum((1, 2), keepdims=True)
@@ -99,7 +99,7 @@ def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first
     told = []
 
     def watched(white: np.ndarray, damage: Damage) -> Marginals:
-        told.append(log_odds(white, damage)[:, 0])
+        told.append(damage.log_odds(white)[:, 0])
         return exact(white, damage)
 
     cover, *seen = tiles_of(image, p)
@@ -129,12 +129,13 @@ def test_what_was_solved_under_stronger_evidence_is_solved_again() -> None:
 
 def test_log_odds_become_images_with_flips_and_come_back() -> None:
     told = np.linspace(-20, 20, 41, dtype=np.float32).reshape(1, 1, 41)
-    np.testing.assert_allclose(log_odds(*observed(told)), told, rtol=1e-5)
+    white, damage = observed(told)
+    np.testing.assert_allclose(damage.log_odds(white), told, rtol=1e-5)
     white = np.array([[[1.0, 0.0]]])
     # A white pixel was white and stayed so, or black and turned: .9 to .1.
-    np.testing.assert_allclose(log_odds(white, Damage(0.1))[0, 0], np.log([9, 1 / 9]), rtol=1e-5)
-    assert log_odds(white, Damage(0.0))[0, 0].tolist() == [CERTAIN, -CERTAIN]
-    assert log_odds(white, Damage(0.1, hidden=white > 0))[0, 0, 0] == 0
+    np.testing.assert_allclose(Damage(0.1).log_odds(white)[0, 0], np.log([9, 1 / 9]), rtol=1e-5)
+    assert Damage(0.0).log_odds(white)[0, 0].tolist() == [CERTAIN, -CERTAIN]
+    assert Damage(0.1, hidden=white > 0).log_odds(white)[0, 0, 0] == 0
 
 
 def test_the_same_tiles_are_solved_once_and_those_that_are_certain_no_more() -> None:
