@@ -282,7 +282,6 @@ def pages(asked: Asked) -> str:
     for model, device, engine in (
         ("conv-text", str(asked.device), "torch"),
         ("conv-text", "cpu", "auto"),
-        ("tap-text", str(asked.device), "torch"),
     ):
         restorer = restore.load(model, device=device, engine=engine)  # type: ignore[arg-type]
         restorer.denoise(seen[:1200, :1200], p=0.1)  # to warm up

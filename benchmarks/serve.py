@@ -149,7 +149,7 @@ def main() -> None:
                 print(f"{turn + 1}: {rate} a second; {cost} ms; {now:.0f} MiB; {dict(Counter(statuses))}", flush=True)
             places = given.threads + given.at_once
             page = [(ASSETS / "page-noisy.png").read_bytes()]
-            pages = by_server(server, "/denoise?model=tap-text&p=0.1", page, crowded)
+            pages = by_server(server, "/denoise?model=conv-text&p=0.1", page, crowded)
             in_threads(2 * places, 2 * places, pages)
             in_threads(each, given.at_once, by_server(server, target, noisy(given.p), after))
         finally:

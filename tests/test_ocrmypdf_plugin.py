@@ -86,11 +86,11 @@ def test_it_is_found_by_its_entry_point() -> None:
 @pytest.mark.parametrize("mode", ["1", *(pytest.param(mode, marks=pytest.mark.thorough) for mode in ("L", "RGB"))])
 def test_ocr_sees_the_probability_of_paper_in_the_size_and_resolution_of_the_page(mode: str) -> None:
     image = scan(flipped(INK), mode)
-    found = hooks().filter_ocr_image(page=page(restore_model="tap-text", restore_p=str(P)), image=image)
+    found = hooks().filter_ocr_image(page=page(restore_model="conv-text", restore_p=str(P)), image=image)
     assert (found.mode, found.size, found.info["dpi"]) == ("L", image.size, image.info["dpi"])
     paper = np.asarray(found) > 127
     assert (paper == INK).mean() < P / 2
-    _, solution = restore.denoise(image, "tap-text", P, return_solution=True)
+    _, solution = restore.denoise(image, "conv-text", P, return_solution=True)
     smooth = gaussian_filter(solution.means.astype(float), ocrmypdf_plugin.SMOOTHED, mode="nearest")
     # Pillow's Gaussian is made of box filters.
     assert np.abs(np.asarray(found) / 255 - smooth).max() < 0.1
@@ -107,7 +107,7 @@ def test_ocr_sees_the_probability_of_paper_in_the_size_and_resolution_of_the_pag
 )
 def test_clean_and_refused_pages_are_the_very_image(ink: np.ndarray) -> None:
     image = scan(ink)
-    assert hooks().filter_ocr_image(page=page(restore_model="tap-text"), image=image) is image
+    assert hooks().filter_ocr_image(page=page(restore_model="conv-text"), image=image) is image
     np.testing.assert_array_equal(np.asarray(image), ~ink)
 
 
@@ -119,7 +119,7 @@ def test_without_its_options_it_does_nothing() -> None:
 
 def test_it_repairs_what_other_plugins_have_made() -> None:
     image = scan(flipped(INK.repeat(2, 0).repeat(2, 1), 0))
-    found = hooks(Halving()).filter_ocr_image(page=page(restore_model="tap-text", restore_p="0.1"), image=image)
+    found = hooks(Halving()).filter_ocr_image(page=page(restore_model="conv-text", restore_p="0.1"), image=image)
     assert found.size == (128, 64)
 
 
@@ -127,7 +127,7 @@ def test_options_are_read_and_checked() -> None:
     parser = argparse.ArgumentParser()
     hooks().add_options(parser=parser)
     assert vars(parser.parse_args([])) == {"restore_model": None, "restore_p": None, "restore_specks": None}
-    for words in ([], ["--restore-model", "tap-text"], ["--restore-p", "scan"], ["--restore-specks", "auto"]):
+    for words in ([], ["--restore-model", "conv-text"], ["--restore-p", "scan"], ["--restore-specks", "auto"]):
         ocrmypdf_plugin.check_options(parser.parse_args(words))
     # The last one is conditional: it has learnt its damage.
     wrong = (["--restore-model", "no-such"], ["--restore-p", "2"], ["--restore-p", "crbm"], ["--restore-specks", "1"])
@@ -150,7 +150,7 @@ def test_specks_are_what_is_removed_if_they_are_given(monkeypatch: pytest.Monkey
 
     def noted(pictures: list[Observed], options: Options) -> list[Restored]:
         given.append((pictures[0].damage.specks, options.model))
-        return restore_pictures([Observed(pictures[0].pixels, Damage(P))], Options("tap-text"))
+        return restore_pictures([Observed(pictures[0].pixels, Damage(P))], Options("conv-text"))
 
     restore_pictures = ocrmypdf_plugin.restore
     monkeypatch.setattr(ocrmypdf_plugin, "restore", noted)
@@ -167,8 +167,8 @@ def test_a_fault_leaves_the_page_as_it_is_with_a_warning(
 
     monkeypatch.setattr(ocrmypdf_plugin, "restore", fail)
     image = scan(flipped(INK))
-    assert hooks().filter_ocr_image(page=page(restore_model="tap-text"), image=image) is None
-    assert hooks(Halving()).filter_ocr_image(page=page(restore_model="tap-text"), image=image).size == (64, 32)
+    assert hooks().filter_ocr_image(page=page(restore_model="conv-text"), image=image) is None
+    assert hooks(Halving()).filter_ocr_image(page=page(restore_model="conv-text"), image=image).size == (64, 32)
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
     assert "page 1" in caplog.text and (str(wrong) or type(wrong).__name__) in caplog.text
 
@@ -199,7 +199,7 @@ def test_tesseract_reads_through_it_what_it_cannot_read_without(tmp_path: Path) 
     image = scan(flipped(drawn(300, 640, 40)))
     words = set(" ".join(LINES).split())
     without, _ = read(tmp_path, image)
-    found, content = read(tmp_path, image, "--restore-model", "tap-text")
+    found, content = read(tmp_path, image, "--restore-model", "conv-text")
     assert len(words & set(found.split())) > 0.8 * len(words) > 2 * len(words & set(without.split()))
     # The page itself is as it was, in its resolution.
     pypdfium2 = pytest.importorskip("pypdfium2")
@@ -213,7 +213,7 @@ def test_tesseract_reads_through_it_what_it_cannot_read_without(tmp_path: Path) 
 @pytest.mark.thorough
 def test_a_clean_page_is_read_as_without_it(tmp_path: Path) -> None:
     image = scan(drawn(300, 640, 40))
-    assert read(tmp_path, image, "--restore-model", "tap-text")[0] == read(tmp_path, image)[0] != ""
+    assert read(tmp_path, image, "--restore-model", "conv-text")[0] == read(tmp_path, image)[0] != ""
 
 
 @pytest.mark.thorough

@@ -182,7 +182,7 @@ def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None
     status, found, _ = post(server, "/denoise", png(NOISE), **JSON)
     assert status == 422 and found["class"] == Foreign.__name__ and found["status"] == "not_ink"
     assert found["notes"][-1] == Status.NOT_INK.sentence and "image" not in found
-    assert post(server, "/denoise?model=tap-text&p=0.1", png(NOISE), **JSON)[0] == 200
+    assert post(server, "/denoise?model=conv-text&p=0.1", png(NOISE), **JSON)[0] == 200
 
 
 DIGIT = content_of("digit.png")

@@ -110,7 +110,7 @@ def test_restoring_loads_few_modules_beside_those_of_onnxruntime(tmp_path: Path)
         ("restore denoise --max-m", "--max-memory"),
         ("restore denoise --model conv-t", "conv-text"),
         ("restore info em", "em-photographs"),
-        ("restore export tap-te", "tap-text"),
+        ("restore export tap-d", "tap-deep-mnist"),
         ("restore evaluate conv-a", "conv-art"),
         ("restore evaluate conv-art --task fl", "flip:"),
         ("restore train images --method prin", "principal"),

@@ -262,20 +262,6 @@ def test_evaluation_and_likelihoods() -> None:
     compared(work)
 
 
-@pytest.mark.thorough
-def test_the_choice_of_a_tiling() -> None:
-    from small_engines import some_images, trained
-    from tilings import best_tiling
-
-    from restore.inference.torch_engine import Engine
-
-    def work(place: Place) -> Any:
-        tiling = best_tiling(Engine.of(trained(), place(torch.zeros(1)).device), [some_images(4).reshape(8, 6)])
-        return tiling.rounds, tiling.worth, tiling.overlap
-
-    compared(work)
-
-
 def test_the_torch_layer(tmp_path: Path) -> None:
     from priors import saved_prior
 

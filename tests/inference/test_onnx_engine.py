@@ -18,9 +18,9 @@ from restore.inference.onnx.engine import OnnxEngine
 
 
 def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = OnnxEngine.load(zoo.find("tap-text"))
+    loaded = OnnxEngine.load(zoo.find("tap-mnist-25"))
     few = replace(loaded, facts=replace(loaded.facts, at_once=2))
-    grey = np.random.default_rng(0).integers(0, 2, (11, 16, 16)).astype(float)
+    grey = np.random.default_rng(0).integers(0, 2, (11, 28, 28)).astype(float)
     whole, _ = loaded.marginals(grey, Damage(0.1))
     for threads in ("1", "3"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
@@ -29,12 +29,13 @@ def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("threads", "images", "sizes"), [("1", 300, [256, 44]), ("2", 300, [150, 150]), ("8", 60, [43, 17]), ("2", 5, [5])]
+    ("threads", "images", "sizes"),
+    [("1", 300, [256, 44]), ("2", 300, [150, 150]), ("8", 60, [18, 18, 18, 6]), ("2", 5, [5])],
 )
 def test_threads_share_what_is_worth_it(
     threads: str, images: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded, run, batches = OnnxEngine.load(zoo.find("tap-text")), OnnxEngine.run, []
+    loaded, run, batches = OnnxEngine.load(zoo.find("matched-mnist")), OnnxEngine.run, []
 
     def counted(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         batches.append(len(observed["image"]))
@@ -42,7 +43,7 @@ def test_threads_share_what_is_worth_it(
 
     monkeypatch.setattr(OnnxEngine, "run", counted)
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    loaded.marginals(np.zeros((images, 16, 16)), Damage(0.1))
+    loaded.marginals(np.zeros((images, 28, 28)), Damage(0.1))
     assert sorted(batches, reverse=True) == sizes
 
 

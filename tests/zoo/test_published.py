@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))
 NAMES = [folder.name for folder in FOLDERS]
 # One of each kind that restores within a second: the others belong to the thorough run.
-QUICK = ("crbm-bp-mnist-flip10", "crbm-mssvm-mnist-patch12", "tap-mnist-25", "tap-text")
+QUICK = ("crbm-bp-mnist-flip10", "crbm-mssvm-mnist-patch12", "tap-mnist-25")
 every_prior = pytest.mark.parametrize(
     "folder",
     [folder if folder.name in QUICK else pytest.param(folder, marks=pytest.mark.thorough) for folder in FOLDERS],
@@ -66,7 +66,7 @@ def test_the_promised_priors_are_published() -> None:
     assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
     assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert {"fw-mnist", "cd-fw-mnist", "fw-caltech"} <= set(NAMES)
-    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text", "tap-shapes", "em-photographs"} <= set(NAMES)
+    assert {"tap-mnist-real", "tap-deep-mnist", "conv-text", "conv-art", "conv-shapes", "em-photographs"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
