@@ -58,7 +58,6 @@ class Family:
         any_size: True if it takes an image of any size as a whole, to which all places are alike.
         photographs: True if black and white are alike to it, no two patches are the same, and colours are restored
             plane by plane.
-        tiling: how its priors restore images in parts, as in `restore.zoo.tiling.Tiling`; empty to ask the learner.
     """
 
     words: ClassVar[str]
@@ -72,7 +71,6 @@ class Family:
     learnt: ClassVar[bool] = False
     any_size: ClassVar[bool] = False
     photographs: ClassVar[bool] = False
-    tiling: ClassVar[Mapping[str, Any]] = {}
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         """Refuse a machine that this family does not have; see `Spec.check`."""
@@ -280,8 +278,6 @@ class Uniform(Family):
     """Machines to which all places are alike."""
 
     any_size = True
-    # Parts that it knows alike tell each other nothing.
-    tiling: ClassVar[Mapping[str, Any]] = {"overlap": 2, "rounds": 1, "worth": 0.0, "least": 0.0}
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)

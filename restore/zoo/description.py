@@ -15,7 +15,6 @@ from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
 from restore.zoo.inference import Inference
-from restore.zoo.tiling import Tiling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +39,8 @@ class Description(Spec):
         licence: the licence of its weights.
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
-        tiling: how it restores images of another size.
+        overlap: how many tiles of a larger image begin within the length of one, along either axis. Whole objects are
+            restored best in tiles side by side: one between two objects looks like neither.
         auto: place among the priors that `auto` considers, from 1; 0 for none.
         temperature: what the log-odds of its pixels are divided by, if its solver is surer of them than it is right;
             see `restore.learning.temperature`.
@@ -57,7 +57,7 @@ class Description(Spec):
     task: str = ""
     unfinished: str = ""
     run: str = ""
-    tiling: Tiling = field(default_factory=Tiling)
+    overlap: int = 1
     auto: int = 0
     temperature: float = 1.0
     # Trained machines have a number.
@@ -90,12 +90,7 @@ class Description(Spec):
     @property
     def anywhere(self) -> bool:
         """True if it restores a picture of any size, in tiles that overlap or as a whole."""
-        return self.whole or self.tiling.overlap > 1
-
-    @property
-    def exchanges(self) -> bool:
-        """True if overlapping tiles send each other messages."""
-        return not (self.grey or self.task or self.whole)
+        return self.whole or self.overlap > 1
 
     @property
     def weighs(self) -> bool:
@@ -174,8 +169,8 @@ class Description(Spec):
                 del facts[name]
         if self.temperature == 1:
             del facts["temperature"]
-        if self.tiling == Tiling():
-            del facts["tiling"]
+        if self.overlap == 1:
+            del facts["overlap"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod
@@ -198,12 +193,11 @@ class Description(Spec):
             facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
             shape, deeper = facts.pop("image_shape"), facts.pop("deeper", [])
-            inference, tiling = facts.pop("inference"), facts.pop("tiling", {})
+            inference = facts.pop("inference")
             found = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
                 inference=Inference(**limits.of_declared_types(Inference, inference, where)),
                 deeper=tuple(int(size) for size in deeper),
-                tiling=Tiling(**limits.of_declared_types(Tiling, tiling, where)),
                 **limits.of_declared_types(cls, facts, where),
             )
             if list(found.image_shape) != shape or list(found.deeper) != deeper:
@@ -228,7 +222,7 @@ class Description(Spec):
             raise ValueError(wrong)
         if self.grey and self.inference.modes:
             raise ValueError("modes of a prior of grey images")
-        limits.check_ranges(self, temperature=(limits.COLDEST, limits.HOTTEST))
+        limits.check_ranges(self, temperature=(limits.COLDEST, limits.HOTTEST), overlap=(1, limits.OVERLAP))
         if self.temperature != 1 and (self.grey or not SOLVERS[self.inference.solver].smooth):
             raise ValueError(f"a temperature of {self.temperature} of a prior of grey images, or without log-odds")
         if self.task:

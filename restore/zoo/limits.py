@@ -42,9 +42,8 @@ ITERATIONS = 1_000_000
 # What log-odds are divided by; found ones lie near 1.2.
 COLDEST, HOTTEST = 0.01, 100
 
-# Windows along the length of one; each multiplies the cost of an image, as does each round of messages between them.
+# Tiles along the length of one; their square multiplies the cost of an image.
 OVERLAP = 16
-ROUNDS = OVERLAP
 
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
 AT_ONCE = 4096

@@ -91,6 +91,17 @@ def test_any_size_is_restored_as_outside_the_browser(
     assert found["blind"] == (BLIND in expected.notes) == (side > 30)
 
 
+def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
+    # The page loads a prior and its facts once, so no other test here uses this one.
+    folder, pixels = zoo.find("matched-mnist"), digits(40, 50)
+    mask, engine = hole(pixels.shape, 9), OnnxEngine.load(folder)
+    overlapping = replace(engine, description=replace(engine.description, overlap=2))
+    apart, expected = (outside(each, pixels, 0.1, mask).means for each in (engine, overlapping))
+    found = reader.solve(assembly.facts(folder) | {"overlap": 2}, pixels, 0.1, mask)
+    np.testing.assert_allclose(found["means"], expected.ravel(), atol=ROUNDING, rtol=0)
+    assert np.abs(expected - apart).max() > 0.1
+
+
 @pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
 def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
     found = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)

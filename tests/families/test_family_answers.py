@@ -17,7 +17,6 @@ from restore.learning.recipe.spec import PriorShape
 from restore.registry import SOLVERS
 from restore.solvers import solver_of
 from restore.zoo.inference import Inference
-from restore.zoo.tiling import Tiling
 
 SHAPE = (3, 4)
 # A machine of each family that has special keys or needs units of its own.
@@ -171,8 +170,6 @@ def test_a_family_of_any_size_knows_no_places(name: str) -> None:
     kind, means = FAMILIES[name], torch.linspace(0.1, 0.9, 12)
     expected = torch.full((12,), 0.5) if kind.any_size else means
     assert torch.allclose(kind.pixel_means(means), expected)
-    # Parts that it knows alike tell each other nothing.
-    assert (Tiling(**kind.tiling).worth == 0) == kind.any_size
 
 
 @every_family

@@ -31,7 +31,6 @@ from restore.units import Gaussian
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
-from restore.zoo.tiling import Tiling
 
 CPU = torch.device("cpu")
 MACHINE = small_machine()
@@ -394,7 +393,7 @@ def photographs() -> Engine:
     variance = (covered**2).sum(1) + 0.001
     header = Description(
         "patches", (4, 4), 127, "", "", inference=Inference("exact", modes=0, starts=0), family="mixture",
-        visible="gaussian", hidden_type="gaussian", components=1, tiling=Tiling(rounds=0), hidden=3
+        visible="gaussian", hidden_type="gaussian", components=1, hidden=3
     )  # fmt: skip
     machine = GaussianMixture(covered[None], torch.tensor([0.001]), torch.zeros(1))
     alone = Gaussian(0.5 / variance, 1 / variance)

@@ -21,7 +21,6 @@ from restore.zoo import (
     folders,
     save,
 )
-from restore.zoo.tiling import Tiling
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -100,7 +99,7 @@ def test_auto_takes_the_priors_that_know_the_size(places: tuple[Path, Path]) -> 
 @pytest.mark.parametrize("own_first", ["aaa", "zzz"])
 def test_an_own_prior_never_pushes_out_published_ones(own_first: str, places: tuple[Path, Path]) -> None:
     published, own = places
-    windows = replace(prior_of(), description=replace(prior_of().description, auto=2, tiling=Tiling(overlap=2)))
+    windows = replace(prior_of(), description=replace(prior_of().description, auto=2, overlap=2))
     save(published / "windows", windows, "")
     save(published / "native", considered(prior_of(shape=(9, 9))), "")
     for shape, suited in (((6, 8), ["windows"]), ((9, 9), ["native", "windows"])):

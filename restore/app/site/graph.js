@@ -1,7 +1,6 @@
 /** The graphs of the priors in onnxruntime: opened once, and run on images and on windows. */
 
 import * as ort from "./ort/ort.wasm.bundle.min.mjs";
-import { tensor } from "./tensors.js";
 
 // One thread: several need a page that is isolated from all others, and an image of 28x28 has no work to share out.
 ort.env.wasm.numThreads = 1;
@@ -20,7 +19,6 @@ const OUTPUTS = ["restored", "means", "variances", "iterations", "residual", "co
  * @typedef {Object} Opened
  * @property {import("./solver.js").Prior} prior
  * @property {ort.InferenceSession} session
- * @property {Float32Array} pixelMeans of the images that the prior was trained on
  *
  * @typedef {Object} Observed images of the prior's size, one after the other
  * @property {Float32Array} image
@@ -51,7 +49,7 @@ async function open(prior) {
   const [graph, data] = await Promise.all([bytes(prior.name, GRAPH), bytes(prior.name, WEIGHTS)]);
   const options = { executionProviders: ["wasm"], logSeverityLevel: 3, externalData: [{ path: WEIGHTS, data }] };
   const session = await ort.InferenceSession.create(graph, options);
-  const found = { prior, session, pixelMeans: tensor(data, "pixel_means") };
+  const found = { prior, session };
   // Browsers optimise WebAssembly once it has run: the first image of a user is then as fast as the others.
   const image = new Float32Array(prior.width * prior.height);
   await runOnce(found, { image, p: Float32Array.of(0.1), mask: Uint8Array.of(0) }, prior.inference, prior);

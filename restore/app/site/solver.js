@@ -11,7 +11,6 @@ import { Refused } from "./picture.js";
  * @property {number} hidden
  * @property {number} threshold a pixel is white above this grey level, 0 to 255
  * @property {boolean} whole it restores an image of any size as a whole, and not in tiles
- * @property {number} temperature what the log-odds of its pixels have been divided by
  * @property {string} task the damage that it has learnt, such as "flip:0.1"; empty if it is told the damage
  * @property {"light on dark" | "dark on light"} polarity
  * @property {string} method
@@ -21,7 +20,7 @@ import { Refused } from "./picture.js";
  * @property {string} blind the message about an image with masked areas around which nothing is visible
  * @property {string} example the picture that shows what it does
  * @property {number} bytes
- * @property {{overlap: number, rounds: number, worth: number, least: number}} tiling how it restores larger images
+ * @property {number} overlap how many windows of a larger image begin within the length of one
  *
  * @typedef {Object} Request
  * @property {number} width

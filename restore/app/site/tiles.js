@@ -52,17 +52,6 @@ export class Cover {
     return padded;
   }
 
-  /** The windows of every second row and column, if all pixels lie in some of them; else all. */
-  first() {
-    const steps = ({ stride, window }) => (2 * stride <= window ? 2 : 1);
-    const [down, across] = [steps(this.down), steps(this.across)];
-    const rows = [];
-    for (let y = 0; y < this.down.count; y += down) {
-      for (let x = 0; x < this.across.count; x += across) rows.push(y * this.across.count + x);
-    }
-    return rows;
-  }
-
   /** @param {Float64Array} padded */
   crop(padded) {
     const { across, down } = this;

@@ -6,7 +6,7 @@
  * cancelled; or {id, fault}.
  */
 import { opened, run } from "./graph.js";
-import { restoreLarge } from "./large.js";
+import { HIDDEN, restoreLarge } from "./large.js";
 import { restoreInParts } from "./parts.js";
 import { fits } from "./priors.js";
 
@@ -16,15 +16,16 @@ const cancelled = new Set();
 class Cancelled extends Error {}
 
 /**
- * What windows were told, for the graph: of evidence, a colour and how likely it is wrong.
+ * What is seen in windows, for the graph.
  * @param {import("./solver.js").Prior} prior
- * @param {Float32Array} windows
+ * @param {Float32Array} windows of 0, 1 and HIDDEN
+ * @param {number | null} p
  * @returns {import("./graph.js").Observed}
  */
-function observed(prior, windows) {
+function observed(prior, windows, p) {
   if (prior.task) return { image: windows };
-  const p = windows.map((evidence) => 1 / (1 + Math.exp(Math.abs(evidence))));
-  return { image: windows.map((evidence) => Number(evidence > 0)), p, mask: Uint8Array.of(0) };
+  const image = windows.map((value) => Number(value > HIDDEN));
+  return { image, p: Float32Array.of(p), mask: Uint8Array.from(windows, (value) => Number(value === HIDDEN)) };
 }
 
 /** Let the messages in that have come while a batch was run. */
@@ -41,7 +42,7 @@ async function inWindows(id, graph, request) {
   const { prior } = graph;
   const watch = (share) => postMessage({ id, share });
   if (prior.whole) return restoreInParts(solve, request, watch);
-  return restoreLarge((windows) => solve(observed(prior, windows)), prior, request, graph.pixelMeans, watch);
+  return restoreLarge((windows) => solve(observed(prior, windows, request.p)), prior, request, watch);
 }
 
 async function whole(graph, { pixels, p, mask }) {

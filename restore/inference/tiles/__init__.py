@@ -1,1 +1,1 @@
-"""Pictures of any size: overlapping tiles, the messages they exchange, and their blend."""
+"""Pictures of any size: overlapping tiles, and their blend."""

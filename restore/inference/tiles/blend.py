@@ -12,7 +12,6 @@ from restore.inference import threads
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blocks import blocks_of, parts_of
-from restore.inference.tiles.exchange import solve_tiles
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
 
@@ -102,16 +101,10 @@ class Prior:
     def precisely(self) -> Prior:
         return replace(self, engine=self.engine.precisely())
 
-    def solve(
-        self,
-        seen: np.ndarray,
-        damage: Damage,
-        corners: Sequence[tuple[int, int]] = (),
-        wanted: np.ndarray | None = None,
-    ) -> Posterior:
-        """As in `Candidate`; where only some pixels are `wanted`, boolean (H, W), others may get poorer answers."""
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
+        """As in `Candidate`."""
         if self.invert:
-            found = Prior(self.engine).solve(1 - seen, damage, wanted=wanted)
+            found = Prior(self.engine).solve(1 - seen, damage)
             return replace(found, means=1 - found.means)
         header = self.engine.description
         if seen.shape[1:] == header.image_shape:
@@ -120,14 +113,13 @@ class Prior:
             return replace(one, inversion=gain, layers=marginals.means[1:])
         if header.kind.any_size:
             return _in_parts(self.engine, seen, damage)
-        alone = self.engine.pixel_means() if header.exchanges else np.zeros(header.image_shape)
 
         def one_of(index: int) -> Posterior:
             def of_picture(level: np.ndarray) -> Any:
                 own = level[index if len(level) > 1 else 0]
                 return own.item() if own.shape == (1, 1) and own.dtype != bool else own
 
-            return _in_tiles(self.engine, seen[index], damage.mapped(of_picture), alone, wanted)
+            return _in_tiles(self.engine, seen[index], damage.mapped(of_picture))
 
         each = threads.each(one_of, range(len(seen)))
         whole = {name: np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE}
@@ -144,10 +136,8 @@ class Prior:
         parts, done = [], 0
         for block in blocks:
             around = picture.part(*block.around)
-            wanted = np.zeros(around.shape, bool)
-            wanted[block.inner] = True
             told = around.damage.mapped(lambda values: values[None])
-            part = self.solve(around.values()[None], told, wanted=wanted)
+            part = self.solve(around.values()[None], told)
             for whole, values in ((means, part.means), (variances, part.variances)):
                 whole[0][block.core] = values[0][block.inner]
             parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
@@ -161,13 +151,11 @@ class Prior:
         return Posterior(means, variances, over("iterations"), over("residual"), *counts, over("blind"), np.zeros(1))
 
 
-def _in_tiles(
-    engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np.ndarray, wanted: np.ndarray | None
-) -> Posterior:
+def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
     """The posterior of one picture (H, W) as the mixture of what its tiles say."""
     header = engine.description
     # A pixel at the border of a photograph lies in fewer tiles: one at least.
-    cover = Cover.of(seen.shape, header.image_shape, header.tiling.overlap, within=header.kind.photographs)
+    cover = Cover.of(seen.shape, header.image_shape, header.overlap, within=header.kind.photographs)
     tiles = cover.cut(seen, "edge" if header.task else 0.0)
     known, blind = Damage(), False
     if not header.task:
@@ -176,25 +164,41 @@ def _in_tiles(
         inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
         known = replace(inside, hidden=hidden)
         blind = bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
-
-    def solved(part: np.ndarray, told: Damage) -> Marginals:
-        found, _ = engine.marginals(part, told)
-        return replace(found, means=found.means[:1], variances=found.variances[:1])
-
-    found = solve_tiles(solved, header, cover, tiles, known, alone, wanted)
-    mean = cover.crop(cover.mean(found.means, found.sound))
-    square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
-    ends, residual = found.status[found.solved], found.residual[found.solved]
+    # No two patches of a noisy photograph are the same.
+    solve = _marginals if header.kind.photographs else _distinct
+    found = solve(engine, tiles, known)
+    means, variances = (part[0].reshape(tiles.shape) for part in (found.means, found.variances))
+    sound = found.status != Status.DIVERGED
+    mean = cover.crop(cover.mean(means, sound))
+    square = cover.crop(cover.mean(variances + means**2, sound))
     return Posterior(
         mean[None],
         (square - mean**2)[None],
-        found.iterations[found.solved].max(keepdims=True),
-        np.max(residual, initial=0, where=np.isfinite(residual), keepdims=True),
-        np.array([len(ends)]),
-        np.array([(ends != Status.CONVERGED).sum()]),
+        found.iterations.max(keepdims=True),
+        np.max(found.residual, initial=0, where=np.isfinite(found.residual), keepdims=True),
+        np.array([cover.count]),
+        np.array([(found.status != Status.CONVERGED).sum()]),
         np.array([blind]),
         np.zeros(1),
     )
+
+
+def _marginals(engine: PictureEngine, tiles: np.ndarray, damage: Damage) -> Marginals:
+    """The marginals of the pixels of tiles (N, h, w)."""
+    found, _ = engine.marginals(tiles, damage)
+    return replace(found, means=found.means[:1], variances=found.variances[:1])
+
+
+def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage) -> Marginals:
+    """The same, but tiles that are all the same are solved once."""
+    parts = [part for part in (tiles, damage.hidden, damage.p) if isinstance(part, np.ndarray) and part.ndim == 3]
+    keys: dict[bytes, int] = {}
+    same = np.array([keys.setdefault(b"".join(map(bytes, each)), len(keys)) for each in zip(*parts, strict=True)])
+    if len(keys) == len(same):
+        return _marginals(engine, tiles, damage)
+    _, first = np.unique(same, return_index=True)
+    few = damage.mapped(lambda values: values[first] if len(values) > 1 else values)
+    return _marginals(engine, tiles[first], few).rows(same)
 
 
 def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:

@@ -68,12 +68,14 @@ def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:
 
 
 def _of_tiles(size: int, side: int, header: Description) -> list[Span]:
-    """Spans of an axis that begin at whole pairs of tiles, of which the first round takes the first."""
-    pair = 2 * -(-side // header.tiling.overlap)
-    # Every round, a tile hears of what lies within the tiles that it overlaps.
-    margin = -(-(header.tiling.rounds + 1) * (side - 1) // pair) * pair
-    count = -(-size // max(pair, TILES * pair // 2 - 2 * margin))
-    step = -(-size // (count * pair)) * pair
+    """Spans of an axis that begin at whole strides, each with all tiles that hold some of its pixels.
+
+    What is around a span is longer than a tile, for a shorter axis would lie in the middle of one.
+    """
+    stride = -(-side // min(header.overlap, side))
+    margin = -(-side // stride) * stride
+    count = -(-size // max(stride, TILES * stride - 2 * margin))
+    step = -(-size // (count * stride)) * stride
     cores = [slice(first, min(first + step, size)) for first in range(0, size, step)]
     return [(core, slice(max(0, core.start - margin), min(size, core.stop + margin))) for core in cores]
 

@@ -72,23 +72,12 @@ class Cover:
     def count(self) -> int:
         return self.down.count * self.across.count
 
-    @property
-    def first(self) -> np.ndarray:
-        """The tiles of every second row and column, if all pixels lie in some of them; else all."""
-        grid = np.arange(self.count).reshape(self.down.count, self.across.count)
-        down, across = (2 if 2 * axis.stride <= axis.window else 1 for axis in (self.down, self.across))
-        return grid[::down, ::across].ravel()
-
     def cut(self, image: np.ndarray, outside: float | bool | Literal["edge"]) -> np.ndarray:
         """The tiles of an image (H, W), (count, h, w); pixels outside it are `outside`, or like its edge."""
         margins = ((self.down.before, self.down.after), (self.across.before, self.across.after))
         options: dict[str, Any] = {"mode": "edge"} if outside == "edge" else {"constant_values": outside}
-        return self.cut_padded(np.pad(image, margins, **options))
-
-    def cut_padded(self, padded: np.ndarray) -> np.ndarray:
-        """The tiles of an image with what lies around it."""
         window = (self.down.window, self.across.window)
-        every = np.lib.stride_tricks.sliding_window_view(padded, window)
+        every = np.lib.stride_tricks.sliding_window_view(np.pad(image, margins, **options), window)
         return np.array(every[:: self.down.stride, :: self.across.stride]).reshape(-1, *window)
 
     def add(self, windows: np.ndarray) -> np.ndarray:
@@ -109,16 +98,6 @@ class Cover:
         """The mean of some tiles at every pixel of the image and of what lies around it; NaN where there are none."""
         with np.errstate(invalid="ignore"):
             return self.add(np.where(which[:, None, None], windows, 0)) / self.counts(which)
-
-    def others(self, windows: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """At each pixel of each tile the mean of those other tiles that count; 0 where there are none.
-
-        Args:
-            windows: the tiles, (count, h, w), 0 for those that do not count.
-            which: those that count, boolean (count,).
-        """
-        total = self.cut_padded(self.add(windows)) - windows
-        return total / np.maximum(self.cut_padded(self.counts(which)) - which[:, None, None], 1)
 
     def counts(self, which: np.ndarray) -> np.ndarray:
         """In how many of some tiles each pixel of the image and of what lies around it lies, float32."""

@@ -18,7 +18,6 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.learning.recipe.spec import PriorShape, require
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture
-from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 Gradient = dict[str, Tensor]
 LearnerState = dict[str, Tensor]
@@ -102,12 +101,12 @@ class LearningRule:
     """Base of every learner that recipes name, with the usual answers.
 
     It changes the prior itself, without optimizer and epochs, if `in_rounds`, and trains only bits in two layers unless
-    `any_units`. Priors that learn from windows of larger images restore those as `windows` says.
+    `any_units`. Priors that learn from windows of larger images restore those in tiles with this `tile_overlap`.
     """
 
     in_rounds: ClassVar[bool] = False
     any_units: ClassVar[bool] = False
-    windows: ClassVar[Tiling] = OF_WINDOWS
+    tile_overlap: ClassVar[int] = 2
 
     @property
     def restores_with(self) -> Mapping[str, Any]:

@@ -22,7 +22,6 @@ from restore.learning.recipe.spec import PriorShape, require
 from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import GaussianMixture
 from restore.priors.mixture import CENTRE
-from restore.zoo.tiling import Tiling
 
 # Grey levels are whole numbers of 255: no pixel is known better, and no component is flatter.
 FLATTEST = 1 / (12 * 255**2)
@@ -40,8 +39,8 @@ class ExpectationMaximisation(InRounds):
     """
 
     any_units: ClassVar[bool] = True
-    # Closer windows gain little and take more time.
-    windows: ClassVar[Tiling] = Tiling(overlap=3, rounds=0)
+    # Closer tiles gain little and take more time.
+    tile_overlap: ClassVar[int] = 3
 
     rounds: int = 20
 

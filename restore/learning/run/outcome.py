@@ -17,7 +17,6 @@ from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
-from restore.zoo.tiling import Tiling
 
 # The kinds of machine that recipes train.
 Machine = LayeredPrior | ConditionalRBM | FullyVisible | GaussianMixture
@@ -71,11 +70,7 @@ def as_stored(recipe: Recipe, machine: Any) -> Any:
 
 
 def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
-    kind, spec, tiling = recipe.prior.kind, recipe.prior.alone, Tiling()
-    if kind.tiling:
-        tiling = Tiling(**kind.tiling)
-    elif recipe.data.gathering.patches:
-        tiling = recipe.learner.windows
+    kind, spec = recipe.prior.kind, recipe.prior.alone
     return Description(
         name=recipe.name,
         image_shape=image_shape,
@@ -85,6 +80,6 @@ def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machin
         recipe=recipe.digest,
         inference=inference,
         task=recipe.data.task,
-        tiling=tiling,
+        overlap=recipe.learner.tile_overlap if recipe.data.gathering.patches and not kind.any_size else 1,
         **asdict(replace(spec, hidden=kind.hidden_in(spec, machine))),
     )

@@ -15,12 +15,10 @@ from restore.couplings import Dense
 from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.damage import Damage, Observed
-from restore.inference.tiles import blocks
 from restore.inference.tiles.blend import Prior
-from restore.marginals import Status
+from restore.marginals import Marginals, Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.solvers import TAP
-from restore.zoo.tiling import Tiling
 
 MACHINE = small_machine()
 TABLE = Table.of(MACHINE, SHAPE)
@@ -35,7 +33,7 @@ def pixels(*shape: int, seed: int = 0) -> np.ndarray:
 
 def test_tiles_side_by_side_are_restored_each_by_itself() -> None:
     seen = pixels(6, 8)
-    found = answer(ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(rounds=0)), Observed(seen, Damage(0.2)))
+    found = answer(ExactEngine.of(MACHINE, SHAPE), Observed(seen, Damage(0.2)))
     for top, left in product((0, 3), (0, 4)):
         where = (slice(top, top + 3), slice(left, left + 4))
         wanted = TABLE.posterior(seen[where], np.zeros(SHAPE, bool), 0.2, 0.2)
@@ -47,7 +45,7 @@ def test_tiles_side_by_side_are_restored_each_by_itself() -> None:
 def test_tiles_that_overlap_are_mixed() -> None:
     """Mean and variance are those of a mixture of what all tiles with a pixel say of it."""
     seen = pixels(3, 6)
-    found = answer(ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(overlap=2, rounds=0)), Observed(seen, Damage(0.2)))
+    found = answer(ExactEngine.of(MACHINE, SHAPE, overlap=2), Observed(seen, Damage(0.2)))
     padded, hidden = (
         np.pad(seen, ((2, 2), (2, 2))),
         np.pad(np.zeros(seen.shape, bool), ((2, 2), (2, 2)), constant_values=True),
@@ -87,11 +85,42 @@ def test_several_pictures_are_restored_as_each_alone() -> None:
 def test_a_hole_around_which_no_tile_sees_anything_is_told_of() -> None:
     hidden = np.zeros((20, 20), bool)
     hidden[4:16, 4:16] = True
-    for engine in (tiled(), tiled(replace(tiled().description, tiling=Tiling(overlap=2)))):
+    for engine in (tiled(), tiled(replace(tiled().description, overlap=2))):
         found = answer(engine, Observed(pixels(20, 20), Damage(0.1, hidden=hidden)))
         assert found.blind[0] and np.isfinite(found.means).all()
     hidden[6:] = False
     assert not answer(tiled(), Observed(pixels(20, 20), Damage(0.1, hidden=hidden))).blind[0]
+
+
+def test_tiles_that_are_the_same_are_solved_once() -> None:
+    """Two pairs of tiles look alike, and of one of them other pixels are hidden."""
+    seen, hidden = np.tile(pixels(3, 4), (1, 4)), np.zeros((3, 16), bool)
+    seen[:, 8:] = 1 - seen[:, 8:]
+    hidden[0, 12] = True
+    engine = ExactEngine.of(MACHINE, SHAPE)
+    found = answer(engine, Observed(seen, Damage(0.2, hidden=hidden)))
+    assert [len(tiles) for tiles, _ in engine.calls] == [3] and found.tiles[0] == 4
+    for left in range(0, 16, 4):
+        where = np.s_[:, left : left + 4]
+        wanted = TABLE.posterior(seen[where], hidden[where], 0.2, 0.2)
+        np.testing.assert_allclose(found.means[0][where], wanted, atol=1e-6)
+
+
+def test_a_tile_without_an_answer_does_not_count_where_others_have_one() -> None:
+    """Of four tiles that half overlap the second one diverges."""
+    picture = Observed(pixels(3, 6), Damage(0.2))
+
+    class Breaking(ExactEngine):
+        def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+            found, gain = super().marginals(grey, damage)
+            ends = np.where(np.arange(len(grey)) == 1, Status.DIVERGED, Status.CONVERGED)
+            broken = np.where(ends[:, None] == Status.DIVERGED, np.nan, found.means[0])
+            return replace(found, means=(broken,), status=ends), gain
+
+    whole = answer(ExactEngine.of(MACHINE, SHAPE, overlap=2), picture)
+    found = answer(Breaking.of(MACHINE, SHAPE, overlap=2), picture)
+    assert whole.unsettled[0] == 0 and found.unsettled[0] == 1
+    assert np.isfinite(found.means).all() and not np.allclose(found.means, whole.means)
 
 
 def test_a_picture_converges_if_nearly_all_of_its_tiles_do() -> None:

@@ -20,7 +20,6 @@ from restore.priors import ConvolutionalRBM
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
-from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 SETTINGS = Inference(max_iter=500, tol=1e-6, damping=0.3, modes=0, starts=1)
 TILES = Description("small", (4, 4), 127, "", "", inference=SETTINGS, hidden=3)
@@ -51,21 +50,10 @@ def answer(engine: Engine, picture: Observed, invert: bool = False) -> Posterior
     return Prior(engine, invert).posterior(picture, lambda share: None)
 
 
-@pytest.mark.parametrize(
-    "tiling",
-    [
-        # Messages that count in full carry furthest.
-        Tiling(overlap=2, rounds=2, worth=1.0, least=0.0),
-        Tiling(),
-        pytest.param(Tiling(overlap=3, rounds=2, worth=0.5, least=0.0), marks=pytest.mark.thorough),
-    ],
-    ids=["overlapping", "side-by-side", "thirds"],
-)
+@pytest.mark.parametrize("overlap", [1, 2, 3])
 @pytest.mark.parametrize("shape", [(3, 50), pytest.param((19, 23), marks=pytest.mark.thorough), (50, 2)], ids=str)
-def test_blocks_of_tiles_leave_no_trace(
-    tiling: Tiling, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = tiled(replace(TILES, tiling=tiling))
+def test_blocks_of_tiles_leave_no_trace(overlap: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = tiled(replace(TILES, overlap=overlap))
     whole = answer(engine, noisy(*shape), invert=True)
     monkeypatch.setattr(blocks, "TILES", 4)
     assert len(blocks_of(shape, engine.description)) > 1
@@ -89,15 +77,16 @@ def test_blocks_of_a_convolutional_prior_leave_no_trace(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (100, 100), (31, 2000), (1500, 1300)], ids=str)
-@pytest.mark.parametrize("header", [TILES, replace(TILES, tiling=OF_WINDOWS), ALIKE], ids=["tiles", "overlap", "alike"])
+@pytest.mark.parametrize("header", [TILES, replace(TILES, overlap=2), ALIKE], ids=["tiles", "overlap", "alike"])
 def test_blocks_part_a_picture(header: Description, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "TILES", 32)
     count = np.zeros(shape, int)
     for block in blocks_of(shape, header):
         count[block.core] += 1
         rows = np.arange(shape[0])
-        # A tile hears, in each round, of what lies in those that it overlaps; a whole picture of what is near.
-        reach = blocks.MARGIN if header.whole else (header.tiling.rounds + 1) * (header.image_shape[0] - 1)
+        # A pixel depends on the tiles that hold it; of a whole picture on what is near.
+        side = header.image_shape[0]
+        reach = blocks.MARGIN if header.whole else side - side // header.overlap
         assert block.around[0].start <= max(0, block.core[0].start - reach)
         assert block.around[0].stop >= min(shape[0], block.core[0].stop + reach)
         np.testing.assert_array_equal(rows[block.around[0]][block.inner[0]], rows[block.core[0]])

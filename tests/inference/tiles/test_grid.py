@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,25 +54,6 @@ def test_outside_is_what_was_asked_for() -> None:
     image = np.arange(4.0).reshape(2, 2)
     assert cover.cut(image, -1.0)[0].tolist() == [[-1, -1, -1, -1], [-1, 0, 1, -1], [-1, 2, 3, -1], [-1, -1, -1, -1]]
     assert cover.cut(image, "edge")[0].tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
-
-
-@pytest.mark.parametrize("overlap", [1, 2, 3, 4])
-def test_the_first_windows_hold_all_pixels(overlap: int) -> None:
-    cover = Cover.of((23, 40), (5, 8), overlap)
-    chosen = np.isin(np.arange(cover.count), cover.first)
-    held = cover.crop(cover.mean(np.ones((cover.count, 5, 8)), chosen))
-    assert held.tolist() == np.ones((23, 40)).tolist()
-    # Two strides are at most a window from an overlap of 3 on for 5 pixels, and of 2 on for 8.
-    rows, columns = (2 if overlap > 2 else 1), (2 if overlap > 1 else 1)
-    assert len(cover.first) == -(-cover.down.count // rows) * -(-cover.across.count // columns)
-
-
-def test_a_window_hears_the_mean_of_others_that_count() -> None:
-    cover = Cover.of((1, 4), (1, 2), 2)  # five windows of two pixels, the first and the last half outside
-    said, which = np.array([1.0, 2, 0, 4, 5]), np.array([True, True, False, True, True])
-    heard = cover.others(np.repeat(said, 2).reshape(5, 1, 2), which)
-    # The third is not counted: its left pixel lies in the second window, too, and its right one in the fourth.
-    assert heard[:, 0].tolist() == [[0, 2], [1, 0], [2, 4], [0, 5], [4, 0]]
 
 
 def test_windows_within_an_image_begin_with_it_and_end_less_than_a_stride_behind() -> None:
