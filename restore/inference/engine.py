@@ -38,8 +38,8 @@ class PictureEngine(Protocol):
     def precisely(self) -> PictureEngine:
         """The same prior, solved well enough for the odds of a single pixel where all others are known."""
 
-    def of_size(self, shape: tuple[int, int]) -> PictureEngine:
-        """The same convolutional prior for pictures (H, W) of any size."""
+    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> PictureEngine:
+        """The same convolutional prior for pictures (H, W) of any size, of which a share is in doubt."""
 
     def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged pictures.

@@ -43,6 +43,9 @@ BLIND = "has masked areas around which nothing is visible: the prior alone fills
 SMALL = 64 * 64
 TOGETHER = 256
 
+# It is said if the posterior expects more than this share of the filled pixels to be wrong.
+UNSURE = 0.05
+
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
 UNEQUAL, STRIP = 1e-5, 256
 
@@ -301,6 +304,8 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
     status, residual = whole.status(place), float(whole.residual[place])
     seen = job.picture.values()
     before, after = (values if grey else values > 0.5 for values in (seen, means))
+    if original.filled_only and not grey:
+        after = _supported(after, original.damage.hidden)
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
         return _untouched(original, refusal, job.named, choice, residual)
@@ -340,6 +345,15 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
         replaced,
         tuple(layer[place] for layer in whole.layers),
     )
+
+
+def _supported(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+    """Black and white pixels (H, W) where no hidden one differs from all eight around it."""
+    if hidden is None or hidden.shape != white.shape:
+        return white
+    padded = np.pad(white, 1, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3), dtype=np.int8)
+    return np.where(hidden & (windows == np.where(white, 1, 8)), ~white, white)
 
 
 def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
@@ -404,6 +418,11 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, place: int, status: Stat
         )
     if whole.blind[place]:
         notes.append(BLIND)
+    hidden = job.picture.damage.hidden
+    if hidden is not None and hidden.any() and not header.grey:
+        doubt = float(np.minimum(whole.means[place], 1 - whole.means[place])[hidden].mean())
+        if doubt > UNSURE:
+            notes.append(f"of the filled pixels at least {doubt:.0%} are expected to be wrong")
     if options.fit == "resize" and not near(job.original.shape, header.image_shape):
         notes.append(lost_detail(header.image_shape))
     if whole.inversion[place] > INVERTED and not header.kind.photographs:

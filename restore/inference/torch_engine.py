@@ -102,8 +102,8 @@ class Engine:
     def precisely(self) -> Engine:
         return replace(self, trained=replace(self.trained, description=self.description.precisely()))
 
-    def of_size(self, shape: tuple[int, int]) -> Engine:
-        return replace(self, trained=self.trained.of_size(shape), pixels_alone=True)
+    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> Engine:
+        return replace(self, trained=self.trained.of_size(shape, doubtful), pixels_alone=True)
 
     @property
     def part(self) -> int:

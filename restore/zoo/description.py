@@ -128,9 +128,13 @@ class Description(Spec):
         # Another solver is not as sure.
         return replace(self, inference=replace(self.inference, solver=name, **others), temperature=1.0)
 
-    def of_size(self, shape: tuple[int, int]) -> Description:
-        """The same prior for images of another size, without its modes."""
-        inference = replace(self.inference, modes=0, starts=min(1, self.inference.starts))
+    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> Description:
+        """The same prior for images of another size, without its modes.
+
+        `doubtful` is the share of pixels in doubt: `tol` limits the average change of all, where few may change.
+        """
+        tol, starts = self.inference.tol * doubtful, min(1, self.inference.starts)
+        inference = replace(self.inference, tol=tol, modes=0, starts=starts)
         return replace(self, image_shape=shape, inference=inference)
 
     def quickly(self) -> Description:

@@ -239,6 +239,30 @@ def test_holes_of_a_picture_of_two_tones_are_filled_with_them() -> None:
         assert (found.estimate != np.where(disc() > 0, white, black)).sum() <= 8
 
 
+def test_no_filled_pixel_stands_alone() -> None:
+    """A pixel in a hole that differs from all eight around it takes their colour; a visible one does not."""
+    machine = random_rbm(12, 2, scale=0.0, seed=1)
+    bias = torch.full((12,), 3.0, dtype=machine.layers[0].bias.dtype)
+    bias[5] = -3.0
+    alone = replace(machine, layers=(type(machine.layers[0])(bias), *machine.layers[1:]))
+    hidden = np.zeros(SHAPE, bool)
+    hidden[1, 1] = True
+    found = answer(np.ones(SHAPE), Damage(hidden=hidden), engine(alone))
+    assert found.means[1, 1] < 0.1 and found.estimate.all()
+    speck = np.ones(SHAPE)
+    speck[1, 1] = 0
+    found = answer(speck, Damage(hidden=np.roll(hidden, 2, 1)), engine(alone))
+    assert not found.estimate[1, 1]
+
+
+def test_filled_pixels_that_are_doubtful_are_said() -> None:
+    hidden = np.zeros(SHAPE, bool)
+    hidden[0, :2] = True
+    (note,) = [each for each in answer(np.ones(SHAPE), Damage(hidden=hidden)).notes if "filled" in each]
+    found = answer(np.ones(SHAPE), Damage(hidden=hidden)).means
+    assert f"{np.minimum(found, 1 - found)[hidden].mean():.0%}" in note
+
+
 def test_a_hole_around_which_nothing_is_visible_is_told_of() -> None:
     hidden = np.zeros((12, 16), bool)
     hidden[3:, 4:] = True

@@ -58,3 +58,17 @@ def test_a_value_that_is_no_number_is_a_picture_that_diverged(monkeypatch: pytes
     monkeypatch.setattr(OnnxEngine, "_run_once", broken)
     found, _ = engine.marginals(seen, Damage(0.1))
     assert found.status.tolist() == [Status.DIVERGED, Status.CONVERGED]
+
+
+def test_a_hole_is_filled_in_as_many_iterations_however_large_the_picture_around_it() -> None:
+    """By the average change of all pixels, nearly all of them known, the solver would stop at once."""
+    from restore.inference.tiles.blend import Prior
+
+    prior = Prior(OnnxEngine.load(find("conv-art")))
+    found = []
+    for size in (60, 120):
+        rows, columns = np.mgrid[:size, :size]
+        stroke = (np.abs(columns - size // 2) < 5).astype(float)
+        hidden = (np.abs(rows - size // 2) < 6) & (np.abs(columns - size // 2) < 6)
+        found.append(prior.solve(np.where(hidden, 0, stroke)[None], Damage(hidden=hidden[None])))
+    assert found[0].iterations[0] == found[1].iterations[0] > 2

@@ -219,8 +219,11 @@ def test_shades_that_change_like_noise_are_told_by_how_many_pairs_there_are(
 
 def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
     """p = 0 is what p close to 0 is."""
-    for before in (DISC ^ FLIPS, DISC, DISC ^ (np.arange(80) % 10 == 0)):
+    for before in (DISC ^ FLIPS, DISC ^ (np.arange(80) % 10 == 0)):
         # The least doubt that single precision knows is more than flips of nothing.
         for sure in (1.0, 1 - 1e-7, 0.99):
             assert judged(p=0.0, found=0.0, before=before, sure=sure) is Status.NO_GAIN
         assert judged(p=1e-12, found=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
+    # Where nothing changes, there is nothing to refuse.
+    for p in (0.0, 1e-12, 0.1):
+        assert judged(p=p, found=p, before=DISC, sure=1 - 1e-7) is Status.CONVERGED

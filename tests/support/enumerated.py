@@ -53,7 +53,7 @@ class ExactEngine:
     def precisely(self) -> ExactEngine:
         return self
 
-    def of_size(self, shape: tuple[int, int]) -> ExactEngine:
+    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> ExactEngine:
         raise NotImplementedError
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
@@ -78,7 +78,7 @@ class FieldEngine(ExactEngine):
 
     coupling: float = 0.6
 
-    def of_size(self, shape: tuple[int, int]) -> FieldEngine:
+    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> FieldEngine:
         return self
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:

@@ -129,8 +129,8 @@ class OnnxEngine:
             )
         return self
 
-    def of_size(self, shape: tuple[int, int]) -> OnnxEngine:
-        return replace(self, description=self.description.of_size(shape))
+    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> OnnxEngine:
+        return replace(self, description=self.description.of_size(shape, doubtful))
 
     def quickly(self) -> OnnxEngine:
         return replace(self, patient=False, description=self.description.quickly())
