@@ -3,7 +3,6 @@
 from restore.priors.conditional import ConditionalRBM as ConditionalRBM
 from restore.priors.convolutional import ConvolutionalRBM as ConvolutionalRBM
 from restore.priors.deep_convolutional import ConvolutionalDBM as ConvolutionalDBM
-from restore.priors.fractional import FractionalRBM as FractionalRBM
 from restore.priors.fully_visible import FullyVisible as FullyVisible
 from restore.priors.layered import LayeredPrior as LayeredPrior
 from restore.priors.machine import BoltzmannMachine as BoltzmannMachine

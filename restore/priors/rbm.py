@@ -46,6 +46,10 @@ class RBM(LayeredPrior):
     def hidden(self) -> Units:
         return self.layers[1]
 
+    def transposed(self) -> RBM:
+        """The same machine with its two layers exchanged."""
+        return RBM(self.layers[::-1], (Dense(self.weights.T),))
+
     def hidden_fields(self, visible: Tensor) -> Fields:
         """The fields that a visible state (batch, D) gives the hidden units."""
         return Fields(self.couplings[0].up(visible))

@@ -22,11 +22,9 @@ class MeanField(LayeredMap):
     It is TAP (Alg. 1) with A = 0.
 
     >>> from restore.priors import RBM
-    >>> from restore.priors.exact import exact_moments
     >>> machine = RBM.binary(torch.tensor([[1.0, -0.5], [0.5, 1.0]]), torch.zeros(2), torch.zeros(2))
-    >>> found, exact = MeanField().solve(machine), exact_moments(machine)
-    >>> round(found.log_partition.item(), 2), round(exact.log_partition.item(), 2)
-    (3.48, 3.54)
+    >>> round(MeanField().solve(machine).log_partition.item(), 2)  # 3.54 by enumeration
+    3.48
     """
 
     def heard(

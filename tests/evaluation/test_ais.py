@@ -7,12 +7,12 @@ import math
 import pytest
 import torch
 from machines import random_rbm, seeded
+from oracle import exact_moments
 
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.ais import NAMED, estimate, log_weights, temperatures
 from restore.fields import Fields
 from restore.priors import RBM
-from restore.priors.exact import exact_moments
 
 # Couplings from weak to strong: at the last, single weights change log-odds by 3.
 SCALES = [0.1 * 30 ** (index / 19) for index in range(20)]

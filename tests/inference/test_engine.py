@@ -10,6 +10,7 @@ import pytest
 import torch
 from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import seeded
+from oracle import exact_moments
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
@@ -21,7 +22,6 @@ from restore.inference.torch_engine import Engine, grey_polarity_gain, polarity_
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import unpack
-from restore.priors.exact import exact_moments
 from restore.solvers import TAP, Solution
 from restore.zoo import TrainedPrior
 

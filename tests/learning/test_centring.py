@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from directions import assert_close, free, some_images
 from machines import random_rbm
+from oracle import log_likelihood_gradient
 
 from restore.learning.gradients.statistics import clamped, difference
-from restore.priors.exact import log_likelihood_gradient
 
 # --- statistics ---
 

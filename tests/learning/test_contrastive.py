@@ -8,10 +8,10 @@ import pytest
 import torch
 from directions import assert_close, some_images
 from machines import random_rbm, seeded
+from oracle import binary_states, log_likelihood, log_likelihood_gradient
 
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.priors import RBM
-from restore.priors.exact import binary_states, log_likelihood, log_likelihood_gradient
 
 
 @pytest.mark.parametrize("steps", [1, 3])

@@ -6,6 +6,7 @@ import pytest
 import torch
 from directions import RATE, moved_by, some_images
 from machines import random_rbm, seeded
+from oracle import binary_states
 from torch import Tensor
 
 from restore.learning.gradients.centring import FORGETTING
@@ -13,7 +14,6 @@ from restore.learning.gradients.statistics import clamped, difference
 from restore.learning.rules.contract import Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.priors import RBM
-from restore.priors.exact import binary_states
 
 
 def one_batch(learner: Learner, machine: RBM, batch: Tensor, state: dict, generator: torch.Generator) -> list[RBM]:

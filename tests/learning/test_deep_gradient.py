@@ -8,13 +8,13 @@ import pytest
 import torch
 from directions import EXACTLY, assert_close, moved_by, some_images
 from machines import FLAT, numerical_gradients, random_deep, seeded
+from oracle import binary_states
 from torch import Tensor
 
 from restore.learning.gradients.centring import centred
 from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import LayeredPrior
-from restore.priors.exact import binary_states
 from restore.solvers import TAP
 
 depths = pytest.mark.parametrize("sizes", [(5, 4, 3), (4, 3, 3, 2)], ids=["two-hidden-layers", "three"])

@@ -10,6 +10,7 @@ from growing import IMAGES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import numerical_gradient, random_rbm, seeded
+from oracle import binary_states, log_likelihood
 from refusals import refused
 from torch import Tensor
 
@@ -17,7 +18,6 @@ from restore.errors import TrainingError
 from restore.learning.gradients import hidden_unit
 from restore.learning.gradients.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
 from restore.priors import RBM
-from restore.priors.exact import binary_states, log_likelihood
 
 
 def exact_samples(machine: RBM, count: int, seed: int = 0) -> Tensor:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from growing import IMAGES, SMALL, growth_of
 from machines import bars_and_stripes, random_rbm, seeded
+from oracle import binary_states, exact_moments, log_likelihood
 from torch import Tensor
 
 from restore.learning.gradients.hidden_unit import Unit
@@ -23,7 +24,6 @@ from restore.learning.rules.frank_wolfe import (
     without_worst,
 )
 from restore.priors import RBM
-from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers.samplers.gibbs import gibbs_steps
 
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from machines import bars_and_stripes, seeded
 from refusals import refused
+from spins import log_pseudo_likelihood
 
 from restore.channels import BitFlip
 from restore.data import Dataset
 from restore.errors import TrainingError
 from restore.inference.torch_engine import Engine
-from restore.learning.gradients.pseudo_likelihood import log_pseudo_likelihood
 from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive
 from restore.learning.recipe.recipe import Recipe, parse

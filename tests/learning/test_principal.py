@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import seeded
+from oracle import joint_normal
 from refusals import refused
 from torch import Tensor
 
@@ -23,7 +24,6 @@ from restore.learning.rules.principal import PrincipalComponents
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import RBM
-from restore.priors.exact import joint_normal
 from restore.solvers import solver_of
 from restore.units import Gaussian
 from restore.zoo.inference import Inference

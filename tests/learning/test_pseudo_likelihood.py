@@ -9,11 +9,11 @@ import torch
 from bslm_covariance import flattened, standard_errors, unflattened
 from machines import numerical_gradient, seeded
 from refusals import refused
-from spins import drawn, fitted, random_spins, same
+from spins import drawn, fitted, log_pseudo_likelihood, random_spins, same
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, log_pseudo_likelihood
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from bslm_covariance import flattened, rounds_of
 from machines import seeded
+from oracle import binary_states
 from refusals import refused
 from spins import fitted
 from torch import Tensor
@@ -15,7 +16,6 @@ from torch import Tensor
 from restore.errors import TrainingError
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, separated_units
 from restore.learning.rules.bslm import BSLM, spins_of
-from restore.priors.exact import binary_states
 
 
 def refusal(images: Tensor, **settings: float) -> str:

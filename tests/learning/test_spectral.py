@@ -8,11 +8,11 @@ from directions import some_images
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_rbm, seeded
+from oracle import binary_states
 from torch import Tensor
 
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.spectral import SpectralDescent, sharp_matrix, sharp_vector, spectral
-from restore.priors.exact import binary_states
 
 
 def random_matrix(seed: int, rows: int, columns: int, rank: int) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from machines import bars_and_stripes
+from oracle import log_likelihood
 from priors import saved_prior
 from refusals import refused
 
@@ -21,7 +22,6 @@ from restore.learning.run.session import Session
 from restore.learning.starting import started
 from restore.learning.train import train
 from restore.priors import RBM
-from restore.priors.exact import log_likelihood
 
 SHAPE = (3, 3)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from machines import random_features, seeded
+from oracle import exact_moments
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
@@ -15,7 +16,6 @@ from restore.couplings import Convolution, Dense
 from restore.fields import Fields
 from restore.priors import ConvolutionalRBM
 from restore.priors.convolutional import squares
-from restore.priors.exact import exact_moments
 from restore.solvers import TAP
 
 SHAPE, FEATURES, SIDE = (3, 4), 2, 3

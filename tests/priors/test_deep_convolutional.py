@@ -7,6 +7,7 @@ import itertools
 import pytest
 import torch
 from machines import random_pyramid, seeded
+from oracle import binary_states
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
@@ -14,7 +15,6 @@ from restore.couplings import Dense, Strided
 from restore.families import Spec
 from restore.fields import Fields
 from restore.priors import ConvolutionalDBM
-from restore.priors.exact import binary_states
 from restore.solvers import TAP, HardMeanField, MeanField
 
 # Features, channels, side, stride, and the grid below: sides that are a multiple of the stride, and not.

@@ -8,17 +8,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import brute_force, random_fully_visible, seeded
-from torch import Tensor
-
-from restore.errors import UsageError
-from restore.priors import FullyVisible
-from restore.priors.exact import (
+from oracle import (
     MAX_ENUMERATED,
     binary_states,
     exact_moments,
     exact_samples,
     state_probabilities,
 )
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.priors import FullyVisible
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.units import Bernoulli
 

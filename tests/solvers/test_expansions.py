@@ -12,13 +12,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import errors, orders, random_deep, random_fully_visible, random_rbm, seeded, two_patterns, with_weights
+from oracle import exact_moments
 from real_machines import exact, random_machine
 
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine, LayeredPrior
-from restore.priors.exact import exact_moments
 from restore.solvers import (
     TAP,
     AdaptiveTAP,

@@ -19,13 +19,13 @@ from machines import (
     seeded,
     with_weights,
 )
+from oracle import exact_moments
 
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.gradients.statistics import fixed_point
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
-from restore.priors.exact import exact_moments
 from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation, Solution
 from restore.units import Bernoulli, Gaussian
 

@@ -7,12 +7,12 @@ import math
 import pytest
 import torch
 from machines import random_evidence, random_rbm, seeded
+from oracle import binary_states, exact_moments
 from scipy import stats
 from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import RBM
-from restore.priors.exact import binary_states, exact_moments
 from restore.solvers.samplers.gibbs import gibbs_steps
 
 

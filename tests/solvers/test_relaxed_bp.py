@@ -13,13 +13,13 @@ from machines import (
     random_fully_visible,
     random_rbm,
 )
+from oracle import exact_moments
 from real_machines import gaussian_answers, gaussian_machine
 
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import RBM
-from restore.priors.exact import exact_moments
 from restore.solvers import TAP, RelaxedBeliefPropagation
 from restore.units import Bernoulli, Gaussian
 

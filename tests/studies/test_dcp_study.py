@@ -19,6 +19,7 @@ from dcp_learners import ALGORITHMS, learner_of
 from dcp_small import BEST
 from harness import Asked, parsed
 from machines import seeded
+from oracle import log_likelihood
 from torch import Tensor
 
 from restore.data import binarise, load
@@ -26,7 +27,6 @@ from restore.errors import InputError
 from restore.learning.course import initial_prior
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
-from restore.priors.exact import log_likelihood
 
 
 def images_of(name: str) -> Tensor:

@@ -10,10 +10,9 @@ import dynamics_measure as measure
 import pytest
 import torch
 from machines import random_machine, seeded, two_patterns, with_weights
+from oracle import log_likelihood
 from probing.solutions import tap_solutions
 from tap_likelihood import log_weights
-
-from restore.priors.exact import log_likelihood
 
 # It needs scikit-learn.
 study = pytest.importorskip("dynamics", exc_type=ImportError)

@@ -9,11 +9,11 @@ import pytest
 import torch
 from grey_priors import grey_prior, saved_grey
 from likelihood import likelihood
+from oracle import log_likelihood
 from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.errors import ModelError
-from restore.priors.exact import log_likelihood
 
 SHAPE = (4, 5)
 

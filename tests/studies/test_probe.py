@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_fully_visible, random_rbm, repelling, seeded, two_patterns
+from oracle import exact_moments
 from probing.receptive import receptive_fields, spread
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
@@ -18,7 +19,6 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import RBM
-from restore.priors.exact import exact_moments
 from restore.solvers import TAP
 
 

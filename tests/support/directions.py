@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 from machines import seeded
+from oracle import exact_moments
 from torch import Tensor
 
 from restore.learning.rules.contract import Gradient
 from restore.priors import RBM
-from restore.priors.exact import exact_moments
 
 EXACTLY = {"iterations": 5000, "tol": 1e-14, "damping": 0.5}
 RATE = 0.4

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from machines import brute_force, random_rbm
+from oracle import exact_moments
 
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
@@ -16,7 +17,6 @@ from restore.inference.neighbours import Neighbours
 from restore.inference.tiles.blend import Posterior, Watch
 from restore.marginals import Marginals, Status
 from restore.priors import RBM
-from restore.priors.exact import exact_moments
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import torch
 from machines import random_rbm, seeded
+from oracle import exact_moments
 from torch import Tensor
 
 from restore.inference.torch_engine import Engine
 from restore.priors.bits import pack
-from restore.priors.exact import exact_moments
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference

@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 from bslm_covariance import rounds_of, unflattened
 from machines import seeded
+from oracle import exact_samples
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from restore.learning.gradients.pseudo_likelihood import Spins
 from restore.learning.rules.bslm import PseudoLikelihoodAscent, spins_of
 from restore.learning.rules.contract import Round
 from restore.priors import FullyVisible
-from restore.priors.exact import exact_samples
 
 
 def random_spins(units: int, variance: float = 0.5, seed: int = 0) -> Spins:
@@ -28,6 +29,12 @@ def fitted(learner: PseudoLikelihoodAscent, images: Tensor, start: Spins | None 
     if start is None:
         start = spins_of(learner.begin(images, seeded()))
     return list(rounds_of(learner, images, start))
+
+
+def log_pseudo_likelihood(machine: FullyVisible, images: Tensor) -> Tensor:
+    """Exact log-pseudo-likelihood of each image (batch, D) in {0, 1}; shape (batch,), at most 0."""
+    log_odds = machine.inputs(0, (images,)) + machine.visible.parameters["bias"]
+    return logsigmoid((2 * images - 1) * log_odds).sum(-1)
 
 
 def same(units: int, images: int = 60) -> Tensor:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from bslm_covariance import covariance, flattened, rounds_of, unflattened
 from harness import Asked, main, publish, write
+from oracle import exact_samples
 
 from restore.console import say
 from restore.errors import TrainingError
@@ -24,7 +25,6 @@ from restore.evaluation.markdown import table
 from restore.learning.gradients.pseudo_likelihood import Spins, refuse_unbounded
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
-from restore.priors.exact import exact_samples
 
 UNITS = (5, 10, 15, 20)
 IMAGES = 16_000

@@ -17,6 +17,7 @@ import torch
 from bslm import IMAGES, REPORTED, STARTS, TOLERANCE, VARIANCE, normal_parameters
 from bslm_covariance import flattened, rounds_of
 from harness import Asked, main, publish, read, write
+from oracle import exact_samples
 
 from restore.console import say
 from restore.errors import TrainingError
@@ -24,7 +25,6 @@ from restore.evaluation.markdown import table
 from restore.learning.gradients.pseudo_likelihood import Sample, Spins, refuse_unbounded
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
-from restore.priors.exact import exact_samples
 
 # The most sweeps of a sequence; with more units than these a sweep takes too long for so many.
 LIMIT, UNITS = 100_000, (5, 10)

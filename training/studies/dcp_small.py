@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 from dcp_learners import ALGORITHMS, ARRIVED, TITLES, WEIGHT_SCALE, learner_of
+from oracle import log_likelihood
 from torch import Tensor
 
 from restore.evaluation.markdown import table
 from restore.learning.course import initial_prior
 from restore.learning.rules.contract import LearnerState
-from restore.priors.exact import log_likelihood
 from restore.progress import Meter
 
 # Mean log-likelihood, in nats, of a model that is the distribution of a computed set: see `restore.data.sets.patterns`.

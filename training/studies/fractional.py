@@ -14,15 +14,16 @@ from itertools import count
 
 import numpy as np
 import torch
+from fractional_rbm import FractionalRBM
 from harness import Asked, main, publish, read, write
 from opened import plain_machine
+from oracle import binary_states
 from torch import Tensor
 
 from restore.console import say
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine
-from restore.priors import RBM, FractionalRBM
-from restore.priors.exact import binary_states
+from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.units import log_one_plus_exp
 

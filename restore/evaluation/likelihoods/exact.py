@@ -9,7 +9,6 @@ from torch import Tensor
 
 from restore.errors import ModelError, UsageError
 from restore.priors import RBM
-from restore.priors.exact import transposed
 from restore.progress import Meter
 
 # 2**25 states of 784 pixels take about a minute on one core; every further unit doubles the time.
@@ -80,5 +79,5 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
 def _summed(model: Model, pixels: int) -> tuple[Model, int]:
     """A model whose visible states are to be summed over, and how many units those are: an RBM's smaller layer."""
     if isinstance(model, RBM) and model.hidden.size < pixels:
-        return transposed(model), model.hidden.size
+        return model.transposed(), model.hidden.size
     return model, pixels

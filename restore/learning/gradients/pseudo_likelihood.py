@@ -20,7 +20,6 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from restore.errors import TrainingError
-from restore.priors import FullyVisible
 
 # Images of at most this many pixels are coded as numbers, to find equal ones. Larger images are hardly ever equal.
 CODED = 62
@@ -134,12 +133,6 @@ class Objective:
         # log p(x_j | all others) = log σ(2 x_j f_j).
         terms = logsigmoid(2 * self.sample.spins * fields).sum(0, dtype=torch.float64)
         return float(terms @ self.sample.shares.double()) - self.l2 / 2 * float(at.dot(at))
-
-
-def log_pseudo_likelihood(machine: FullyVisible, images: Tensor) -> Tensor:
-    """Exact log-pseudo-likelihood of each image (batch, D) in {0, 1}; shape (batch,), at most 0."""
-    log_odds = machine.inputs(0, (images,)) + machine.visible.parameters["bias"]
-    return logsigmoid((2 * images - 1) * log_odds).sum(-1)
 
 
 def refuse_unbounded(images: Tensor) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.couplings import Dense
 from restore.errors import UsageError
-from restore.priors.rbm import RBM
+from restore.priors import RBM
 from restore.units import Bernoulli
 
 
@@ -26,12 +26,6 @@ class FractionalRBM:
 
     Raises:
         UsageError: for powers of another shape, or not positive and finite.
-
-    >>> machine = RBM.binary(torch.full((3, 1), 2.0), torch.full((3,), -1.0), torch.full((1,), -3.0))
-    >>> white = torch.ones(1, 3)
-    >>> one, two = (FractionalRBM(machine, torch.tensor([power])).free_energy(white).item() for power in (1.0, 2.0))
-    >>> round(one - two, 4), round(torch.nn.functional.softplus(torch.tensor(6.0 - 3.0)).item(), 4)
-    (3.0486, 3.0486)
     """
 
     machine: RBM

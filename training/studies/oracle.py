@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.couplings import Dense
 from restore.errors import UsageError
 from restore.priors.fully_visible import FullyVisible
 from restore.priors.rbm import RBM
@@ -85,7 +84,7 @@ def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
     if not _has_two_values(hidden) or (_has_two_values(visible) and hidden.size > visible.size):
         if not _has_two_values(visible):
             raise UsageError("enumeration needs a layer of units with two values; use a solver instead")
-        flipped = exact_moments(transposed(machine))
+        flipped = exact_moments(machine.transposed())
         return ExactMoments(flipped.log_partition, flipped.pairs.mT, flipped.statistics[::-1])
     if not bool(stable(machine).all()):
         raise UsageError(UNSTABLE)
@@ -179,11 +178,6 @@ def exact_samples(machine: FullyVisible, count: int, generator: torch.Generator)
     cumulative = probability.cumsum(-1)
     uniform = torch.rand(count, dtype=cumulative.dtype, device=cumulative.device, generator=generator)
     return states[torch.searchsorted(cumulative, uniform * cumulative[-1]).clamp(max=len(states) - 1)]
-
-
-def transposed(machine: RBM) -> RBM:
-    """The same machine with its two layers exchanged."""
-    return RBM(machine.layers[::-1], (Dense(machine.weights.T),))
 
 
 def log_likelihood(machine: RBM | FullyVisible, images: Tensor) -> Tensor:

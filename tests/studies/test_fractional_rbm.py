@@ -6,14 +6,14 @@ import math
 
 import pytest
 import torch
+from fractional_rbm import FractionalRBM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_rbm, seeded
+from oracle import binary_states, log_likelihood
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.priors import FractionalRBM
-from restore.priors.exact import binary_states, log_likelihood
 
 
 def probabilities(prior: FractionalRBM) -> tuple[Tensor, Tensor]:
