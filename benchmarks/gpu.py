@@ -34,7 +34,7 @@ from torch import Tensor
 import restore
 from restore.channels import BitFlip
 from restore.devices import MANY
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.torch_engine import Engine

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from restore.data.stock import Stock
     from restore.evaluation.evaluate import Report
+    from restore.inference.engine import PictureEngine
     from restore.progress import Meter
     from restore.zoo.description import Description
 
@@ -97,34 +98,31 @@ class Source:
         # No images, and empty ones, are refused where images of one size are loaded.
         return bool(len(stock.sizes) and stock.sizes.all() and (stock.sizes != self.header.image_shape).any())
 
-    def alike(self, stock: Stock) -> Tensor:
-        """Images that have one size, (N, D), as the prior knows them."""
-        from restore.data.loading import as_dataset
-
-        dataset = as_dataset(stock, self.data, "test")
-        self.note(*dataset.notes)
-        return self.pixels(dataset.images[: self.n])
-
-    def wholes(self, stock: Stock) -> list[Tensor]:
-        """Images of any sizes, (H, W) each, as the prior knows them."""
-        self.note(*stock.notes)
-        images = stock.images[: self.n or len(stock.names)]
-        return [self.pixels(image[None]).reshape(image.shape) for image in images]
-
-    def pixels(self, images: np.ndarray) -> Tensor:
+    def batches(self, stock: Stock) -> list[Tensor]:
+        """Images (N, H, W) as the prior knows them: all of one size together, or whole images one by one."""
         import torch
 
         from restore.data import as_pixels
+        from restore.data.loading import as_dataset
 
-        return torch.from_numpy(
-            as_pixels(images, "grey" if self.header.grey else "threshold", self.header.threshold, 0)
-        )
+        if self.whole(stock):
+            notes, groups = stock.notes, [image[None] for image in stock.images[: self.n or len(stock.names)]]
+        else:
+            dataset = as_dataset(stock, self.data, "test")
+            notes, groups = dataset.notes, [dataset.images[: self.n]]
+        self.note(*notes)
 
-    def engine(self, stock: Stock | None = None) -> Any:
-        """The prior in torch, or for the images of a stock in the engine that suits them."""
+        def known(images: np.ndarray) -> Tensor:
+            pixels = as_pixels(images, "grey" if self.header.grey else "threshold", self.header.threshold, 0)
+            return torch.from_numpy(pixels.reshape(images.shape))
+
+        return [known(group) for group in groups]
+
+    def engine(self, stock: Stock) -> PictureEngine:
+        """The prior in torch, or for whole images in the engine that suits them."""
         from restore.inference.open import open_engine
 
-        if stock is None:
+        if not self.whole(stock):
             return open_engine(self.model, "torch", self.device)
         return open_engine(self.model, "auto", self.device, pixels=int(stock.sizes[: self.n].prod(axis=1).sum()))
 
@@ -141,11 +139,8 @@ class Source:
 
 def _report(source: Source, task: str, seed: int) -> Report:
     """The scores of a prior on images of its size or on whole images of any."""
-    import torch
-
     from restore.channels import parse_task
-    from restore.evaluation.evaluate import evaluate, restorer_of
-    from restore.evaluation.whole import by_prior, evaluate_whole
+    from restore.evaluation.evaluate import compare, restorer_of
 
     header = source.header
     damage = header.task_of(task)
@@ -153,34 +148,27 @@ def _report(source: Source, task: str, seed: int) -> Report:
         damage = damage.unmasked()
         if str(damage) != str(parse_task(header.task)):
             source.note(f"{source.model} was trained to undo {header.task}, not {damage}")
-    stock, generator = source.stock(), torch.Generator().manual_seed(seed)
-    if source.whole(stock):
-        engine = source.engine(stock)
-        with source.progress(str(damage)) as watch:
-            wholes = source.wholes(stock)
-            report = evaluate_whole(by_prior(engine), wholes, damage, generator, grey=header.grey, watch=watch)
-    else:
-        engine, truth = source.engine(), source.alike(stock)
-        report = evaluate(restorer_of(engine), truth, damage, header.image_shape, generator, grey=header.grey)
-    return replace(report, solver=engine.description.inference.solver)
+    stock = source.stock()
+    batches, engine = source.batches(stock), source.engine(stock)
+    with source.progress(str(damage)) as watch:
+        report = compare(restorer_of(engine), batches, damage, seed, grey=header.grey, watch=watch)
+    return replace(report, solver=header.inference.solver)
 
 
 def _card(source: Source, folder: Any, command: str, seed: int) -> str:
     """Measure a prior on the tasks of all cards, write the scores to its card, and return them as Markdown."""
-    from restore.evaluation.scores import as_section, measure, measure_whole, whole_section
+    from restore.evaluation.card import as_section, measure, whole_section
     from restore.files import write_atomically
     from restore.learning.run.card import with_scores
     from restore.zoo import CARD, card_of
 
     stock, header = source.stock(), source.header
-    if source.whole(stock):
-        source = replace(source, n=source.n or CARD_WHOLES)
-        engine, truths = source.engine(stock), source.wholes(stock)
-        with source.progress(header.name) as watch:
-            scores = whole_section(measure_whole(engine, truths, seed, watch), command)
-    else:
-        source = replace(source, n=source.n or (None if header.task else CARD_IMAGES))
-        scores = as_section(measure(source.engine(), source.alike(stock), seed), command)
+    whole = source.whole(stock)
+    source = replace(source, n=source.n or (CARD_WHOLES if whole else None if header.task else CARD_IMAGES))
+    batches, engine = source.batches(stock), source.engine(stock)
+    with source.progress(header.name) as watch:
+        reports = measure(engine, batches, seed, whole=whole, watch=watch)
+    scores = (whole_section if whole else as_section)(reports, command)
     path = folder / CARD
     write_atomically(path, with_scores(card_of(folder), scores, str(path)).encode())
     return f"{header.name}\n{scores}"

@@ -6,21 +6,32 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from restore.channels import Channel, Damaged, Occlusion, Task, parse_task
 from restore.errors import ModelError
 from restore.evaluation import metrics
+from restore.evaluation.baselines import Median
 from restore.evaluation.metrics import Score, summary
-from restore.inference.torch_engine import Engine
+from restore.inference.damage import Damage, Observed
+from restore.inference.engine import PictureEngine
+from restore.inference.open import Engines
+from restore.inference.options import Options
+from restore.inference.restore import restore
+from restore.inference.tiles.blend import Watch
 from restore.zoo.description import Description
 
-# Maps observed images (N, D) and their channel to the probability of ink, or the grey value, of each pixel.
-Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
+# Maps observed images (N, H·W), their channel and their shape (H, W) to the probability of ink, or the grey value, of
+# each pixel.
+Restorer: TypeAlias = Callable[[Tensor, Channel, tuple[int, int]], Tensor]
+
+# Sides of the median filters that are compared with.
+SIDES = (3, 5)
 
 # The scores of a report: label, factor, unit and digits for people.
 SCORES = {
@@ -42,10 +53,43 @@ def task_of(header: Description) -> Task:
     return parse_task(header.task).unmasked()
 
 
-def restorer_of(engine: Engine) -> Restorer:
-    """A prior as a restorer; it is told the channel unless it has learnt the damage."""
-    learnt = engine.trained.description.task
-    return lambda observed, channel: engine.restore(observed, None if learnt else channel).means[0]
+def restorer_of(engine: PictureEngine) -> Restorer:
+    """A prior as a restorer of images of any size, as `restore denoise` and `restore complete` restore them.
+
+    It is told the damage unless it has learnt it. An image that diverges is NaN.
+    """
+    options = Options(engine.description.name, force=True)
+    engines = Engines(options, only=engine)
+
+    def restorer(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
+        pixels = observed.double().reshape(-1, *image_shape).numpy()
+        damages = [Damage()] * len(pixels) if engine.description.task else _damages(channel, pixels.shape)
+        answers = restore(list(map(Observed, pixels, damages)), options, engines)
+        means = [np.full(image_shape, np.nan) if answer.refused else answer.means for answer in answers]
+        replaced = [True if answer.replaced is None else answer.replaced for answer in answers]
+        kept = [np.where(*each) for each in zip(replaced, means, pixels, strict=True)]
+        return torch.from_numpy(np.stack(kept)).flatten(1).to(observed.dtype)
+
+    return restorer
+
+
+def _damages(channel: Channel, shape: tuple[int, ...]) -> list[Damage]:
+    """The damage of each picture of a batch of this shape, (N, H, W), that went through a channel."""
+    flat = shape[0], shape[1] * shape[2]
+    told = {name: np.asarray(values) for name, values in channel.told().items()}
+    spread = {name: np.broadcast_to(each, flat).copy().reshape(shape) for name, each in told.items() if each.ndim}
+    numbers = {name: each.item() for name, each in told.items() if not each.ndim}
+    return [Damage(**numbers, **{name: each[row] for name, each in spread.items()}) for row in range(shape[0])]
+
+
+def by_median(side: int, *, grey: bool = False) -> Restorer:
+    """A median filter as a restorer."""
+    return lambda observed, channel, image_shape: Median(image_shape, side, grey).restore(observed, channel)
+
+
+def nothing(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
+    """Leave images as they are."""
+    return observed
 
 
 @dataclass(frozen=True)
@@ -84,6 +128,11 @@ class Report:
     def grey(self) -> bool:
         """Whether the report is about grey values instead of ink."""
         return self.psnr is not None
+
+    @property
+    def loss(self) -> float:
+        """The share of wrong pixels, or the mean squared error of grey ones."""
+        return self.error_all.mean if self.psnr is None else 10 ** (-self.psnr.mean / 10)
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -158,50 +207,71 @@ class Measured:
         return cls(scores, {name: chosen.sum(dim=1).double() for name, chosen in among.items()})
 
 
-def reported(task: Task, parts: Sequence[Measured], seconds: float) -> Report:
-    """The scores of all images together; parts of them may be of different sizes."""
-
-    def score(name: str) -> Score:
-        weights = [part.pixels[name] for part in parts if name in part.pixels]
-        return summary(torch.cat([part.scores[name] for part in parts]), torch.cat(weights) if weights else None)
-
-    n = sum(len(part.scores["error_all"]) for part in parts)
-    scores = {name: score(name) for name in parts[0].scores}
-    return Report(task=task, n=n, seconds=seconds, **scores)  # type: ignore[arg-type]
-
-
 def evaluate(
     restorer: Restorer,
-    truth: Tensor,
+    batches: Sequence[Tensor],
     task: Task,
-    image_shape: tuple[int, int],
     generator: torch.Generator,
     *,
     grey: bool = False,
+    watch: Watch = lambda share: None,
 ) -> Report:
     """Damage images, restore them, and score the result.
 
     Args:
-        restorer: maps observed images (N, D) and a channel to the restored ones (N, D), in [0, 1].
-        truth: shape (N, D), binary, or values in [0, 1] if `grey`; N >= 1.
+        restorer: see `Restorer`; its values lie in [0, 1].
+        batches: images (N, H, W), N >= 1, binary, or values in [0, 1] if `grey`. Those of a batch are damaged and
+            restored together; there is at least one batch.
         task: see `parse_task`.
-        image_shape: (H, W), with D = H·W.
         generator: the only source of randomness; its seed fixes the damage.
         grey: whether the restorer returns grey values; then PSNR and SSIM are reported too.
+        watch: receives the share that is done.
 
     Raises:
         UsageError: if the task does not fit the images.
         ModelError: if the restorer returns another shape, or NaN.
 
-    >>> blank = torch.zeros(20, 100)
+    >>> blank = torch.zeros(20, 10, 10)
     >>> task, generator = parse_task("flip:0.1"), torch.Generator().manual_seed(0)
-    >>> report = evaluate(lambda observed, channel: observed, blank, task, (10, 10), generator)
+    >>> report = evaluate(nothing, [blank], task, generator)
     >>> round(report.error_all.mean, 1), report.error_changed.mean  # what does nothing leaves every flip
     (0.1, 1.0)
     """
-    damaged = task.damage(truth, image_shape, generator)
-    start = time.perf_counter()
-    # Fetching the result waits for asynchronous devices, so that all work is timed.
-    restored = restorer(*damaged).cpu()
-    seconds = time.perf_counter() - start
-    return reported(task, [Measured.of(truth.cpu(), damaged, restored, image_shape, grey=grey)], seconds)
+    parts: list[Measured] = []
+    seconds, done, total = 0.0, 0, sum(batch.numel() for batch in batches)
+    for batch in batches:
+        truth, image_shape = batch.flatten(1).cpu(), (batch.shape[1], batch.shape[2])
+        damaged = task.damage(truth, image_shape, generator)
+        start = time.perf_counter()
+        # Fetching the result waits for asynchronous devices, so that all work is timed.
+        restored = restorer(*damaged, image_shape).cpu()
+        seconds += time.perf_counter() - start
+        parts.append(Measured.of(truth, damaged, restored, image_shape, grey=grey))
+        done += batch.numel()
+        watch(done / total)
+
+    def score(name: str) -> Score:
+        weights = [part.pixels[name] for part in parts if name in part.pixels]
+        return summary(torch.cat([part.scores[name] for part in parts]), torch.cat(weights) if weights else None)
+
+    scores = {name: score(name) for name in parts[0].scores}
+    return Report(task=task, n=sum(map(len, batches)), seconds=seconds, **scores)  # type: ignore[arg-type]
+
+
+def compare(
+    restorer: Restorer,
+    batches: Sequence[Tensor],
+    task: Task,
+    seed: int,
+    *,
+    grey: bool = False,
+    watch: Watch = lambda share: None,
+) -> Report:
+    """Score a restorer beside the damaged images and the best median filter; arguments as of `evaluate`."""
+
+    def score(other: Restorer, watch: Watch = lambda share: None) -> Report:
+        return evaluate(other, batches, task, torch.Generator().manual_seed(seed), grey=grey, watch=watch)
+
+    medians = {f"median of {side}x{side}": score(by_median(side, grey=grey)) for side in SIDES}
+    best = min(medians, key=lambda name: medians[name].loss)
+    return replace(score(restorer, watch), beside={"as it is": score(nothing), best: medians[best]})

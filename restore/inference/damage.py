@@ -160,21 +160,6 @@ class Damage:
         """The levels to compare, of the unknown one or of p."""
         return scale_of(self.unknown or "p", grey=grey)
 
-    @classmethod
-    def after(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
-        """The damage of one picture (1, D) that went through a channel."""
-
-        def level(values: Any) -> Any:
-            if values is None:
-                return None
-            found = np.asarray(values, np.float64)
-            return found.reshape(image_shape) if found.size > 1 else float(found)
-
-        told = channel.told()
-        hidden = told.pop("hidden", None)
-        levels = {name: level(values) for name, values in told.items()}
-        return cls(**levels, hidden=None if hidden is None else np.asarray(hidden).reshape(image_shape))
-
 
 class Pixels(Protocol):
     """Values (H, W) or (H, W, 3): an array, or what gives a part of one where it is asked for."""

@@ -13,18 +13,19 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.errors import ModelError, UsageError
-from restore.evaluation.evaluate import Report, Restorer, evaluate
+from restore.evaluation.evaluate import Report, Restorer, evaluate, nothing
 
 SHAPE = (8, 9)
 TRUTH = (torch.rand(40, 72, generator=torch.Generator().manual_seed(0)) < 0.3).float()
 
 
 def run(restorer: Restorer, task: str, *, truth: Tensor = TRUTH, grey: bool = False) -> Report:
-    return evaluate(restorer, truth, parse_task(task), SHAPE, torch.Generator().manual_seed(1), grey=grey)
+    batch, generator = truth.reshape(-1, *SHAPE), torch.Generator().manual_seed(1)
+    return evaluate(restorer, [batch], parse_task(task), generator, grey=grey)
 
 
 def test_the_share_of_changed_pixels_is_pooled() -> None:
-    report = run(lambda observed, channel: torch.zeros_like(observed), "flip:0.1")
+    report = run(lambda observed, channel, shape: torch.zeros_like(observed), "flip:0.1")
     changed = parse_task("flip:0.1").damage(TRUTH, SHAPE, torch.Generator().manual_seed(1)).observed != TRUTH
     pooled = float((changed & (TRUTH == 1)).sum() / changed.sum())
     shares = (changed & (TRUTH == 1)).sum(dim=1) / changed.sum(dim=1)
@@ -36,7 +37,7 @@ def test_the_share_of_changed_pixels_is_pooled() -> None:
 
 def test_grey_reports_have_psnr_and_ssim() -> None:
     truth = torch.rand(5, 72, generator=torch.Generator().manual_seed(3))
-    report = run(lambda observed, channel: truth * 0.9, "patch:3", truth=truth, grey=True)
+    report = run(lambda observed, channel, shape: truth * 0.9, "patch:3", truth=truth, grey=True)
     assert report.grey
     assert report.psnr is not None
     assert report.ssim is not None
@@ -45,12 +46,12 @@ def test_grey_reports_have_psnr_and_ssim() -> None:
     pairs = [(image.reshape(SHAPE), (image * 0.9).reshape(SHAPE)) for image in truth.double().numpy()]
     expected = np.mean([structural_similarity(a, b, data_range=1) for a, b in pairs])
     assert report.ssim.mean == pytest.approx(expected, abs=1e-6)
-    perfect = run(lambda observed, channel: truth, "patch:3", truth=truth, grey=True)
+    perfect = run(lambda observed, channel, shape: truth, "patch:3", truth=truth, grey=True)
     assert json.loads(perfect.as_json())["psnr"]["mean"] is None
 
 
 def test_the_forms_of_a_report() -> None:
-    report = run(lambda observed, channel: observed, "patch:4:1")
+    report = run(nothing, "patch:4:1")
     plain = json.loads(report.as_json())
     scores = ["error_all", "error_changed", "error_unchanged", "error_hidden", "mcc"]
     assert list(plain) == ["task", "mask", "solver", "n", *scores, "seconds"]
@@ -59,7 +60,7 @@ def test_the_forms_of_a_report() -> None:
     assert plain["error_all"]["mean"] == report.error_all.mean
     # A patch painted white shows ink rightly and paper wrongly.
     assert 0 < plain["error_hidden"]["mean"] < 1 and plain["error_changed"]["mean"] == 1
-    assert "error_hidden" not in json.loads(run(lambda observed, channel: observed, "flip:0.1").as_json())
+    assert "error_hidden" not in json.loads(run(nothing, "flip:0.1").as_json())
     text = report.as_text()
     assert text.startswith("patch:4:1, mask known: 40 images in ")
     assert f"{100 * report.error_all.mean:.3f} ± " in text
@@ -68,8 +69,8 @@ def test_the_forms_of_a_report() -> None:
 
 def test_restorers_that_fail() -> None:
     with pytest.raises(ModelError):
-        run(lambda observed, channel: observed[:, 1:], "flip:0.1")
+        run(lambda observed, channel, shape: observed[:, 1:], "flip:0.1")
     with pytest.raises(ModelError):
-        run(lambda observed, channel: observed * math.nan, "flip:0.1")
+        run(lambda observed, channel, shape: observed * math.nan, "flip:0.1")
     with pytest.raises(UsageError):
-        run(lambda observed, channel: observed, "patch:9")
+        run(nothing, "patch:9")

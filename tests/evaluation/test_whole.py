@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from commands import Run
+from grey_priors import grey_prior
 from machines import seeded
 from PIL import Image
 from priors import random_prior, saved_prior
@@ -18,9 +20,7 @@ from restore.api import Restorer
 from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.errors import ModelError
 from restore.evaluation.baselines import Median
-from restore.evaluation.whole import by_prior, evaluate_whole
-from restore.inference.damage import Damage
-from restore.inference.tiles.blend import Watch
+from restore.evaluation.evaluate import compare, evaluate, nothing, restorer_of
 from restore.inference.torch_engine import Engine
 
 SHAPES = [(31, 25), (12, 10), (3, 40), (25, 31)]
@@ -37,23 +37,23 @@ def images(grey: bool = False) -> list[Tensor]:
     return found
 
 
+def batches(grey: bool = False) -> list[Tensor]:
+    return [image[None] for image in images(grey)]
+
+
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     return Engine.of(random_prior((12, 10)), CPU)
 
 
-def perfect(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
+def perfect(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
     (found,) = (image for image in images() if image.shape == image_shape)
     return found.reshape(1, -1)
 
 
-def nothing_done(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
-    return observed
-
-
 def test_scores_are_over_the_pixels_of_all_images_beside_the_damaged_ones_and_the_best_median() -> None:
     truths, task = images(), parse_task("flip:0.1")
-    report = evaluate_whole(perfect, truths, task, seeded())
+    report = compare(perfect, batches(), task, 0)
     assert (report.n, report.error_all.mean, report.psnr) == (4, 0, None)
     draw, wrong, filtered = seeded(), 0, {3: 0, 5: 0}
     for truth in truths:
@@ -73,20 +73,20 @@ def test_scores_are_over_the_pixels_of_all_images_beside_the_damaged_ones_and_th
 @pytest.mark.filterwarnings("ignore:.*independent pixels")
 def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) -> None:
     truths = images()
-    for text in ("flip:0.1", "holes:3:0.2", "flip:0.1+holes:3:0.2"):
+    for text, p in (("flip:0.1", 0.1), ("holes:3:0.2", None), ("flip:0.1+holes:3:0.2", 0.1)):
         draw, task = seeded(5), parse_task(text)
-        report = evaluate_whole(by_prior(engine), truths, task, seeded(5))
+        report = evaluate(restorer_of(engine), batches(), task, seeded(5))
         wrong = hidden = 0
         for truth in truths:
             image_shape = (truth.shape[0], truth.shape[1])
             observed, channel = task.damage(truth.reshape(1, -1), image_shape, draw)
-            pixels, damage = observed.reshape(image_shape).bool().numpy(), Damage.after(channel, image_shape)
+            pixels = observed.reshape(image_shape).bool().numpy()
             if isinstance(channel, Occlusion):
                 mask = channel.hidden.reshape(image_shape).numpy()
-                found = Restorer(engine).complete(pixels, mask, damage.p, force=True)
+                found = Restorer(engine).complete(pixels, mask, p, force=True)
                 hidden += int((found != truth.bool().numpy())[mask].sum())
             else:
-                found = Restorer(engine).denoise(pixels, damage.p, force=True)
+                found = Restorer(engine).denoise(pixels, p, force=True)
             wrong += int((found != truth.bool().numpy()).sum())
         assert report.error_all.mean == pytest.approx(wrong / sum(truth.numel() for truth in truths))
         assert (report.error_hidden is None) == ("holes" not in text)
@@ -94,12 +94,26 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
             assert wrong == hidden
 
 
+def test_holes_of_grey_images_of_the_priors_size_are_filled_as_for_callers() -> None:
+    grey = Engine.of(grey_prior(), CPU)
+    truth = torch.rand(6, 5, 7, generator=seeded(2))
+    task = parse_task("patch:2", grey=True)
+    report = evaluate(restorer_of(grey), [truth], task, seeded(5), grey=True)
+    observed, channel = task.damage(truth.flatten(1), (5, 7), seeded(5))
+    assert isinstance(channel, Occlusion)
+    masks, seen = (each.reshape(truth.shape).numpy() for each in (channel.hidden, observed))
+    found = Restorer(grey).complete(seen, masks, force=True)
+    assert report.psnr is not None and (found == truth.numpy())[~masks].all()
+    wanted = -10 * np.log10(((found - truth.numpy()) ** 2).mean((1, 2)))
+    assert report.psnr.mean == pytest.approx(wanted.mean(), abs=1e-3)
+
+
 def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
-    def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
+    def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
         return observed * torch.nan
 
     with pytest.raises(ModelError):
-        evaluate_whole(lost, images(), parse_task("flip:0.1"), seeded())
+        evaluate(lost, batches(), parse_task("flip:0.1"), seeded())
 
 
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
@@ -115,7 +129,7 @@ def test_the_median_of_grey_images_counts_what_is_seen() -> None:
 
 
 def test_grey_images_have_psnr_and_ssim() -> None:
-    report = evaluate_whole(nothing_done, images(grey=True), parse_task("noise:0.2", grey=True), seeded(), grey=True)
+    report = compare(nothing, batches(grey=True), parse_task("noise:0.2", grey=True), 0, grey=True)
     (idle, name), (filtered, median) = ((one, name) for name, one in report.beside.items())
     assert (name, idle.psnr) == ("as it is", report.psnr) and median.startswith("median of ")
     assert idle.psnr is not None and filtered.psnr is not None and filtered.ssim is not None
@@ -141,7 +155,7 @@ def test_a_folder_of_images_of_several_sizes(
     assert run("evaluate", model, *words) == 0
     said = capsys.readouterr()
     report = json.loads(said.out)
-    expected = evaluate_whole(by_prior(restore.load(model).engine), images(), parse_task("flip:0.1"), seeded())
+    expected = evaluate(restorer_of(restore.load(model).engine), batches(), parse_task("flip:0.1"), seeded())
     assert report["error_all"] == {
         "mean": pytest.approx(expected.error_all.mean),
         "standard_error": pytest.approx(expected.error_all.standard_error),

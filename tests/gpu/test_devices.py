@@ -249,7 +249,7 @@ def test_evaluation_and_likelihoods() -> None:
     def work(place: Place) -> Any:
         images = place(some_images(9))
         engine = Engine.of(trained(), images.device)
-        report = evaluate(restorer_of(engine), images, parse_task("flip:0.1"), SHAPE, seeded(1))
+        report = evaluate(restorer_of(engine), [images.reshape(-1, *SHAPE)], parse_task("flip:0.1"), seeded(1))
         machine = place(engine_of().trained.machine)
         draw = torch.Generator(images.device).manual_seed(1)
         return (

@@ -36,10 +36,11 @@ def scores(task: str, images: torch.Tensor = IMAGES, **shares: float) -> dict[st
 
     def restorer(share: float) -> Any:
         wrong = torch.rand(images.shape, generator=seeded(1)) < share
-        return lambda observed, channel: torch.where(wrong, 1 - images, images)
+        return lambda observed, channel, shape: torch.where(wrong, 1 - images, images)
 
     return {
-        name: evaluate(restorer(share), images, parse_task(task), (4, 4), seeded(2)) for name, share in shares.items()
+        name: evaluate(restorer(share), [images.reshape(-1, 4, 4)], parse_task(task), seeded(2))
+        for name, share in shares.items()
     }
 
 

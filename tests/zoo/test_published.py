@@ -26,8 +26,8 @@ import restore
 from restore import zoo
 from restore.channels import parse_task
 from restore.data import Split, binarise
+from restore.evaluation.card import TASKS, WHOLE_TASKS
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
-from restore.evaluation.scores import TASKS, WHOLE_TASKS
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
@@ -238,7 +238,7 @@ def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:
     truth = _ink("test") if header.data == "mnist" else torch.from_numpy(binarise(silhouettes("test").images))
     generator = torch.Generator().manual_seed(0)
     damage = task_of(header) if header.task else parse_task(task)
-    report = evaluate(restorer_of(engine), truth[:n], damage, (28, 28), generator)
+    report = evaluate(restorer_of(engine), [truth[:n].reshape(-1, 28, 28)], damage, generator)
     return 100 * report.error_all.mean, report.mcc.mean
 
 

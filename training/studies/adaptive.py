@@ -15,7 +15,7 @@ from torch import Tensor
 
 from restore.console import say
 from restore.errors import InputError
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_records

@@ -21,7 +21,7 @@ from oracle import exact_samples
 
 from restore.console import say
 from restore.errors import TrainingError
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.learning.gradients.pseudo_likelihood import Sample, Spins, refuse_unbounded
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible

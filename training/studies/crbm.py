@@ -19,8 +19,8 @@ from torch import Tensor
 
 from restore.console import say
 from restore.errors import InputError, shown
+from restore.evaluation.card import plus_minus, table
 from restore.evaluation.evaluate import Report, evaluate, task_of
-from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.marginals import Status
 
@@ -100,12 +100,12 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> Cell:
     task = task_of(header)
     settled: list[Tensor] = []
 
-    def restore(observed: Tensor, channel: object) -> Tensor:
+    def restore(observed: Tensor, channel: object, image_shape: tuple[int, int]) -> Tensor:
         found = engine.restore(observed)
         settled.append((found.status == Status.CONVERGED).double().mean())
         return found.means[0]
 
-    report = evaluate(restore, truth, task, header.image_shape, torch.Generator().manual_seed(seed))
+    report = evaluate(restore, [truth.reshape(-1, *header.image_shape)], task, torch.Generator().manual_seed(seed))
     return _cell(*key, report, float(settled[0]))
 
 

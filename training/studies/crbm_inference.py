@@ -13,7 +13,7 @@ from torch import Tensor
 from restore.channels import parse_task
 from restore.console import say
 from restore.evaluation import metrics
-from restore.evaluation.markdown import plus_minus, table
+from restore.evaluation.card import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.learning.course import DamagedImages
 from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.console import say
-from restore.evaluation.markdown import plus_minus, table
+from restore.evaluation.card import plus_minus, table
 from restore.learning.course import DamagedImages, Pairs, split
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import read_recipe

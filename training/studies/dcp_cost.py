@@ -12,7 +12,7 @@ from dcp_learners import WEIGHT_SCALE, learner_of
 from harness import Asked, main, publish, read, write
 from torch import Tensor
 
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.learning.course import initial_prior
 from restore.learning.rules.contract import Learner
 from restore.priors import RBM

@@ -16,8 +16,8 @@ from mean_likelihoods import mean_log_likelihood
 from torch import Tensor
 
 from restore.errors import TrainingError
+from restore.evaluation.card import plus_minus, table
 from restore.evaluation.likelihoods.ais import estimate, log_weights
-from restore.evaluation.markdown import plus_minus, table
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.loop import fit

@@ -9,7 +9,7 @@ import torch
 from dcp_small import Trials
 from harness import Asked, main, publish, read, write
 
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.progress import progress
 
 # The learner that in the paper leaves by the higher rate only.

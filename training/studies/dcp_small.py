@@ -12,7 +12,7 @@ from dcp_learners import ALGORITHMS, ARRIVED, TITLES, WEIGHT_SCALE, learner_of
 from oracle import log_likelihood
 from torch import Tensor
 
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.learning.course import initial_prior
 from restore.learning.rules.contract import LearnerState
 from restore.progress import Meter

@@ -9,7 +9,7 @@ from harness import Asked, main, publish, read, write
 from torch import Tensor
 
 from restore.console import say
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run.session import Session
 from restore.learning.train import train

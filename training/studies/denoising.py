@@ -19,7 +19,7 @@ from restore.channels import BitFlip, parse_task
 from restore.console import say
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine, machine_under
 from restore.solvers import SeveralStarts, Solution
 

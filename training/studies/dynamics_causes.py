@@ -18,7 +18,7 @@ from probing.solutions import BLOCK, PROBING, SAME, distinct, tap_solutions
 from torch import Tensor
 
 from restore.console import say
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages
 from restore.learning.loop import fit

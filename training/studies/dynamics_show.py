@@ -10,7 +10,7 @@ from dynamics_measure import PROBED, Moment, PerUnit, courses, last
 from harness import panels, spread
 from probing.pictures import draw_along, draw_energies
 
-from restore.evaluation.markdown import plus_minus, table
+from restore.evaluation.card import plus_minus, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from oracle import binary_states
 from torch import Tensor
 
 from restore.console import say
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps

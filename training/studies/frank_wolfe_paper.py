@@ -13,7 +13,7 @@ from mean_likelihoods import ais_likelihood
 from torch import Tensor
 
 from restore.console import say
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.units import log_one_plus_exp

@@ -6,9 +6,9 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,14 +22,17 @@ from restore.console import say
 from restore.data import load
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.evaluation.evaluate import Restorer, restorer_of
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.evaluation.metrics import Score
+from restore.inference.torch_engine import Engine
 from restore.learning.gradients.independent import independent_units
 from restore.units import Spiked, TruncatedGaussian
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# Maps observed images (N, D) and their channel to the grey value of each pixel.
+Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
 
 # The data sets, and how many of their test images by default.
 SETS = ("mnist", "cbcl")
@@ -202,12 +205,16 @@ def figure_of(entries: Sequence[Entry]) -> Figure:
     return figure
 
 
+def _by_prior(engine: Engine) -> Restorer:
+    return lambda observed, channel: engine.restore(observed, channel).means[0]
+
+
 def study(asked: Asked) -> None:
     """Measure grey priors and other denoisers, and write grey.json, grey.png and a table for each data set."""
     priors: dict[str, dict[str, Restorer]] = {data: {} for data in SETS}
     for name, engine in asked.engines().items():
         if engine.description.data in priors and engine.description.grey:
-            priors[engine.description.data][name] = restorer_of(engine)
+            priors[engine.description.data][name] = _by_prior(engine)
     n, entries = asked.n or IMAGES, []
     for data in SETS:
         training, truth = asked.images(data, "train", grey=True), asked.images(data, "test", n, grey=True)

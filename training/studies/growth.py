@@ -29,7 +29,7 @@ from restore import zoo
 from restore.console import say
 from restore.data import Split
 from restore.errors import InputError
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from restore.console import say
 from restore.errors import InputError, UsageError
+from restore.evaluation.card import plus_minus, table
 from restore.evaluation.likelihoods.exact import chunks
-from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
 

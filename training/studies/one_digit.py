@@ -18,7 +18,7 @@ from torch import Tensor
 
 from restore.channels import BitFlip, parse_task
 from restore.evaluation import metrics
-from restore.evaluation.markdown import table
+from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
 from restore.solvers import Solution
 

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from restore.channels import Channel
 from restore.errors import OutputError, RestoreError, RestoreWarning, option, shown
-from restore.evaluation.baselines import Median
-from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
-from restore.evaluation.scores import TASKS
+from restore.evaluation.card import TASKS
+from restore.evaluation.evaluate import SIDES, Report, Restorer, by_median, evaluate, nothing, restorer_of, task_of
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine, moved_to
 from restore.learning.course import split
@@ -86,11 +85,11 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     """The simple restorers that a prior has to beat, and doing nothing."""
     header, pixels = prior.description, moved_to(prior.pointwise, torch.device("cpu"))
 
-    def alone(observed: Tensor, channel: Channel) -> Tensor:
+    def alone(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
         return pixels.moments(channel.evidence(observed))[0].clamp(0, 1)
 
-    medians = {f"median {side}x{side}": Median(header.image_shape, side, grey=header.grey).restore for side in (3, 5)}
-    return {"nothing": lambda observed, channel: observed, "pixel by pixel": alone, **medians}
+    medians = {f"median {side}x{side}": by_median(side, grey=header.grey) for side in SIDES}
+    return {"nothing": nothing, "pixel by pixel": alone, **medians}
 
 
 def verdict(name: str, scores: Scores) -> str:
@@ -111,22 +110,18 @@ def verdict(name: str, scores: Scores) -> str:
 
 def ahead(name: str, reports: Mapping[str, Report]) -> bool:
     """True if a prior leaves less wrong than every filter."""
-    return _loss(reports[name]) < _loss(reports[best_filter(name, reports)])
+    return reports[name].loss < reports[best_filter(name, reports)].loss
 
 
 def best_filter(name: str, reports: Mapping[str, Report]) -> str:
     """The filter that leaves least wrong, among restorers with the prior `name`."""
-    return min((each for each in reports if each != name), key=lambda each: _loss(reports[each]))
+    return min((each for each in reports if each != name), key=lambda each: reports[each].loss)
 
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
     task, generator = header.task_of(text), torch.Generator().manual_seed(SEED)
-    return evaluate(restorer, images[:IMAGES], task, header.image_shape, generator, grey=header.grey)
-
-
-def _loss(report: Report) -> float:
-    """The share of wrong pixels, or the mean squared error of grey ones."""
-    return float(report.error_all.mean if report.psnr is None else 10 ** (-report.psnr.mean / 10))
+    batch = images[:IMAGES].reshape(-1, *header.image_shape)
+    return evaluate(restorer, [batch], task, generator, grey=header.grey)
 
 
 def _figure(report: Report) -> str:
@@ -141,7 +136,8 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     text = tasks_for(header)[0]
     damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
     with torch.inference_mode():
-        rows = [images, damaged.observed, *(restorers[name](*damaged).cpu() for name in (header.name, rival))]
+        restored = (restorers[name](*damaged, header.image_shape).cpu() for name in (header.name, rival))
+        rows = [images, damaged.observed, *restored]
     whole = torch.cat([row.double() for row in rows]).reshape(-1, *header.image_shape).numpy()
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))

@@ -1,21 +1,17 @@
-"""The scores on a prior's card: the tasks that every published prior is measured on."""
+"""The scores on a prior's card: the tasks that every published prior is measured on, and tables of Markdown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-import torch
 from torch import Tensor
 
 from restore.channels import Task
-from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
-from restore.evaluation.markdown import plus_minus, table
+from restore.evaluation.evaluate import Report, compare, restorer_of, task_of
 from restore.evaluation.metrics import Score
-from restore.evaluation.whole import by_prior, evaluate_whole, part_of
 from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blend import Watch
-from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description
 
 # Tasks of priors that are told the damage, by what they observe.
@@ -43,25 +39,26 @@ def tasks_of(header: Description, *, whole: bool) -> list[Task]:
     return list(map(header.task_of, named))
 
 
-def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
-    """Score a prior on all tasks of its card, on test images (N, D) as it knows them, damaged by the seed."""
-    header, restorer = engine.trained.description, restorer_of(engine)
+def measure(
+    engine: PictureEngine, batches: Sequence[Tensor], seed: int, *, whole: bool, watch: Watch = lambda share: None
+) -> list[Report]:
+    """Score a prior on all tasks of its card, on test images as it knows them, damaged by the seed.
 
-    def report(task: Task) -> Report:
-        generator = torch.Generator().manual_seed(seed)
-        return evaluate(restorer, truth, task, header.image_shape, generator, grey=header.grey)
-
-    return [report(task) for task in tasks_of(header, whole=False)]
-
-
-def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, watch: Watch) -> list[Report]:
-    """As `measure`, on whole images (H, W), beside these as they are damaged and as a median filter restores them."""
-    header, restorer = engine.description, by_prior(engine)
-    tasks = tasks_of(header, whole=True)
+    Args:
+        engine: the prior.
+        batches: see `evaluate`.
+        seed: of the damage.
+        whole: whether these are whole images, of other sizes than the prior's.
+        watch: receives the share that is done.
+    """
+    header, restorer = engine.description, restorer_of(engine)
+    tasks = tasks_of(header, whole=whole)
 
     def report(number: int, task: Task) -> Report:
-        part, generator = part_of(watch, number / len(tasks), 1 / len(tasks)), torch.Generator().manual_seed(seed)
-        return evaluate_whole(restorer, truths, task, generator, grey=header.grey, watch=part)
+        def part(share: float) -> None:
+            watch((number + share) / len(tasks))
+
+        return compare(restorer, batches, task, seed, grey=header.grey, watch=part)
 
     return [report(number, task) for number, task in enumerate(tasks)]
 
@@ -103,3 +100,14 @@ def _cell(score: Score, factor: float, digits: int) -> str:
     # A hole filled exactly has no finite PSNR, and then there is no mean.
     finite = math.isfinite(score.mean)
     return plus_minus(factor * score.mean, factor * score.standard_error, digits) if finite else "-"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with names on the left in the first column, and figures on the right in the others."""
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def plus_minus(value: float, error: float, digits: int) -> str:
+    """A figure with its standard error."""
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
