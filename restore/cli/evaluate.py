@@ -13,7 +13,6 @@ from restore.cli.corrupt import TASK
 from restore.console import say, tell
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
     from restore.data.stock import Stock
@@ -102,7 +101,6 @@ class Source:
         """Images (N, H, W) as the prior knows them: all of one size together, or whole images one by one."""
         import torch
 
-        from restore.data import as_pixels
         from restore.data.loading import as_dataset
 
         if self.whole(stock):
@@ -111,12 +109,7 @@ class Source:
             dataset = as_dataset(stock, self.data, "test")
             notes, groups = dataset.notes, [dataset.images[: self.n]]
         self.note(*notes)
-
-        def known(images: np.ndarray) -> Tensor:
-            pixels = as_pixels(images, "grey" if self.header.grey else "threshold", self.header.threshold, 0)
-            return torch.from_numpy(pixels.reshape(images.shape))
-
-        return [known(group) for group in groups]
+        return [torch.from_numpy(self.header.as_known(group / 255)) for group in groups]
 
     def engine(self, stock: Stock) -> PictureEngine:
         """The prior in torch, or for whole images in the engine that suits them."""
