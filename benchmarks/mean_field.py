@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from restore.channels import Channel
-from restore.inference.tiles.blend import mean_field
+from restore.inference.neighbours import mean_field
 
 
 @dataclass(frozen=True)
