@@ -19,11 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from timing import on_processors
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
-from unet import STRONGEST, UNet
+from unet import STRONGEST, UNet, course_for, stored, trained
 
 import restore
 from restore.channels import BitFlip, Channel, Occlusion, parse_task
@@ -37,7 +35,7 @@ SIDE = 28
 SHAPE = (SIDE, SIDE)
 
 # Two thirds as many weights as a prior of 500 hidden units has.
-WIDTH, BATCH, RATE = 24, 100, 3e-3
+WIDTH, BATCH = 24, 100
 
 BINS = 15
 SEED = 7
@@ -126,40 +124,13 @@ def by_prior(name: str) -> Repair:
     return repair
 
 
-def trained(clean: Tensor, tasks: list[str], minutes: float) -> UNet:
-    """A network that has learnt for so many minutes of processor time from images (N, D) under these tasks."""
-    torch.manual_seed(0)
-    draw, network = torch.Generator().manual_seed(0), UNet(WIDTH).train()
-    optimizer = torch.optim.Adam(network.parameters(), RATE)
-    parsed, began, used = [parse_task(text) for text in tasks], time.process_time(), 0.0
-    while used < 1:
-        optimizer.param_groups[0]["lr"] = RATE * min(1.0, used / 0.02 + 0.01, 1.01 - used)
-        chosen = clean[torch.randint(len(clean), (BATCH,), generator=draw)]
-        # All tasks in each batch, by whose statistics the network is normalised.
-        parts = chosen.split(-(-BATCH // len(parsed)))
-        order = torch.randperm(len(parsed), generator=draw).tolist()
-        damaged = [
-            Damaged(part, *parsed[one].damage(part, SHAPE, draw)) for part, one in zip(parts, order, strict=False)
-        ]
-        optimizer.zero_grad()
-        odds = network(torch.cat(list(map(evidence, damaged)))).flatten(1)
-        losses = binary_cross_entropy_with_logits(odds, chosen, reduction="none").mean(1).split(parts[0].shape[0])
-        # As the recipe does, each task counts in proportion to how far its loss changes.
-        torch.stack([loss.mean() / loss.detach().mean().clamp_min(0.5 / SIDE**2) for loss in losses]).mean().backward()
-        optimizer.step()
-        used = (time.process_time() - began) / (60 * minutes)
-    return network.eval()
-
-
 def kept(folder: Path, clean: Tensor, tasks: list[str], minutes: float) -> UNet:
     """The network of so many minutes that is in this folder; otherwise one is trained and put there."""
-    path = folder / f"unet-digits-{minutes:g}-minutes.safetensors"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(trained(clean, tasks, minutes).state_dict(), path)
-    network = UNet(WIDTH)
-    network.load_state_dict(load_file(path))
-    return network.eval()
+
+    def learn() -> UNet:
+        return trained(course_for(clean, SHAPE, tasks), 60 * minutes, seed=0, width=WIDTH, batch=BATCH)
+
+    return stored(folder / f"unet-digits-{minutes:g}-minutes.safetensors", learn, WIDTH)
 
 
 def calibration(white: Tensor, clean: Tensor) -> tuple[float, np.ndarray]:

@@ -1,10 +1,17 @@
-"""A U-Net of 117,000 weights that repairs binary pages: what learning without a prior makes of the same minutes."""
+"""A U-Net of 117,000 weights that repairs binary images: what learning without a prior makes of the same time.
+
+    python benchmarks/unet.py training/recipes/conv-text.toml --data PATH --seconds 200 --device cuda -o FILE
+
+It learns from the images of a recipe, under its tasks, in its mini-batches, by the same loss and with the same kind of
+optimizer. Other benchmarks take it from the file.
+"""
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +21,22 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pad
 
+from restore.channels import parse_task
+from restore.learning.course import RestoredImages
+from restore.learning.lesson import read_lesson
+from restore.learning.optimizers import OF_BIASES, Muon
+from restore.learning.recipe.recipe import read_recipe
+from restore.learning.rules.matched import LEAST, MEMORY
+from restore.units import Bernoulli
 from training.data.pages import Family, pages
 
 # Log-odds beyond this are as good as known.
 STRONGEST = 5.0
-BATCH, CROP, RATE = 16, 64, 4e-3
-# Drawn to learn from.
-PAGES = 1000
-WEAKEST_FLIPS, STRONGEST_FLIPS, HOLED = 0.03, 0.35, 0.3
+BATCH, CROP, RATE, MOMENTUM = 16, 48, 0.01, 0.95
+# Drawn to learn from, and how many windows of these.
+PAGES, CROPS = 1000, 60_000
+# As in the recipe of `conv-text`.
+TASKS = (*(f"flip:{p}" for p in (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)), "holes:8:0.1", "holes:8:0.1")
 
 
 def _pair(inside: int, outside: int) -> nn.Sequential:
@@ -52,14 +67,15 @@ class UNet(nn.Module):
     def repair(self, seen: Seen, _: float) -> np.ndarray:
         height, width = seen.ink.shape
         with torch.inference_mode():
-            wide = pad(_channels([seen]), (0, -width % 4, 0, -height % 4), mode="replicate")
+            wide = pad(
+                _seen(torch.from_numpy(seen.evidence)[None, None]), (0, -width % 4, 0, -height % 4), mode="replicate"
+            )
             return (self(wide)[0, 0, :height, :width] > 0).numpy()
 
 
-def _channels(seen: list[Seen]) -> Tensor:
-    evidence = np.stack([each.evidence for each in seen]).clip(-STRONGEST, STRONGEST) / STRONGEST
-    hidden = np.stack([each.hidden for each in seen])
-    return torch.from_numpy(np.stack([evidence, hidden.astype(np.float32)], axis=1))
+def _seen(odds: Tensor) -> Tensor:
+    """What the network sees of log-odds of ink (N, 1, H, W)."""
+    return torch.cat([odds.clamp(-STRONGEST, STRONGEST) / STRONGEST, (odds == 0).to(odds.dtype)], 1)
 
 
 def holes(draw: np.random.Generator, shape: tuple[int, ...], side: int = 8, share: float = 0.1) -> np.ndarray:
@@ -74,51 +90,76 @@ def holes(draw: np.random.Generator, shape: tuple[int, ...], side: int = 8, shar
     return mask
 
 
-def lessons(clean: np.ndarray, draw: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of damaged crops and the same undamaged, for ever."""
-    height, width = clean.shape[1:]
-    while True:
-        truth, seen = [], []
-        for _ in range(BATCH):
-            top, left = draw.integers(0, (height - CROP + 1, width - CROP + 1))
-            crop = clean[draw.integers(len(clean)), top : top + CROP, left : left + CROP]
-            if draw.random() < HOLED:
-                hidden, p = holes(draw, crop.shape), 0.0
-            else:
-                hidden = np.zeros(crop.shape, bool)
-                p = float(np.exp(draw.uniform(np.log(WEAKEST_FLIPS), np.log(STRONGEST_FLIPS))))
-            truth.append(crop)
-            seen.append(Seen((crop ^ (draw.random(crop.shape) < p)) & ~hidden, p, hidden))
-        yield _channels(seen), torch.from_numpy(np.stack(truth))[:, None].float()
+def crops(clean: np.ndarray, seed: int) -> np.ndarray:
+    """Random windows (N, CROP, CROP) of pictures (M, H, W)."""
+    draw = np.random.default_rng(seed)
+    corners = [draw.integers(0, size - CROP + 1, CROPS) for size in clean.shape[1:]]
+    windows = np.lib.stride_tricks.sliding_window_view(clean, (CROP, CROP), axis=(1, 2))
+    return windows[draw.integers(len(clean), size=CROPS), *corners]
 
 
-def trained(clean: np.ndarray, minutes: float, seed: int) -> UNet:
-    """A network that has learnt for so many minutes of processor time from pictures (N, H, W)."""
+def optimizer_for(network: nn.Module) -> Muon:
+    """Muon for kernels, Adam for all others."""
+    kernels = [weights for weights in network.parameters() if weights.ndim == 4]
+    others = [weights for weights in network.parameters() if weights.ndim != 4]
+    groups = [{"params": kernels, "share": 1.0}, {"params": others, "share": OF_BIASES}]
+    return Muon(groups, lr=RATE, betas=(MOMENTUM, 0.99), weight_decay=0.0)
+
+
+def trained(course: RestoredImages, seconds: float, seed: int, *, width: int = 16, batch: int = BATCH) -> UNet:
+    """A network that has learnt from the images, under the tasks and by the loss, of a prior that learns by restoring.
+
+    It learns for so many seconds of processor time, or on a GPU of the clock's.
+    """
+    device, clock = course.images.device, time.perf_counter if course.images.is_cuda else time.process_time
     torch.manual_seed(seed)
-    network = UNet().train()
-    optimizer = torch.optim.Adam(network.parameters(), RATE)
-    began, used = time.process_time(), 0.0
-    for seen, truth in lessons(clean, np.random.default_rng(seed)):
-        used = (time.process_time() - began) / (60 * minutes)
-        if used >= 1:
-            break
-        optimizer.param_groups[0]["lr"] = RATE * min(1.0, used / 0.05, 1.02 - used)
+    draw, network = torch.Generator(device).manual_seed(seed), UNet(width).train().to(device)
+    network = network.to(memory_format=torch.channels_last)
+    optimizer, began, used = optimizer_for(network), clock(), 0.0
+    usual = torch.zeros(len(course.tasks), device=device)
+    while used < 1:
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * group["share"] * min(1.0, used / 0.05 + 0.01, 1.02 - used)
+        index = torch.randint(len(course.images), (batch,), generator=draw, device=device)
+        given = course.batch(index, draw)
         optimizer.zero_grad()
-        hidden = seen[:, 1:] > 0
-        # Of a page with holes only they are asked.
-        weight = torch.where(hidden.amax(dim=(2, 3), keepdim=True), hidden.float() * 4, 1.0)
-        binary_cross_entropy_with_logits(network(seen), truth, weight).backward()
+        odds = given.evidence.linear.view(-1, 1, *course.image_shape)
+        with torch.autocast(device.type, torch.bfloat16, enabled=course.images.is_cuda):
+            answers = network(_seen(odds))
+        wanted = given.clean.view_as(odds)
+        losses = binary_cross_entropy_with_logits(answers.float(), wanted, reduction="none").sum((1, 2, 3))
+        # As in `restore.learning.rules.matched`, each task counts in proportion to how far its loss changes.
+        nothing, count = torch.zeros_like(usual), torch.bincount(given.tasks, minlength=len(usual))
+        mean = nothing.index_add(0, given.tasks, losses.detach()) / count.clamp_min(1)
+        usual = torch.where((usual > 0) & (count > 0), usual + (mean - usual) / MEMORY, torch.maximum(usual, mean))
+        (losses / usual[given.tasks].clamp_min(LEAST)).mean().backward()
         optimizer.step()
-    return network.eval()
+        used = (clock() - began) / seconds
+    return network.cpu().eval()
+
+
+def course_for(images: Tensor, shape: tuple[int, int], tasks: Sequence[str]) -> RestoredImages:
+    """Images (N, D) to learn to restore from tasks."""
+    even = Bernoulli(torch.zeros(images.shape[1], device=images.device))
+    return RestoredImages(images, image_shape=shape, tasks=tuple(map(parse_task, tasks)), independent=even)
 
 
 def kept(folder: Path, learnt: str, draw: Callable[[], np.ndarray], minutes: float, seed: int) -> UNet:
     """The network of so many minutes in this folder; if there is none, one learns from what is drawn, and is kept."""
-    path = folder / f"unet-{learnt}-{minutes:g}-minutes-seed-{seed}.safetensors"
+
+    def learn() -> UNet:
+        images = torch.from_numpy(crops(draw(), seed)).flatten(1).float()
+        return trained(course_for(images, (CROP, CROP), TASKS), 60 * minutes, seed)
+
+    return stored(folder / f"unet-{learnt}-{minutes:g}-minutes-seed-{seed}.safetensors", learn)
+
+
+def stored(path: Path, learn: Callable[[], UNet], width: int = 16) -> UNet:
+    """The network in a file; if there is none, one learns and is put there."""
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(trained(draw(), minutes, seed).state_dict(), path)
-    network = UNet()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file({name: value.contiguous() for name, value in learn().state_dict().items()}, path)
+    network = UNet(width)
     network.load_state_dict(load_file(path))
     return network.eval()
 
@@ -135,3 +176,26 @@ def families_to_learn_from() -> list[Family]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return text.families_to_learn_from()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe", type=Path, help="of a prior that learns by restoring")
+    parser.add_argument("--data", type=Path, help="folder of named data sets")
+    parser.add_argument("--seconds", type=float, default=300, help="of processor time, or on a GPU [%(default)s]")
+    parser.add_argument("--device", default="cpu", help="[%(default)s]")
+    parser.add_argument("--width", type=int, default=16, help="features at full resolution [%(default)s]")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the file to make")
+    asked = parser.parse_args()
+    recipe = read_recipe(asked.recipe)
+    lesson = read_lesson(recipe, "", root=asked.data)
+    course = course_for(lesson.pixels(torch.device(asked.device)), lesson.image_shape, recipe.learner.tasks)
+    stored(
+        asked.output,
+        lambda: trained(course, asked.seconds, recipe.seed, width=asked.width, batch=recipe.training.batch),
+        asked.width,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -6,11 +6,12 @@ tensors, its units, how it is built. A new family is a class here and an entry o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from restore.channels import Task, parse_task
 from restore.errors import UsageError
@@ -52,6 +53,7 @@ class Family:
         pixels, hiddens: the types that visible and hidden units may have.
         special: the keys among `SPECIAL` that it has, each with the least value.
         hidden_units: True if it has hidden units.
+        by_layers: True if `layers` describe its hidden units, one by one, and not `hidden`.
         grows: True if the number of hidden units may be found by growing them.
         continues: True if training may begin from another prior.
         learnt: True if it undoes the one damage that it has learnt; otherwise the caller says what the damage is.
@@ -66,6 +68,7 @@ class Family:
     hiddens: ClassVar[Sequence[str]] = BITS
     special: ClassVar[Mapping[str, int]] = {}
     hidden_units: ClassVar[bool] = True
+    by_layers: ClassVar[bool] = False
     grows: ClassVar[bool] = False
     continues: ClassVar[bool] = False
     learnt: ClassVar[bool] = False
@@ -85,12 +88,20 @@ class Family:
                 raise UsageError(f"a {self.words} has no {name}; leave it out")
             if least is not None and min(numbers, default=0) < least:
                 raise UsageError(f"{name} of a {self.words} must be at least {least}, not {value}")
+        if bool(spec.layers) != self.by_layers:
+            wanted = "is described by its layers; give them" if self.by_layers else "has no layers; leave them out"
+            raise UsageError(f"a {self.words} {wanted}")
         if spec.hidden == "auto":
             if not self.grows:
                 raise UsageError(f"hidden of a {self.words} is a number; give one")
-        elif (spec.hidden >= 1) != self.hidden_units or spec.hidden < 0:
-            wanted = "at least 1" if self.hidden_units else "0, as there are no hidden units"
+        elif (spec.hidden >= 1) != self.numbered or spec.hidden < 0:
+            wanted = "at least 1" if self.numbered else "0; leave it out"
             raise UsageError(f"hidden of a {self.words} must be {wanted}, not {spec.hidden}")
+
+    @property
+    def numbered(self) -> bool:
+        """True if `hidden` is a number of hidden units."""
+        return self.hidden_units and not self.by_layers
 
     def observation(self, spec: Spec) -> Observation:
         """What an exported graph takes as the observation, a key of `OBSERVED`."""
@@ -152,7 +163,7 @@ class Family:
 
     def hidden_in(self, spec: Spec, machine: Any) -> int:
         """The number of hidden units of a trained machine, as a header says it."""
-        return int(machine.parameters["weights.0"].shape[1])
+        return int(machine.parameters["weights.0"].shape[1]) if spec.hidden == "auto" else spec.hidden
 
     def pixel_means(self, means: Tensor) -> Tensor:
         """The means that solvers start from, given those of the training images, (D,)."""
@@ -170,6 +181,22 @@ class Family:
         return weights.unflatten(1, image_shape)
 
 
+class Features(NamedTuple):
+    """A layer of features, as [16, 3, 1, "rectified"] in a recipe.
+
+    Attributes:
+        number: how many there are at every place.
+        side: that of the square of places below that each sees, an odd multiple of the stride.
+        stride: the step between their places, in places of the layer below.
+        units: their type, a key of `UNITS`.
+    """
+
+    number: int
+    side: int
+    stride: int
+    units: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec:
     """The machine of a prior: the same keys in a recipe's [prior] and in a header.
@@ -182,8 +209,8 @@ class Spec:
         visible, hidden_type: unit types, keys of `UNITS`.
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
-        kernel: side, in pixels or places of the layer below, of the square that a feature of a convolutional machine
-            sees; those of a deep one are a third of it apart.
+        kernel: side, in pixels, of the square that a feature of a convolutional machine sees.
+        layers: the layers of a deep convolutional machine, that next to the image first.
 
     >>> spec = Spec(hidden=100)
     >>> spec.check()
@@ -198,6 +225,7 @@ class Spec:
     deeper: tuple[int, ...] = ()
     components: int = 0
     kernel: int = 0
+    layers: tuple[Features, ...] = ()
 
     @property
     def kind(self) -> Family:
@@ -217,7 +245,8 @@ class Spec:
     @property
     def binary(self) -> bool:
         """True if all units are 0 or 1."""
-        return UNITS[self.visible].bits and UNITS[self.hidden_type].bits
+        types = {layer.units for layer in self.layers} or {self.hidden_type}
+        return all(UNITS[name].bits for name in (self.visible, *types))
 
     @property
     def plain(self) -> bool:
@@ -228,7 +257,7 @@ class Spec:
     def hidden_counts(self) -> tuple[int, ...]:
         """The numbers of hidden units, from the layer next to the image up."""
         assert self.hidden != "auto"
-        return self.hidden, *self.deeper
+        return tuple(layer.number for layer in self.layers) or (self.hidden, *self.deeper)
 
     @property
     def solvers(self) -> tuple[str, ...]:
@@ -287,6 +316,27 @@ class Uniform(Family):
     def pixel_means(self, means: Tensor) -> Tensor:
         return means.mean().repeat(len(means))
 
+    def spread(self, scale: float, shape: Sequence[int]) -> float:
+        """The standard deviation of the first weights of a shape."""
+        return scale
+
+    def initial(
+        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+    ) -> Any:
+        """The machine of the share of white, with normal weights."""
+        import torch
+
+        white = means.mean().reshape(1)
+        # The log-odds of a unit of -1 or 1 are twice its field.
+        first = {"units.0.bias": torch.logit(white) / 2, "units.0.centre": white}
+        for name, shape in self.shapes(spec, image_shape).items():
+            if name.startswith("weights"):
+                drawn = torch.randn(shape, generator=generator, device=means.device)
+                first[name] = drawn * self.spread(scale, shape)
+            else:
+                first.setdefault(name, means.new_zeros(shape))
+        return self.machine(spec, image_shape, first)
+
 
 class Convolutional(Uniform):
     words = "convolutional restricted Boltzmann machine"
@@ -316,97 +366,65 @@ class Convolutional(Uniform):
     def of_size(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> ConvolutionalRBM:
         return machine.of(machine.shared, image_shape)
 
-    def hidden_in(self, spec: Spec, machine: ConvolutionalRBM) -> int:
-        return len(machine.shared["weights.0"])
-
-    def initial(
-        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
-    ) -> ConvolutionalRBM:
-        """The machine of the share of white, with features from N(0, scale²)."""
-        import torch
-
-        assert spec.hidden != "auto"
-        drawn = torch.randn(spec.hidden, spec.kernel**2, generator=generator, device=means.device) * scale
-        white = torch.logit(means.mean()).reshape(1)
-        # The log-odds of a unit of -1 or 1 are twice its field.
-        biases = {"units.0.bias": white / 2, "units.1.bias": means.new_zeros(spec.hidden)}
-        return self.machine(spec, image_shape, {"weights.0": drawn, **biases})
-
     def pictures(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> Tensor:
         from restore.priors.convolutional import squares
 
         return squares(machine.shared["weights.0"])
 
 
-# How many steps from one place to the next make the side of a window.
-WIDTH = 3
-
-
-def stride_of(spec: Spec) -> int:
-    """By how many places of the layer below features are apart."""
-    return spec.kernel // WIDTH
-
-
 class DeepConvolutional(Uniform):
     words = "convolutional deep Boltzmann machine"
-    hiddens = ("rectified",)
-    special: ClassVar[Mapping[str, int]] = {"kernel": 3, "deeper": 1}
+    by_layers = True
+    # The types of features; others are neither bounded nor kept so by their neighbours.
+    features: ClassVar[Sequence[str]] = ("rectified", "spin", "truncated-gaussian")
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)
-        if spec.kernel % WIDTH:
-            raise UsageError(f"kernel of a {self.words} must be a multiple of {WIDTH}, not {spec.kernel}")
+        for layer in spec.layers:
+            if min(layer[:-1]) < 1 or layer.side % (2 * layer.stride) != layer.stride:
+                raise UsageError(
+                    f"a layer is [number, side, stride, type], its side an odd multiple of its stride, not {[*layer]}"
+                )
+            if layer.units not in self.features:
+                raise UsageError(f"the units of layers must be one of {', '.join(self.features)}, not {layer.units!r}")
+        for below, above in pairwise(spec.layers):
+            if below.units == above.units == "rectified":
+                raise UsageError("two rectified layers in a row raise each other without bound; make one spin")
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
-        shapes = [image_shape]
-        for _ in spec.hidden_counts:
-            rows, columns = (-(-size // stride_of(spec)) for size in shapes[-1])
-            shapes.append((rows, columns))
-        channels = (1, *spec.hidden_counts)
-        return tuple(rows * columns * count for (rows, columns), count in zip(shapes, channels, strict=True))
+        sizes, (rows, columns) = [image_shape[0] * image_shape[1]], image_shape
+        for layer in spec.layers:
+            rows, columns = -(-rows // layer.stride), -(-columns // layer.stride)
+            sizes.append(rows * columns * layer.number)
+        return tuple(sizes)
 
     def count(self, spec: Spec) -> str:
-        above = "".join(f", {features} above them" for features in spec.deeper)
-        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel}{above}, {stride_of(spec)} places apart"
+        each = (f"{number} of {side}x{side}" + f" every {step}" * (step > 1) for number, side, step, _ in spec.layers)
+        return f"features in {len(spec.layers)} layers: {', '.join(each)}"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        channels, window = (1, *spec.hidden_counts), (spec.kernel, spec.kernel)
-        couplings = enumerate(zip(channels[1:], channels, strict=False))
-        shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": (*pair, *window) for index, pair in couplings}
-        shapes |= {f"units.{layer}.bias": (features,) for layer, features in enumerate(channels)}
-        return shapes | {"units.0.centre": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {"units.0.bias": (1,), "units.0.centre": (1,)}
+        channels = 1
+        for index, (count, side, *_) in enumerate(spec.layers):
+            shapes |= {f"weights.{index}": (count, channels, side, side), f"units.{index + 1}.bias": (count,)}
+            channels = count
+        return shapes
 
     def unit_kinds(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[str, ...]:
-        return spec.visible, spec.hidden_type, *["spin"] * len(spec.deeper)
+        return spec.visible, *(layer.units for layer in spec.layers)
 
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
         from restore.priors import ConvolutionalDBM
 
         own = {name: values[name] for name in self.shapes(spec, image_shape)}
-        return ConvolutionalDBM.of(own, image_shape, stride_of(spec))
+        return ConvolutionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
 
     def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
-        return machine.of(machine.shared, image_shape, machine.lowest.stride)
+        return machine.of(machine.shared, image_shape, machine.kinds)
 
-    def hidden_in(self, spec: Spec, machine: ConvolutionalDBM) -> int:
-        return len(machine.shared["weights.0"])
-
-    def initial(
-        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
-    ) -> ConvolutionalDBM:
-        """The machine of the share of white, with couplings from N(0, scale² / channels)."""
-        import torch
-
-        drawn: dict[str, Tensor] = {}
-        for name, shape in self.shapes(spec, image_shape).items():
-            if name.startswith("weights"):
-                drawn[name] = torch.randn(shape, generator=generator, device=means.device) * scale / shape[1] ** 0.5
-            else:
-                drawn[name] = means.new_zeros(shape)
-        # The log-odds of a unit of -1 or 1 are twice its field.
-        drawn["units.0.bias"] = torch.logit(means.mean()).reshape(1) / 2
-        drawn["units.0.centre"] = means.mean().reshape(1)
-        return self.machine(spec, image_shape, drawn)
+    def spread(self, scale: float, shape: Sequence[int]) -> float:
+        """Fields start equally large, whatever a feature sees."""
+        return scale / math.prod(shape[1:]) ** 0.5
 
     def pictures(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> Tensor:
         return machine.shared["weights.0"].squeeze(1)
@@ -431,9 +449,6 @@ class Pairs(Family):
         from restore.priors import FullyVisible
 
         return FullyVisible.binary(values["weights.0"], values["units.0.bias"])
-
-    def hidden_in(self, spec: Spec, machine: FullyVisible) -> int:
-        return 0
 
     def pictures(self, machine: FullyVisible, image_shape: tuple[int, int]) -> Tensor:
         return machine.weights.new_zeros(0, *image_shape)
@@ -496,9 +511,6 @@ class Mixture(Family):
     def check_machine(self, machine: GaussianMixture) -> None:
         if not bool((machine.noise > 0).all()):
             raise ValueError("a component has a variance that is not positive")
-
-    def hidden_in(self, spec: Spec, machine: GaussianMixture) -> int:
-        return super().hidden_in(spec, machine) // spec.components
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(

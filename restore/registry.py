@@ -112,6 +112,7 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
         "hard_mean_field": SolverKind(
             "restore.solvers.mean_field:HardMeanField", structures=_PAIRS, smooth=True, graph_batch=16
         ),
+        "up_and_down": SolverKind("restore.solvers.up_and_down:UpAndDown", smooth=True, graph_batch=16),
         "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
         "sum_product": _belief_propagation("sum"),

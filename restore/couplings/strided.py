@@ -38,6 +38,8 @@ class Strided(Convolution):
     @property
     def places(self) -> tuple[int, int]:
         rows, columns = self.image_shape
+        if self.stride == 1:
+            return rows, columns
         return (rows + self.stride - 1) // self.stride, (columns + self.stride - 1) // self.stride
 
     @property
@@ -54,7 +56,8 @@ class Strided(Convolution):
         grid, dtype = self._pixels(below), below.dtype
         if tracing():
             grid = grid.float()
-        if self._in_blocks:
+        # Windows that do not overlap share no blocks; a graph cannot cut a batch of unknown size into any.
+        if self._in_blocks and 1 < self.stride < self.side and not tracing():
             found = conv2d(pixel_unshuffle(grid, self.stride), self._blockwise(grid.dtype), padding=self._around)
         else:
             found = conv2d(grid, self.weights.to(grid.dtype), stride=self.stride, padding=self.margin)
@@ -66,12 +69,13 @@ class Strided(Convolution):
             features = features.float()
         if self._in_blocks:
             weights = self._blockwise(features.dtype).transpose(0, 1).flip(-2, -1)
-            found = pixel_shuffle(conv2d(features, weights, padding=self._around), self.stride)
+            found = conv2d(features, weights, padding=self._around)
+            found = pixel_shuffle(found, self.stride) if self.stride > 1 else found
         else:
             weights = self.weights.to(features.dtype)
             found = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
         rows, columns = self.image_shape
-        return _flat(found[..., :rows, :columns]).to(dtype)
+        return _flat(found if self.stride == 1 else found[..., :rows, :columns]).to(dtype)
 
     def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         shape = tuple(self.weights.shape)
@@ -82,6 +86,8 @@ class Strided(Convolution):
     def _pixels(self, below: Tensor) -> Tensor:
         """The grid below, (..., channels, rows, columns), up to a multiple of the stride."""
         grid = below.unflatten(-1, (*self.image_shape, self.channels)).movedim(-1, -3)
+        if self.stride == 1:
+            return grid
         down, right = (-size % self.stride for size in self.image_shape)
         # In a graph sizes are not known yet.
         return pad(grid, (0, right, 0, down)) if tracing() or down or right else grid

@@ -223,7 +223,7 @@ class Steps:
     def _step(self, batch: Any, rate: float, epoch: int) -> None:
         """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner."""
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["share"]
         try:
 
             def take(prior: Any) -> Step:

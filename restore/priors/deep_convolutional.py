@@ -2,61 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, takewhile
 from typing import Self
 
-import torch
 from torch import Tensor
 
 from restore.couplings.strided import Strided
 from restore.priors.convolutional import Uniform
-from restore.units import Bernoulli, Rectified, Spin, Units
+from restore.units import Bernoulli, Units
+from restore.units.layers import blank
 
 
 @dataclass(frozen=True)
 class ConvolutionalDBM(Uniform):
-    """A deep machine of features at every few places: rectified Gaussian ones above the pixels, spins above these.
+    """A deep machine of features at every place, or every few: each layer has its stride and its type of units.
 
-    Spins keep features of any strength from growing without bound. What is shared is of pixels' difference from a
-    centre: without it the many pixels that are paper would hold all layers above at one end (Montavon & Müller, Neural
-    Networks: Tricks of the Trade, 2012).
+    Unbounded features have curvature 1, and neighbours that are bounded keep them from growing without bound. What is
+    shared is of pixels' difference from a centre: without it the many pixels that are paper would hold all layers above
+    at one end (Montavon & Müller, Neural Networks: Tricks of the Trade, 2012).
 
     Attributes:
         shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, for pixels
             that are -1 and 1, and `units.0.centre` (1,), the share of white that tells the layer above nothing; see
             `of`.
+        kinds: the stride and the type of units (a key of `UNITS`) of each hidden layer.
 
-    >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 2, 2)}
+    >>> import torch
+    >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 3, 3)}
     >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(3)}
     >>> shared["units.0.centre"] = torch.full((1,), 0.5)
-    >>> [layer.size for layer in ConvolutionalDBM.of(shared, (5, 4), stride=2).layers]
-    [20, 6, 2]
+    >>> machine = ConvolutionalDBM.of(shared, (5, 4), ((2, "rectified"), (1, "spin")))
+    >>> [layer.size for layer in machine.layers]
+    [20, 6, 6]
     """
 
-    @classmethod
-    def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int], stride: int) -> Self:
-        """The machine for images of some shape (H, W)."""
-        couplings, grids = list[Strided](), [image_shape]
-        for name in takewhile(shared.__contains__, (f"weights.{index}" for index in count())):
-            couplings.append(Strided(shared[name], grids[-1], stride))
-            grids.append(couplings[-1].places)
-        pixels, features, *above = (
-            shared[f"units.{index}.bias"].repeat(rows * columns) for index, (rows, columns) in enumerate(grids)
-        )
-        # A bit b is a spin of 2b - 1, which differs from its centre by 2 (b - centre).
-        lowest = couplings[0].with_weights(2 * couplings[0].weights)
-        features = features - lowest.up(shared["units.0.centre"].repeat(lowest.sizes[0]))
-        layers: list[Units] = [Bernoulli(2 * pixels), Rectified(features, torch.ones_like(features)), *map(Spin, above)]
-        return cls(tuple(layers), (lowest, *couplings[1:]), shared)
+    kinds: tuple[tuple[int, str], ...] = ()
 
-    @property
-    def lowest(self) -> Strided:
-        coupling = self.couplings[0]
-        assert isinstance(coupling, Strided)
-        return coupling
+    @classmethod
+    def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int], kinds: Sequence[tuple[int, str]]) -> Self:
+        """The machine for images of some shape (H, W)."""
+        couplings, grid, biases = list[Strided](), image_shape, list[Tensor]()
+        for index, (stride, _) in enumerate(kinds):
+            couplings.append(Strided(shared[f"weights.{index}"], grid, stride))
+            grid = couplings[-1].places
+            biases.append(shared[f"units.{index + 1}.bias"].repeat(grid[0] * grid[1]))
+        # A bit b is a spin of 2b - 1, which differs from its centre by 2 (b - centre).
+        lowest, pixels = couplings[0].with_weights(2 * couplings[0].weights), couplings[0].sizes[0]
+        biases[0] = biases[0] - lowest.up(shared["units.0.centre"].repeat(pixels))
+        layers: list[Units] = [Bernoulli(2 * shared["units.0.bias"].repeat(pixels))]
+        for (_, units), bias in zip(kinds, biases, strict=True):
+            # One curvature for all: a layer of a page has millions of units.
+            layer = blank(units, len(bias), bias)
+            layers.append(layer.with_parameters(dict.fromkeys(layer.parameters, bias.new_ones(1)) | {"bias": bias}))
+        return cls(tuple(layers), (lowest, *couplings[1:]), shared, tuple(kinds))
 
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
         """The machine without evidence, with other parameters."""
-        return self.of(parameters, self.lowest.image_shape, self.lowest.stride)
+        lowest = self.couplings[0]
+        assert isinstance(lowest, Strided)
+        return self.of(parameters, lowest.image_shape, self.kinds)

@@ -50,6 +50,6 @@ def couplings_among(machine: BoltzmannMachine, layers: Sequence[int]) -> Tensor:
 
 
 def joined(machine: BoltzmannMachine, layers: Sequence[int], name: str) -> Tensor:
-    values = [machine.layers[index].parameters[name] for index in layers]
-    leading = torch.broadcast_shapes(*(value.shape[:-1] for value in values))
-    return torch.cat([value.expand(*leading, -1) for value in values], -1)
+    units = [machine.layers[index] for index in layers]
+    leading = torch.broadcast_shapes(*(layer.parameters[name].shape[:-1] for layer in units))
+    return torch.cat([layer.parameters[name].expand(*leading, layer.size) for layer in units], -1)

@@ -95,6 +95,11 @@ class LayeredMap(ABC):
     def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
         """The fields on one layer from its neighbours; with these its units have their marginals."""
 
+    def fields_of_image(self, machine: BoltzmannMachine, state: State) -> Fields:
+        """The fields on the image in a state."""
+        depth = len(machine.layers)
+        return self.fields(machine, 0, list(state[:depth]), list(state[depth:]))
+
     @abstractmethod
     def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
         """The method's estimate of log Z at a fixed point; shape (batch,), float64."""

@@ -74,13 +74,13 @@ class HardMeanField(MeanField):
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         means = [start]
         for units, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
-            means.append(_value(units, Fields(coupling.up(means[-1]))))
+            means.append(value_of(units, Fields(coupling.up(means[-1]))))
         return tuple(means)
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
         means, depth = list(state), len(state)
         for layer in (*range(1, depth, 2), *range(0, depth, 2)):
-            new = _value(machine.layers[layer], self.fields(machine, layer, means, []))
+            new = value_of(machine.layers[layer], self.fields(machine, layer, means, []))
             (means[layer],) = damped((new,), (means[layer],), self.damping)
         return tuple(means)
 
@@ -93,7 +93,7 @@ class HardMeanField(MeanField):
         return units.log_weight(means)
 
 
-def _value(units: Units, fields: Fields) -> Tensor:
+def value_of(units: Units, fields: Fields) -> Tensor:
     return units.mean(fields) if isinstance(units, TwoValuedUnits) else units.mode(fields)
 
 

@@ -253,8 +253,11 @@ class TruncatedGaussian(QuadraticUnits):
         return fields.with_presence(log_partition), mean, variance
 
     def mode(self, fields: Fields) -> Tensor:
-        up, down, *_ = self._split(*self.under(fields))
-        return torch.where(up.offset < 0, down.end, up.end)
+        linear, quadratic = self.under(fields)
+        # Without curvature the weight is largest at an end.
+        end = torch.where(linear > quadratic * ((self.low + self.high) / 2), self.high, self.low)
+        curved = quadratic > 0
+        return torch.where(curved, (linear / torch.where(curved, quadratic, 1)).clamp(self.low, self.high), end)
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
         return drawn(self.rule, self._split(*self.under(fields)), generator)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from restore.channels import parse_task
 from restore.errors import ModelError, UsageError, option, reason, remedy, shown
-from restore.families import OBSERVED, Spec
+from restore.families import OBSERVED, Features, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
 from restore.zoo.inference import Inference
@@ -168,7 +168,7 @@ class Description(Spec):
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": FORMAT}
-        for name in ("deeper", "components", "kernel", "unfinished", "run", "auto"):
+        for name in ("deeper", "components", "kernel", "layers", "unfinished", "run", "auto"):
             if not facts[name]:
                 del facts[name]
         if self.temperature == 1:
@@ -196,12 +196,18 @@ class Description(Spec):
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
             facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
-            shape, deeper = facts.pop("image_shape"), facts.pop("deeper", [])
+            shape, deeper, layers = facts.pop("image_shape"), facts.pop("deeper", []), facts.pop("layers", [])
             inference = facts.pop("inference")
             found = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
                 inference=Inference(**limits.of_declared_types(Inference, inference, where)),
                 deeper=tuple(int(size) for size in deeper),
+                layers=tuple(
+                    Features(
+                        **limits.of_declared_types(Features, dict(zip(Features._fields, layer, strict=True)), where)
+                    )
+                    for layer in layers
+                ),
                 **limits.of_declared_types(cls, facts, where),
             )
             if list(found.image_shape) != shape or list(found.deeper) != deeper:

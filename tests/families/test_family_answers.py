@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.families import FAMILIES, OBSERVED, SPECIAL, Spec
+from restore.families import FAMILIES, OBSERVED, SPECIAL, Features, Spec
 from restore.fields import Fields
 from restore.learning.learners import LEARNERS, METHODS
 from restore.learning.recipe.spec import PriorShape
@@ -23,7 +23,7 @@ SHAPE = (3, 4)
 ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
     "convolutional": {"kernel": 2},
-    "deep_convolutional": {"kernel": 3, "deeper": (2, 3), "hidden_type": "rectified"},
+    "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
     "fvbm": {"hidden": 0},
 }
@@ -85,9 +85,16 @@ def test_the_keys_of_other_families_are_refused(name: str) -> None:
 
 
 @every_family
+def test_layers_are_described_where_they_are_no_numbers(name: str) -> None:
+    spec, other = spec_of(name), () if FAMILIES[name].by_layers else (Features(2, 3, 1, "spin"),)
+    with pytest.raises(UsageError):
+        replace(spec, layers=other).check()
+
+
+@every_family
 def test_hidden_units_are_counted_grown_or_missing(name: str) -> None:
     spec, kind = spec_of(name), FAMILIES[name]
-    for hidden, fits in ((-1, False), (0, not kind.hidden_units), (1, kind.hidden_units), ("auto", kind.grows)):
+    for hidden, fits in ((-1, False), (0, not kind.numbered), (1, kind.numbered), ("auto", kind.grows)):
         other = replace(spec, hidden=hidden)
         if fits:
             other.check()
@@ -110,16 +117,6 @@ def test_a_feature_fits_into_the_images() -> None:
     spec.check()
     with pytest.raises(UsageError):
         spec.check(SHAPE)
-
-
-@pytest.mark.parametrize(("kernel", "fits"), [(6, True), (9, True), (4, False), (8, False)])
-def test_windows_are_as_wide_on_either_side_of_their_place(kernel: int, fits: bool) -> None:
-    spec = replace(spec_of("deep_convolutional"), kernel=kernel)
-    if fits:
-        spec.check((9, 9))
-    else:
-        with pytest.raises(UsageError):
-            spec.check((9, 9))
 
 
 @pytest.mark.parametrize(

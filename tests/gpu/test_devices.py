@@ -20,7 +20,7 @@ from unit_cases import CASES
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion, parse_task
 from restore.channels.salt_and_pepper import SaltAndPepper
-from restore.families import FAMILIES, Spec
+from restore.families import FAMILIES, Features, Spec
 from restore.fields import Fields
 from restore.learning.course import CleanImages
 from restore.learning.loop import fit
@@ -136,7 +136,7 @@ def spec_of(name: str, visible: str = "") -> Spec:
     asked: dict[str, dict[str, Any]] = {
         "deep": {"deeper": (2, 3)},
         "convolutional": {"kernel": 2},
-        "deep_convolutional": {"kernel": 3, "deeper": (2,), "hidden_type": "rectified"},
+        "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 3, 1, "spin"))},
         "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
         "fvbm": {"hidden": 0},
     }

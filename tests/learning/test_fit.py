@@ -129,7 +129,7 @@ def test_the_first_prior_has_the_pixel_means_and_no_correlations() -> None:
 
 
 @every_learner
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "muon"])
 def test_divergence_is_reported(learner: str, optimizer: Any, tmp_path: Path) -> None:
     recipe = recipe_of(learner, Optimizer(name=optimizer, rate=1e38, schedule="constant"))
     with pytest.raises(TrainingError) as caught:

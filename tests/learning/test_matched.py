@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,9 @@ MACHINES: dict[str, BoltzmannMachine] = {
     "deep": random_deep(4, 3, 3, scale=0.6, seed=5),
     "grey": random_machine(("truncated", 4), ("gaussian", 3), scale=0.4),
     "convolutional": ConvolutionalRBM.of(random_features(2, 2, seed=8), (2, 3)),
-    "deep convolutional": ConvolutionalDBM.of(random_pyramid(1, 2, 2, side=3, stride=1, scale=0.15, seed=8), (2, 2), 1),
+    "deep convolutional": ConvolutionalDBM.of(
+        random_pyramid(1, 2, 2, side=3, stride=1, scale=0.15, seed=8), (2, 2), [(1, "rectified"), (1, "spin")]
+    ),
     "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
 }
 
@@ -132,7 +135,9 @@ def test_implicit_gradient_is_the_unrolled_one_at_a_fixed_point(machine: Boltzma
     assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-7)
 
 
-@both_solvers
+@pytest.mark.parametrize(
+    "solver", [name for name, kind in SOLVERS.items() if kind.smooth and "pairwise" in kind.structures]
+)
 def test_gradient_of_a_fully_visible_machine_moves_each_pair_at_once(solver: str) -> None:
     upper = 0.3 * torch.randn(5, 5, generator=seeded(1), dtype=torch.float64).triu(1)
     bias = torch.randn(5, generator=seeded(2), dtype=torch.float64)
@@ -150,6 +155,28 @@ def test_gradient_of_a_fully_visible_machine_moves_each_pair_at_once(solver: str
         torch.testing.assert_close(got[one, other], (above - below) / (2 * small), rtol=0, atol=1e-8)
     assert torch.equal(got, got.T)
     assert not got.diagonal().any()
+
+
+@pytest.mark.parametrize("unrolled", [0, 2])
+def test_the_number_of_iterations_is_drawn_for_each_mini_batch(unrolled: int) -> None:
+    """The gradient is that of one of the numbers allowed, and all have their turn."""
+    machine = MACHINES["deep convolutional"]
+    batch, tasks = damaged(machine), ("flip:0.1", "flip:0.2")
+    rule = MatchedMarginals(tasks, "up_and_down", iterations=4, fewest=2, scored=2, unrolled=unrolled, damping=0.0)
+    alone = {
+        count: slopes(replace(rule, iterations=count, fewest=0, unrolled=min(count, unrolled)), machine, batch)[
+            "weights.1"
+        ]
+        for count in (2, 3, 4)
+    }
+    met = set[int]()
+    for seed in range(20):
+        with torch.inference_mode():
+            state = rule.init(machine, batch.clean, seeded())
+            drawn = rule.step(machine, batch, state, seeded(seed)).gradient["weights.1"]
+        met |= {count for count, expected in alone.items() if torch.equal(drawn, expected)}
+    assert met == {2, 3, 4}
+    assert not torch.allclose(alone[2], alone[4])
 
 
 def test_surprise_is_the_log_probability_under_the_marginals() -> None:

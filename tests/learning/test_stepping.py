@@ -25,7 +25,7 @@ def start_of(recipe: Recipe, images: Tensor = IMAGES) -> RBM:
     return initial_prior(images, recipe.prior.hidden, recipe.prior.weight_scale, seeded(recipe.seed))
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam"])
+@pytest.mark.parametrize("name", ["sgd", "adam", "muon"])
 def test_weight_decay_acts_on_weights_only(name: Any, tmp_path: Path) -> None:
     optimizer = Optimizer(name=name, rate=0.1, momentum=0.0, weight_decay=0.05, schedule="constant")
     recipe = recipe_of(Still(), optimizer)

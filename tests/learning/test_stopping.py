@@ -45,6 +45,7 @@ pytestmark = pytest.mark.usefixtures("quick_disk")
         *((learner, "sgd") for learner in LEARNERS),
         ("tap-redrawn", "adam"),
         ("pcd", "adam"),
+        ("pcd", "muon"),
         ("pcd", "sgd-plain"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from machines import random_pyramid, seeded
@@ -12,14 +13,21 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from restore.couplings import Dense, Strided
-from restore.families import Spec
+from restore.errors import UsageError
+from restore.families import Features, Spec
 from restore.fields import Fields
 from restore.priors import ConvolutionalDBM
+from restore.priors.stability import stable
 from restore.solvers import TAP, HardMeanField, MeanField
 
 # Features, channels, side, stride, and the grid below: sides that are a multiple of the stride, and not.
 GRIDS = [(2, 1, 6, 2, (3, 5)), (2, 3, 6, 2, (4, 5)), (2, 2, 3, 1, (2, 3)), (1, 1, 9, 3, (4, 6))]
 every_grid = pytest.mark.parametrize(("features", "channels", "side", "stride", "shape"), GRIDS)
+
+
+def kinds(stride: int) -> list[tuple[int, str]]:
+    """Rectified features and spins above them, both so far apart."""
+    return [(stride, "rectified"), (stride, "spin")]
 
 
 def normal(*shape: int, seed: int) -> Tensor:
@@ -85,7 +93,7 @@ def drawn_states(machine: ConvolutionalDBM, count: int) -> list[Tensor]:
 
 def test_a_unit_beyond_the_border_is_neither_black_nor_white() -> None:
     parts, shape = random_pyramid(1, 2, 2, side=6, stride=2, seed=1), (2, 3)
-    machine = ConvolutionalDBM.of(parts, shape, 2)
+    machine = ConvolutionalDBM.of(parts, shape, kinds(2))
     states = drawn_states(machine, 50)
     assert [state.shape[1] for state in states] == [6, 4, 2]
     found, expected = machine.energy(states), energies(parts, shape, 2, states)
@@ -112,7 +120,7 @@ def test_its_marginals_are_those_of_enumeration_up_to_the_order_of_the_solver(
     errors = []
     for scale in (0.04, 0.02):
         parts = random_pyramid(1, 2, 2, side=6, stride=2, scale=scale, seed=3)
-        machine = ConvolutionalDBM.of(parts, (2, 3), 2)
+        machine = ConvolutionalDBM.of(parts, (2, 3), kinds(2))
         solved = solver(tol=1e-13, max_iter=5000).solve(machine)
         errors.append((solved.means[0][0] - exact_pixels(machine)).abs().max())
     assert errors[0] > 1.6 * 2 ** (order - 1) * errors[1]
@@ -122,7 +130,7 @@ def test_its_marginals_are_those_of_enumeration_up_to_the_order_of_the_solver(
 def test_without_damping_every_iteration_raises_the_bound(solver: type[MeanField]) -> None:
     """Odd and even layers are independent given each other, so that every update is a maximum of the bound."""
     parts = random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4)
-    machine, bounds = ConvolutionalDBM.of(parts, (5, 4), 2), []
+    machine, bounds = ConvolutionalDBM.of(parts, (5, 4), kinds(2)), []
     states = solver(damping=0.0).init(machine, torch.full((1, 20), 0.5, dtype=torch.float64))
     for _ in range(10):
         states = solver(damping=0.0).step(machine, states)
@@ -144,7 +152,7 @@ def test_without_damping_every_iteration_raises_the_bound(solver: type[MeanField
 
 
 def test_at_a_fixed_point_no_state_of_a_feature_raises_the_bound_of_hard_mean_field() -> None:
-    machine = ConvolutionalDBM.of(random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4), (5, 4), 2)
+    machine = ConvolutionalDBM.of(random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4), (5, 4), kinds(2))
     found = HardMeanField(tol=1e-13, max_iter=5000, damping=0.0).solve(machine)
     pixels, features, spins = found.means
     for variance, expected in zip(found.variances, (pixels - pixels**2, 0 * features, 1 - spins**2), strict=True):
@@ -160,9 +168,76 @@ def test_at_a_fixed_point_no_state_of_a_feature_raises_the_bound_of_hard_mean_fi
     assert all(bound((features + move).clamp_min(0)) <= bound(features) for move in moves)
 
 
+def small(*layers: Features, shape: tuple[int, int], scale: float) -> ConvolutionalDBM:
+    spec = Spec(family="deep_convolutional", layers=layers)
+    spec.check(shape)
+    parts = {name: scale * normal(*size, seed=len(name)) for name, size in spec.kind.shapes(spec, shape).items()}
+    return spec.kind.machine(spec, shape, parts | {"units.0.centre": torch.full((1,), 0.2, dtype=torch.float64)})
+
+
+def test_layers_of_every_type_have_the_marginals_of_enumeration() -> None:
+    """Two clipped layers, one above the other, beside spins: on an interval the sum is a quadrature."""
+    errors = []
+    for scale in (0.1, 0.05):
+        layers = (
+            Features(1, 1, 1, "truncated-gaussian"),
+            Features(1, 3, 1, "spin"),
+            Features(1, 2, 2, "truncated-gaussian"),
+        )
+        machine = small(*layers, shape=(1, 2), scale=scale)
+        exact = enumerated(machine)
+        solved = MeanField(tol=1e-13, max_iter=5000).solve(machine)
+        errors.append((solved.means[0][0] - exact).abs().max())
+    assert errors[0] > 3.2 * errors[1] > 0
+
+
+def enumerated(machine: ConvolutionalDBM, nodes: int = 24) -> Tensor:
+    """The share of white of each pixel, over all states; clipped units take the nodes of Gauss and Legendre."""
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    unit = [((1 + point) / 2, weight / 2) for point, weight in zip(points, weights, strict=True)]
+    values = {(0.0, 1.0): unit, (-1.0, 1.0): [(-1.0, 1.0), (1.0, 1.0)]}
+    each = []
+    for index, layer in enumerate(machine.layers):
+        each += [[(0.0, 1.0), (1.0, 1.0)] if index == 0 else values[layer.support]] * layer.size
+    grid = torch.tensor([*itertools.product(*each)], dtype=torch.float64)
+    states = grid[..., 0].split([layer.size for layer in machine.layers], 1)
+    share = torch.softmax(grid[..., 1].log().sum(1) - machine.energy(states), 0)
+    return share @ states[0]
+
+
+def test_rectified_layers_are_not_neighbours() -> None:
+    """Their joint energy would have no bound; a spin between them, or a clipped feature, gives it one."""
+    spec = Spec(family="deep_convolutional", layers=(Features(2, 3, 1, "rectified"), Features(2, 3, 1, "rectified")))
+    with pytest.raises(UsageError):
+        spec.check()
+    unbounded = spec.kind.machine(
+        spec, (3, 3), {name: torch.ones(size) for name, size in spec.kind.shapes(spec, (3, 3)).items()}
+    )
+    assert not stable(unbounded)
+    for units in ("spin", "truncated-gaussian"):
+        layers = Features(2, 3, 1, "rectified"), Features(2, 3, 1, units), Features(2, 3, 1, "rectified")
+        assert stable(small(*layers, shape=(3, 3), scale=9.0))
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        (0, 3, 1, "spin"),
+        (2, 0, 1, "spin"),
+        (2, 3, 0, "spin"),
+        (2, 4, 1, "spin"),
+        (2, 3, 2, "spin"),
+        (2, 3, 1, "gaussian"),
+    ],
+)
+def test_a_layer_that_there_is_not_is_refused(layer: tuple[int, int, int, str]) -> None:
+    with pytest.raises(UsageError):
+        Spec(family="deep_convolutional", layers=(Features(*layer),)).check()
+
+
 def test_its_parameters_make_it_again_and_evidence_survives_a_change_of_precision() -> None:
     parts = random_pyramid(1, 2, 3, side=3, stride=1, seed=5)
-    machine = ConvolutionalDBM.of(parts, (3, 4), 1)
+    machine = ConvolutionalDBM.of(parts, (3, 4), kinds(1))
     again = machine.with_parameters(machine.parameters)
     assert again.parameters.keys() == parts.keys()
     for one, other in zip(again.layers, machine.layers, strict=True):
@@ -174,7 +249,8 @@ def test_its_parameters_make_it_again_and_evidence_survives_a_change_of_precisio
 
 
 def test_at_first_it_is_independent_pixels_with_couplings_of_the_scale_that_is_asked_for() -> None:
-    spec = Spec(family="deep_convolutional", hidden=64, hidden_type="rectified", deeper=(32,), kernel=6)
+    layers = Features(64, 6, 2, "rectified"), Features(32, 6, 2, "spin"), Features(40, 3, 1, "rectified")
+    spec = Spec(family="deep_convolutional", layers=layers)
     means = torch.tensor([0.1, 0.5])  # the share of white is .3
 
     def machine(scale: float) -> ConvolutionalDBM:
@@ -183,8 +259,8 @@ def test_at_first_it_is_independent_pixels_with_couplings_of_the_scale_that_is_a
 
     alone = MeanField().solve(machine(0.0).tilt(Fields(torch.zeros(1, 48))))
     torch.testing.assert_close(alone.means[0], torch.full((1, 48), 0.3))
-    # A field of the layer above adds up 36 couplings of each channel below.
-    for name, channels in (("weights.0", 1), ("weights.1", 64)):
-        weights = machine(0.2).shared[name]
-        assert float(weights.std()) == pytest.approx(0.2 / channels**0.5, rel=0.1)
+    # The scale is that of fields, whatever a feature sees.
+    for name, seen in (("weights.0", 36), ("weights.1", 64 * 36), ("weights.2", 32 * 9)):
+        weights = machine(0.7).shared[name]
+        assert float(weights.std()) == pytest.approx(0.7 / seen**0.5, rel=0.1)
         assert float(weights.mean()) == pytest.approx(0.0, abs=0.02)

@@ -22,6 +22,7 @@ from restore.solvers import (
     HardMeanField,
     MeanField,
     RelaxedBeliefPropagation,
+    UpAndDown,
     solver_of,
 )
 from restore.solvers.exact import Exact
@@ -103,6 +104,7 @@ def test_names_and_sentences() -> None:
         "tap": TAP(7, 1e-3, 0.2),
         "mean_field": MeanField(7, 1e-3, 0.2),
         "hard_mean_field": HardMeanField(7, 1e-3, 0.2),
+        "up_and_down": UpAndDown(7, 1e-3, 0.2),
         "relaxed_bp": RelaxedBeliefPropagation(7, 1e-3, 0.2),
         "adaptive_tap": AdaptiveTAP(7, 1e-3, 0.2),
         "sum_product": BeliefPropagation("sum", 7, 1e-3, 0.2),

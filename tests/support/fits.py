@@ -57,6 +57,7 @@ OPTIMIZERS = {
     "sgd": Optimizer(rate=0.2),
     "sgd-plain": Optimizer(rate=0.2, momentum=0.0, weight_decay=0.0, schedule="constant"),
     "adam": Optimizer(name="adam", rate=0.05, momentum=0.9, weight_decay=0.1),
+    "muon": Optimizer(name="muon", rate=0.02, momentum=0.9, weight_decay=0.1),
 }
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from restore.families import Spec
+from restore.families import Features, Spec
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.priors.bits import pack
 from restore.units import Bernoulli
@@ -76,10 +76,16 @@ def random_deep_prior(
 
 
 def random_convolutional_deep_prior(shape: tuple[int, int] = (12, 8)) -> TrainedPrior:
-    """A prior of two layers of features at every second place, with random weights."""
-    inference = Inference("hard_mean_field", max_iter=40, tol=1e-7, damping=0.0, modes=0, starts=1)
-    asked = Spec(family="deep_convolutional", hidden=5, hidden_type="rectified", deeper=(6,), kernel=6)
+    """A prior of layers of features of every type, at every place and at every second, with random weights."""
+    inference = Inference("up_and_down", max_iter=40, tol=1e-7, damping=0.0, modes=0, starts=1)
+    layers = (
+        Features(4, 3, 1, "rectified"),
+        Features(4, 3, 1, "spin"),
+        Features(5, 2, 2, "rectified"),
+        Features(3, 6, 2, "truncated-gaussian"),
+    )
+    spec = Spec(family="deep_convolutional", layers=layers)
     means = torch.full((shape[0] * shape[1],), 0.3)
-    machine = asked.kind.first(asked, shape, means, 0.08, torch.Generator().manual_seed(0))
-    description = Description("layers", shape, 127, "noise", "none", inference=inference, **vars(asked))
+    machine = spec.kind.initial(spec, shape, means, 0.4, torch.Generator().manual_seed(0))
+    description = Description("layers", shape, 127, "noise", "none", inference=inference, **vars(spec))
     return TrainedPrior(description, machine, means, pack(torch.zeros(0, len(means))))

@@ -24,7 +24,7 @@ from restore.zoo.search import check_name
 
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
 # modes.
-PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
+PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": [], "layers": []}
 
 # The most bytes of a file that may be a recipe.
 MAX_BYTES = 1 << 20
@@ -157,7 +157,7 @@ def parse(table: dict[str, Any]) -> Recipe:
         hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
         choices = ", ".join(known)
         raise UsageError(f"[learner] method for family {family} must be one of {choices}, not {said(method)}{hint}")
-    require("hidden" in prior or "prior" not in table or not kind.hidden_units, "[prior] hidden is missing; add it")
+    require("hidden" in prior or "prior" not in table or not kind.numbered, "[prior] hidden is missing; add it")
     require(
         not (kind.learnt and "inference" in table),
         f"[inference] follows from the learner of a {kind.words}; leave it out",
@@ -197,7 +197,16 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
         return value
     if typing.get_origin(hint) is tuple:
-        return tuple(_expect(entry, parts[0], f"{where} entries") for entry in _expect(value, list, where))
+        return tuple(_typed(entry, parts[0], f"{where} entries") for entry in _expect(value, list, where))
+    if hasattr(hint, "_fields"):
+        entries, hints = _expect(value, list, where), typing.get_type_hints(hint)
+        require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {said(value)}")
+        return hint(
+            *(
+                _typed(entry, kind, f"{where} {name}")
+                for entry, (name, kind) in zip(entries, hints.items(), strict=True)
+            )
+        )
     if parts:
         # A number, or a word that stands for one.
         return value if value in typing.get_args(parts[1]) else _expect(value, parts[0], where)

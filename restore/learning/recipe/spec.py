@@ -181,7 +181,7 @@ class PriorShape(Spec):
 
 @dataclass(frozen=True)
 class Optimizer:
-    """[optimizer]: "sgd" or "adam"; weight decay acts on the weights, not on biases.
+    """[optimizer]: "sgd", "adam" or "muon"; weight decay acts on the weights, not on biases.
 
     `schedule` is "constant", or says how the rate falls to `end` times its value over the whole run: "linear", or
     "geometric", by the same factor at each step.
@@ -190,7 +190,7 @@ class Optimizer:
     validated and kept.
     """
 
-    name: Literal["sgd", "adam"] = "sgd"
+    name: Literal["sgd", "adam", "muon"] = "sgd"
     rate: float = 0.05
     momentum: float = 0.5
     weight_decay: float = 1e-4

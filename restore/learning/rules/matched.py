@@ -8,7 +8,7 @@ Goodfellow et al., NIPS 2013: multi-prediction training) or at the fixed point (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -50,6 +50,8 @@ class MatchedMarginals(LearningRule):
             solves for the gradient there, with as many iterations and the memory of one.
         products: precision of matrix products and convolutions, "single" or "bfloat16", in which processors that have
             it learn convolutional machines in half the time.
+        fewest: if not 0, the number of iterations is drawn for each mini-batch, from this one on, so that an image
+            stays restored when a solver runs on.
     """
 
     any_units: ClassVar[bool] = True
@@ -62,6 +64,7 @@ class MatchedMarginals(LearningRule):
     gradient: Literal["unrolled", "implicit"] = "unrolled"
     unrolled: int = 0
     products: Literal["single", "bfloat16"] = "single"
+    fewest: int = 0
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS or not SOLVERS[self.solver].smooth:
@@ -70,8 +73,11 @@ class MatchedMarginals(LearningRule):
             )
         if not self.tasks:
             raise UsageError('tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
-        if not 1 <= self.scored <= self.iterations:
-            raise UsageError(f"scored must lie in 1 ... {self.iterations} (iterations), not {self.scored}")
+        if not 0 <= self.fewest <= self.iterations:
+            raise UsageError(f"fewest must lie in 0 ... {self.iterations} (iterations), not {self.fewest}")
+        least = self.fewest or self.iterations
+        if not 1 <= self.scored <= least:
+            raise UsageError(f"scored must lie in 1 ... {least} (the fewest iterations), not {self.scored}")
         if self.unrolled and not self.scored <= self.unrolled <= self.iterations:
             raise UsageError(
                 f"unrolled must be 0, or lie in {self.scored} (scored) ... {self.iterations} (iterations), not "
@@ -99,6 +105,13 @@ class MatchedMarginals(LearningRule):
         made: LayeredMap = SOLVERS[self.solver].load()(max_iter=self.iterations, tol=0.0, damping=self.damping)
         return made
 
+    def drawn(self, generator: torch.Generator) -> MatchedMarginals:
+        """The rule with the number of iterations of one mini-batch."""
+        if not self.fewest:
+            return self
+        drawn = torch.randint(self.fewest, self.iterations + 1, (), generator=generator, device=generator.device)
+        return replace(self, iterations=int(drawn), fewest=0, unrolled=min(self.unrolled, int(drawn)))
+
     def init(self, prior: BoltzmannMachine, images: Tensor, generator: torch.Generator) -> LearnerState:
         return {"loss": images.new_zeros(len(self.tasks))}
 
@@ -119,7 +132,9 @@ class MatchedMarginals(LearningRule):
             machine = prior.with_parameters(leaves).tilt(own.evidence)
             # A machine of its own, for what a machine computes only once would else lack its gradient.
             fixed = prior.with_parameters({name: value.detach() for name, value in leaves.items()}).tilt(own.evidence)
-            restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, fixed, own)
+            restored = (_unrolled if self.gradient == "unrolled" else _settled)(
+                self.drawn(generator), machine, fixed, own
+            )
             before, losses = state["loss"], restored.losses.detach()
             sums = {"sum": losses, "count": torch.ones_like(losses)}
             found = summed({name: torch.zeros_like(before).index_add(0, own.tasks, of) for name, of in sums.items()})
@@ -144,8 +159,7 @@ class _Restored(NamedTuple):
 
 def surprise(solver: LayeredMap, machine: BoltzmannMachine, state: State, clean: Tensor) -> Tensor:
     """-log of the probability, or the density, of images (batch, D) under a state's marginals, in nats; (batch,)."""
-    depth, units = len(machine.layers), machine.layers[0]
-    fields = solver.fields(machine, 0, list(state[:depth]), list(state[depth:]))
+    units, fields = machine.layers[0], solver.fields_of_image(machine, state)
     return (units.log_partition(fields) - units.tilt(fields).log_weight(clean)).sum(-1)
 
 

@@ -32,7 +32,8 @@ def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> s
     what = "variations of images" if copies else "images"
     pixels = "grey levels" if header.grey else f"ink = grey level above {header.threshold}"
     family = header.kind.words
-    units = "binary" if header.binary else f"{header.visible}/{header.hidden_type}"
+    hidden = "/".join(dict.fromkeys(layer.units for layer in header.layers)) or header.hidden_type
+    units = "binary" if header.binary else f"{header.visible}/{hidden}"
     settings, chosen = header.inference, ""
     use = f"It restores with the `{settings.solver}` solver."
     if header.task:

@@ -1,0 +1,44 @@
+"""Deep convolutional priors with their sweeps as a graph, which takes images of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from priors import random_convolutional_deep_prior
+
+from restore import zoo
+from restore.export.packing import beside_weights
+from restore.inference.damage import Damage
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.torch_engine import Engine
+from restore.zoo import GRAPH, describe, save
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("layers")
+    save(folder, random_convolutional_deep_prior(), "# Random layers\n")
+    (folder / GRAPH).write_bytes(beside_weights(folder))
+    return folder
+
+
+def test_the_header_of_a_file_has_the_same_layers(folder: Path) -> None:
+    assert describe(folder) == random_convolutional_deep_prior().description
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", [(12, 8), (9, 13), (41, 37)])
+def test_a_graph_restores_as_torch_does(folder: Path, shape: tuple[int, int]) -> None:
+    draw = np.random.default_rng(0)
+    damaged, hidden = draw.random((3, *shape)) < 0.3, draw.random((3, *shape)) < 0.2
+    for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
+        one, other = (
+            engine.of_size(shape).marginals(damaged.astype(np.float32), damage)[0]
+            for engine in (Engine.of(zoo.load(folder), Engine.load(str(folder), "cpu").device), OnnxEngine.load(folder))
+        )
+        assert (one.status == other.status).all() and (one.iterations == other.iterations).all()
+        for mean, expected in zip(other.means, one.means, strict=True):
+            np.testing.assert_allclose(mean, expected, atol=1e-5)
+        assert (other.means[0] <= 1).all()
