@@ -2,7 +2,7 @@
 
     python benchmarks/calibration.py --seed 900
 
-New drawings for `conv-art`, pages in fonts for tests for `conv-text`, and the first test digits for `matched-mnist`,
+New drawings for `conv-art`, pages in fonts for tests for `conv-text`, and the first test digits for `conv-mnist`,
 all told the level. The loss is minus the mean log2 of the probability of what is true, in bits per 1,000 pixels; the
 calibration error is the mean distance of probability and share of white, over 15 bins weighted by their pixels. In
 holes only hidden pixels count.
@@ -45,7 +45,7 @@ def drawn(count: int, seed: int) -> list[np.ndarray]:
 PICTURES: Mapping[str, tuple[Callable[[int, int], list[np.ndarray]], int]] = {
     "conv-art": (drawn, 26),
     "conv-text": (pages, 6),
-    "matched-mnist": (digits, 300),
+    "conv-mnist": (digits, 300),
 }
 
 

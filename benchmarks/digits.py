@@ -1,10 +1,10 @@
 """Damaged digits restored by priors and by a U-Net that learnt from the same damage, side by side in one run.
 
-    python benchmarks/digits.py [--model tap-mnist --model matched-mnist] [--unet-minutes 15] [--n 1000] [--plot FILE]
+    python benchmarks/digits.py [--model tap-mnist --model conv-mnist] [--unet-minutes 15] [--n 1000] [--plot FILE]
 
 The digits are MNIST's (RESTORE_DATA): the network learns from the training set, all are scored on the first `--n` test
 images. Both are told the same: the log-odds of each pixel, and which pixels are hidden. The damage of the first table
-is that of the recipe `matched-mnist`, from which the network learns; that of the second was drawn by none. Calibration
+is that of the recipe `conv-mnist`, from which the network learns; that of the second was drawn by none. Calibration
 is the expected calibration error of the probability of white, in 15 bins. Times are processor time of one thread.
 """
 
@@ -30,7 +30,7 @@ from restore.evaluation.metrics import matthews
 from restore.inference.damage import Damage
 from restore.learning.run.card import machine_facts
 
-RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "matched-mnist.toml"
+RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "conv-mnist.toml"
 SIDE = 28
 SHAPE = (SIDE, SIDE)
 
@@ -176,7 +176,7 @@ def plotted(curves: Mapping[str, np.ndarray], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", action="append", help="name or folder of a prior [tap-mnist, matched-mnist]")
+    parser.add_argument("--model", action="append", help="name or folder of a prior [tap-mnist, conv-mnist]")
     parser.add_argument("--n", type=int, default=1000, help="test images [%(default)s]")
     parser.add_argument("--unet-minutes", type=float, default=15.0, help="of processor time [%(default)s]")
     parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
@@ -190,7 +190,7 @@ def main() -> None:
 
     network, clean = kept(asked.unet, pixels("train"), tasks, asked.unet_minutes), pixels("test")[: asked.n]
     size = sum(weights.numel() for weights in network.parameters())
-    repairs = {f"`{Path(name).name}`": by_prior(name) for name in asked.model or ["tap-mnist", "matched-mnist"]}
+    repairs = {f"`{Path(name).name}`": by_prior(name) for name in asked.model or ["tap-mnist", "conv-mnist"]}
     repairs[f"U-Net, {size} weights, {asked.unet_minutes:g} minutes"] = by_network(network)
     print(f"{len(clean)} digits; {machine_facts()}\n")
     learnt = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")

@@ -163,7 +163,7 @@ class Family:
 
     def hidden_in(self, spec: Spec, machine: Any) -> int:
         """The number of hidden units of a trained machine, as a header says it."""
-        return int(machine.parameters["weights.0"].shape[1]) if spec.hidden == "auto" else spec.hidden
+        return int(machine.parameters["weights.0"].shape[1]) if self.grows else int(spec.hidden)
 
     def pixel_means(self, means: Tensor) -> Tensor:
         """The means that solvers start from, given those of the training images, (D,)."""

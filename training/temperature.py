@@ -1,7 +1,7 @@
 """Fit the temperature of a published prior anew, as training does; it is printed, and nothing is changed.
 
     python training/temperature.py conv-art --data PATH
-    python training/temperature.py matched-mnist --data PATH --test 5000
+    python training/temperature.py conv-mnist --data PATH --test 5000
 
 The images are those that the recipe holds out; of a recipe that holds out none, test images from some number on.
 """

@@ -303,9 +303,9 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
     means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
     status, residual = whole.status(place), float(whole.residual[place])
     seen = job.picture.values()
-    before, after = (values if grey else values > 0.5 for values in (seen, means))
     if original.filled_only and not grey:
-        after = _supported(after, original.damage.hidden)
+        means = np.where(_alone(means > 0.5, job.picture.damage.hidden), 1 - means, means)
+    before, after = (values if grey else values > 0.5 for values in (seen, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
         return _untouched(original, refusal, job.named, choice, residual)
@@ -347,13 +347,12 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
     )
 
 
-def _supported(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
-    """Black and white pixels (H, W) where no hidden one differs from all eight around it."""
-    if hidden is None or hidden.shape != white.shape:
-        return white
+def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+    """Hidden pixels of a black and white picture (H, W) that differ from all eight around them, boolean (H, W)."""
     padded = np.pad(white, 1, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3), dtype=np.int8)
-    return np.where(hidden & (windows == np.where(white, 1, 8)), ~white, white)
+    alone = windows == np.where(white, 1, 8)
+    return alone if hidden is None else alone & hidden
 
 
 def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:

@@ -38,7 +38,9 @@ class Muon(torch.optim.AdamW):
         weights = self.param_groups[0]
         momentum, rate = weights["betas"][0], weights["lr"]
         for value in weights["params"]:
-            mean = self.state[value].setdefault("momentum", torch.zeros_like(value))
+            own = self.state[value]
+            own.setdefault("step", torch.zeros(()))  # without it AdamW restores no state
+            mean = own.setdefault("momentum", torch.zeros_like(value))
             mean.lerp_(value.grad, 1 - momentum)
             direction = orthogonal(value.grad.lerp(mean, momentum).flatten(1))
             scale = math.sqrt(max(1.0, direction.shape[0] / direction.shape[1]))

@@ -93,7 +93,7 @@ def test_any_size_is_restored_as_outside_the_browser(
 
 def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
     # The page loads a prior and its facts once, so no other test here uses this one.
-    folder, pixels = zoo.find("matched-mnist"), digits(40, 50)
+    folder, pixels = zoo.find("tap-mnist-50"), digits(40, 50)
     mask, engine = hole(pixels.shape, 9), OnnxEngine.load(folder)
     overlapping = replace(engine, description=replace(engine.description, overlap=2))
     apart, expected = (outside(each, pixels, 0.1, mask).means for each in (engine, overlapping))

@@ -30,12 +30,12 @@ def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("threads", "images", "sizes"),
-    [("1", 300, [256, 44]), ("2", 300, [150, 150]), ("8", 60, [18, 18, 18, 6]), ("2", 5, [5])],
+    [("1", 40, [16, 16, 8]), ("2", 30, [15, 15]), ("8", 60, [8] * 7 + [4]), ("2", 5, [3, 2])],
 )
 def test_threads_share_what_is_worth_it(
     threads: str, images: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded, run, batches = OnnxEngine.load(zoo.find("matched-mnist")), OnnxEngine.run, []
+    loaded, run, batches = OnnxEngine.load(zoo.find("tap-mnist-25")), OnnxEngine.run, []
 
     def counted(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         batches.append(len(observed["image"]))

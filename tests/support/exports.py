@@ -75,7 +75,7 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     "relaxed": (lambda: settled(random_prior(SHAPE, modes=0), solver="relaxed_bp", starts=0), {"float16": True}),
     "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
     "mixed": (
-        lambda: settled(random_conditional(SHAPE), temperature=0.8, solver="mixed_product", damping=0.2),
+        lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2),
         {"beside": True},
     ),
     "field": (patterns, {"field": True}),
