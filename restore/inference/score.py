@@ -130,9 +130,16 @@ class Sample:
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel is hidden, (C, h, w): one by one, or in blocks as wide as a picture's holes."""
+        """The turn in which each pixel is hidden, (C, h, w): one by one, or in blocks as wide as a picture's holes.
+
+        Grey pictures without holes hide a lattice at a time, of which all tiles see alike: of a mixture of Gaussians
+        each mask takes a factorisation of its own.
+        """
         height, width = self.seen.shape[1:]
         hidden = ~self.visible
+        if self.grey and not hidden.any():
+            lattice = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
+            return np.broadcast_to(lattice, self.seen.shape)
         holes, runs = self.sums(hidden), self.sums(np.diff(hidden, axis=2, prepend=False) & hidden)
         sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST).astype(int)
         folds = {}
