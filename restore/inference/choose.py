@@ -15,6 +15,7 @@ from restore.inference import threads
 from restore.inference.damage import Damage, Observed
 from restore.inference.restored import Found
 from restore.inference.score import FIRST, FOLDS, Candidate, Prediction, Sample, level_of
+from restore.marginals import Status
 from restore.zoo import leave_out
 
 # Further turns are taken until so many pixels are predicted.
@@ -127,8 +128,11 @@ def _predictions(
                 return reason
 
         numbers = np.flatnonzero(wanted.any(1)).tolist()
-        faults: list[ModelError] = []
-        for number, new in zip(numbers, threads.each(predicted, numbers), strict=True):
+        faults, answers = list[ModelError](), threads.each(predicted, numbers)
+        sound = any(isinstance(new, Prediction) and not new.diverged for new in answers)
+        for number, new in zip(numbers, answers, strict=True):
+            if sound and isinstance(new, Prediction) and new.diverged:
+                new = ModelError(Status.DIVERGED.sentence, candidates[number].names[0])
             if isinstance(new, ModelError):
                 near[number] = False
                 faults.append(new)

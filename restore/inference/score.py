@@ -177,12 +177,14 @@ class Prediction:
         sample: the pictures.
         means, variances: of each pixel, (C, h, w).
         asked: the pixels that were predicted, boolean (C, h, w).
+        diverged: True if the solver diverged everywhere.
     """
 
     sample: Sample
     means: np.ndarray
     variances: np.ndarray
     asked: np.ndarray
+    diverged: bool = False
 
     @classmethod
     def of(
@@ -204,13 +206,14 @@ class Prediction:
             known = np.where(out, np.nan_to_num(values, nan=lost), 0)
             whole[crops] = known.reshape(count, *seen.shape).sum(0)
         asked[crops] = out.reshape(count, *seen.shape).any(0)
-        return cls(sample, means, variances, asked & sample.visible)
+        return cls(sample, means, variances, asked & sample.visible, bool(np.isnan(found.means).all()))
 
     def __add__(self, other: Prediction) -> Prediction:
         """With what was predicted in other turns."""
         pairs = ((self.means, other.means), (self.variances, other.variances))
         means, variances = (np.where(other.asked, theirs, own) for own, theirs in pairs)
-        return Prediction(self.sample, means, variances, self.asked | other.asked)
+        diverged = self.diverged and other.diverged
+        return Prediction(self.sample, means, variances, self.asked | other.asked, diverged)
 
     @property
     def scale(self) -> Scale:

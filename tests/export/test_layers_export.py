@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from priors import random_convolutional_deep_prior
 
 from restore import zoo
@@ -34,10 +35,12 @@ def test_a_graph_restores_as_torch_does(folder: Path, shape: tuple[int, int]) ->
     draw = np.random.default_rng(0)
     damaged, hidden = draw.random((3, *shape)) < 0.3, draw.random((3, *shape)) < 0.2
     for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
-        one, other = (
-            engine.of_size(shape).marginals(damaged.astype(np.float32), damage)[0]
-            for engine in (Engine.of(zoo.load(folder), Engine.load(str(folder), "cpu").device), OnnxEngine.load(folder))
+        # Of a part of a picture torch gives its pixels alone; of a prior of that size all layers.
+        engines = (
+            Engine.of(zoo.load(folder).of_size(shape), torch.device("cpu")),
+            OnnxEngine.load(folder).of_size(shape),
         )
+        one, other = (engine.marginals(damaged.astype(np.float32), damage)[0] for engine in engines)
         assert (one.status == other.status).all() and (one.iterations == other.iterations).all()
         for mean, expected in zip(other.means, one.means, strict=True):
             np.testing.assert_allclose(mean, expected, atol=1e-5)
