@@ -8,11 +8,14 @@ import statistics
 from functools import cache
 from typing import Any
 
+from bands import by_chance, separation
 from bslm import REPORTED, STARTS
 from crbm import PAPER, TASKS
 from crbm_noise import reported
 from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
+from dynamics_measure import MANY
+from dynamics_measure import STARTS as STARTED
 from harness import TRAINING, parsed
 
 from restore.console import tell
@@ -286,6 +289,13 @@ def energy(run: str, epoch: int) -> str:
     return f"{moment(run, epoch)['probe']['free_energy']:.1f}"
 
 
+def parted(run: str, epoch: int, starts: int = STARTED) -> str:
+    """How far apart two bands of the solutions' free energies are."""
+    found = (each["probe"] for each in record("dynamics")["moments"] if each["run"] == f"dynamics-{run}")
+    (probe,) = (each for each in found if (each["epoch"], each["starts"]) == (epoch, starts))
+    return f"{separation(probe['free_energies']):.2f}"
+
+
 def sought(change: str, epoch: int) -> Record:
     """Solutions along training with a change."""
     return entry("dynamics-causes", "sought", change=change, epoch=epoch, damping=None)
@@ -487,6 +497,18 @@ FIGURES: dict[str, list[str]] = {
         energy("mnist-100", 10),
         energy("mnist-500", 1),
         energy("mnist-500", 2),
+    ],
+    "T10": [
+        parted("mnist-100", 10),
+        parted("mnist-100", 32),
+        parted("mnist-100", 100),
+        parted("mnist-100", 100, MANY),
+        parted("mnist-50", 100),
+        parted("mnist-25", 100),
+        f"{by_chance(57):.2f}",
+        f"{by_chance(307):.2f}",
+        parted("cbcl", 10),
+        parted("cbcl", 100),
     ],
     "T12": [
         *(paper(hidden, p) for p in (0.05, 0.3, 0.5) for hidden in (25, 100)),
