@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from recipes import GOOD, with_line, write
 
 from restore.data.sets import NAMED
-from restore.learning.recipe.recipe import read_recipe
+from restore.learning.recipe.recipe import parse, read_recipe
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.rules.tap_likelihood import TAPLikelihood
@@ -17,7 +19,33 @@ from restore.zoo import describe, published_folder
 from restore.zoo.inference import Inference
 from training.data.make import SETS
 
-TRAINING = sorted((Path(__file__).parents[2] / "training" / "recipes").rglob("*.toml"))
+ROOT = Path(__file__).parents[2]
+TRAINING = sorted((ROOT / "training" / "recipes").rglob("*.toml"))
+# The digest of every recipe by its path, and that in every published header, as they are meant to stay: a change of
+# shapes in the code must not change what a recipe says. `training/restamp.py` writes headers anew if it has to.
+DIGESTS = json.loads((Path(__file__).parent / "recipe_digests.json").read_text("utf-8"))
+
+
+def test_the_digests_of_recipes_and_published_priors_stay() -> None:
+    recipes = {path.relative_to(ROOT).as_posix(): read_recipe(path).digest for path in TRAINING}
+    headers = {folder.name: describe(folder).recipe for folder in published_folder().iterdir() if folder.is_dir()}
+    assert recipes == DIGESTS["recipes"]
+    assert headers == DIGESTS["headers"]
+
+
+@pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
+def test_what_a_recipe_says_as_a_dictionary_is_the_recipe(path: Path) -> None:
+    recipe = read_recipe(path)
+    tables = recipe.as_dict()
+    for name, settings in (("learner", recipe.learner), ("growth", recipe.growth)):
+        for field in fields(settings):
+            if not field.init:  # a constant of the learner, no key
+                del tables[name][field.name]
+    tables["learner"] = {"method": tables.pop("method")} | tables["learner"]
+    if recipe.prior.kind.learnt:
+        # Its inference follows from its learner.
+        del tables["inference"]
+    assert parse(tables) == recipe
 
 
 @pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
