@@ -23,8 +23,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pa
 
 from restore.channels import parse_task
 from restore.learning.course import RestoredImages
-from restore.learning.lesson import read_lesson
+from restore.learning.lesson import lesson_of
 from restore.learning.optimizers import OF_BIASES, Muon
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.rules.matched import LEAST, MEMORY
 from restore.units import Bernoulli
@@ -188,7 +189,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to make")
     asked = parser.parse_args()
     recipe = read_recipe(asked.recipe)
-    lesson = read_lesson(recipe, "", root=asked.data)
+    lesson = lesson_of(recipe, TrainOptions(data=asked.data))
     course = course_for(lesson.pixels(torch.device(asked.device)), lesson.image_shape, recipe.learner.tasks)
     stored(
         asked.output,

@@ -108,6 +108,12 @@ def remedy(command: str, python: str) -> str:
     return command if _in_command else python
 
 
+def require(condition: bool, message: str) -> None:
+    """Raise a UsageError with a message, unless a condition holds."""
+    if not condition:
+        raise UsageError(message)
+
+
 def pip(words: str) -> str:
     """Write a command for the pip of this environment, which need not be the one that the shell finds."""
     import shutil

@@ -46,8 +46,8 @@ ROOMS: dict[str, str] = {
     "app": "errors marginals files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
-        "errors fields marginals registry families channels couplings files units priors progress data zoo solvers "
-        "inference export evaluation"
+        "errors fields marginals registry families channels couplings files sizes units priors progress data zoo "
+        "solvers inference export evaluation"
     ),
     "api": "errors marginals channels devices sizes images data zoo inference learning",
     "ocrmypdf_plugin": "errors images zoo inference",

@@ -37,7 +37,7 @@ from recipes import GOOD
 from short_files import fax, huge_tile, many_pages, many_strips, many_tags, tiff
 
 from restore import zoo
-from restore.data import Wanted, gather, load
+from restore.data import Gathering, Limits, gather, load
 from restore.errors import RestoreError
 from restore.images import page_count, read_picture
 from restore.inference.onnx.contract import SIZE, sealed
@@ -148,7 +148,7 @@ def read_film(path: Path) -> None:
 
 def read_set(path: Path) -> None:
     load(str(path), max_bad=2, max_pixels=PIXELS)
-    gather(path, Wanted(shape=(5, 6)), max_bad=2, max_pixels=PIXELS)
+    gather(path, Gathering(shape=(5, 6)), limits=Limits(None, 2, PIXELS))
 
 
 def read_weights(path: Path) -> None:

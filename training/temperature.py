@@ -17,7 +17,8 @@ import typer
 from restore import zoo
 from restore.data import load
 from restore.errors import UsageError
-from restore.learning.lesson import read_lesson
+from restore.learning.lesson import lesson_of
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.temperature import IMAGES, fitted
 
@@ -31,7 +32,7 @@ def main(
 ) -> None:
     path, device = RECIPES / f"{name}.toml", torch.device("cpu")
     recipe = read_recipe(path)
-    lesson = read_lesson(recipe, path.read_text("utf-8"), root=data)
+    lesson = lesson_of(recipe, TrainOptions(data=data))
     held_out = lesson.held_out_pixels(device)
     if test is not None:
         images = load(recipe.data.source, split="test", root=data).images[test : test + IMAGES]

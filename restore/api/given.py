@@ -71,9 +71,9 @@ class Opening(Manner, total=False):
     max_memory: int | None
 
 
-def listing(manner: type) -> Callable[[Any], Any]:
+def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     """Show the options of `manner` in a function's signature, for its **how, and in its docstring, for `{options}`."""
-    known = {each.name: each for each in fields(Options)}
+    known = {each.name: each for each in fields(options)}
 
     def listed(function: Any) -> Any:
         own = inspect.signature(function)
@@ -84,7 +84,7 @@ def listing(manner: type) -> Callable[[Any], Any]:
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
         help = {name: level.help for name, level in LEVELS.items()}
-        help |= {name: each.metadata["help"] for name, each in known.items()}
+        help |= {name: each.metadata["help"] for name, each in known.items() if "help" in each.metadata}
         texts = [f"{name}: {help[name]}" for name in every if name in help]
         wrapped = [textwrap.fill(text, 120, initial_indent=8 * " ", subsequent_indent=12 * " ") for text in texts]
         function.__doc__ = (function.__doc__ or "").replace("        {options}", "\n".join(wrapped))

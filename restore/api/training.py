@@ -5,40 +5,56 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
+from restore.api.given import listing
 from restore.api.restoring import Restorer
-from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import unpack
 from restore.images.outputs import IMAGE_SUFFIXES
 from restore.inference.open import require_torch
+from restore.learning.options import TrainOptions
 
 
-def train(
-    images: Any,
-    *,
-    name: str = "untitled",
-    method: str = "auto",
-    hidden: int | Literal["auto"] | None = None,
-    epochs: int | None = None,
-    minutes: float | None = None,
-    task: str = "",
-    shape: tuple[int, int] | None = None,
-    patches: int = 0,
-    levels: Literal["auto", "binary", "grey"] = "auto",
-    threshold: int | None = None,
-    held_out: float = 0.1,
-    seed: int = 0,
-    run: str | Path | None = None,
-    resume: bool = False,
-    keep: bool = False,
-    overwrite: bool = False,
-    device: str = "auto",
-    max_bad: int = 0,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
-    **tables: dict[str, Any],
-) -> Restorer:
+class Training(TypedDict, total=False):
+    """How to train; see `restore.learning.options.TrainOptions`."""
+
+    name: str | None
+    method: str | None
+    hidden: int | Literal["auto"] | None
+    epochs: int | None
+    minutes: float | None
+    task: str | None
+    shape: tuple[int, int] | None
+    patches: int | None
+    levels: Literal["auto", "binary", "grey"] | None
+    threshold: int | None
+    held_out: float | None
+    seed: int | None
+    run: str | Path | None
+    resume: bool
+    overwrite: bool
+    device: str
+    max_bad: int
+    max_pixels: int
+
+
+class Tables(Training, total=False):
+    """The same, and the tables of a recipe."""
+
+    data: Mapping[str, Any]
+    prior: Mapping[str, Any]
+    growth: Mapping[str, Any]
+    learner: Mapping[str, Any]
+    optimizer: Mapping[str, Any]
+    training: Mapping[str, Any]
+    inference: Mapping[str, Any]
+    pretraining: Mapping[str, Any]
+
+
+@listing(Training, TrainOptions)
+def train(images: Any, *, keep: bool = False, **how: Unpack[Tables]) -> Restorer:
     """Train a prior on images; settings that are not given are chosen by the images.
 
     >>> import numpy as np
@@ -49,36 +65,18 @@ def train(
     >>> prior.description.image_shape, prior.description.hidden
     ((6, 6), 4)
 
+    Methods: "convolutional" (features that are the same at every place, learnt by restoring; the default for binary
+    images), "tap" (maximum likelihood, which knows whole objects; the default if `hidden` or tables are given),
+    "principal" (principal components in closed form; the default for grey images), "fw", "pcd", "cd" or "fvbm"; with a
+    task "crbm-bp" (the default), "crbm-mssvm" and others.
+
     Args:
         images: any kind that `denoise` takes, or the path of a folder, an archive or a data set.
-        name: what to call the prior.
-        method: "convolutional" (features that are the same at every place, learnt by restoring; the default for binary
-            images), "tap" (maximum likelihood, which knows whole objects; the default if `hidden` or tables are given),
-            "principal" (principal components in closed form; the default for grey images), "fw", "pcd", "cd" or "fvbm";
-            with a task "crbm-bp" (the default), "crbm-mssvm" and others.
-        hidden: number of hidden units, or of features; "auto" adds units (FW, Alg. 1) until the held-out images are
-            explained no better, then trains on from there. If `minutes` end the growth, it stops at as many as can be
-            trained.
-        epochs: passes over the images.
-        minutes: the most time that all of it may take, instead of `epochs`; the best prior so far is returned.
-        task: for a conditional prior: the damage to undo, such as "flip:0.1" or "patch:8".
-        shape: height and width to learn, to which other images are resized; by default the images' own, or the most
-            common, and windows of those larger than 40 pixels.
-        patches: learn from so many random patches of larger images instead; 0 for whole ones.
-        levels: "binary", "grey", or "auto" for what the images are.
-        threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
-        held_out: share of the images kept out of training; the prior that restores these best is returned.
-        seed: seed of all randomness.
-        run: folder for checkpoints, the log, the best prior so far (`load(run)`), and the report (`report.png`,
-            `report.json`). By default a temporary folder without a report; nothing can be resumed then.
-        resume: continue from the checkpoint in `run`; `minutes` may differ from before.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
-        overwrite: replace the run in that folder, and a prior that is kept under that name.
-        device: "auto", "cpu" or "cuda[:N]".
-        max_bad: how many unusable images of a folder or an archive are skipped before giving up.
-        max_pixels: the most pixels of one image; a folder, an archive or a data set may have twenty times as many.
-        tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
-            training/recipes/*.toml; they override everything else.
+        {options}
+        how: those, and tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
+            training/recipes/*.toml; they override everything else. Without a `name` it is "untitled"; without a `run`
+            there is no report, and nothing can be resumed.
 
     Returns:
         The prior, ready to restore.
@@ -92,37 +90,28 @@ def train(
     """
     began = time.monotonic()
     require_torch("restore.train")
-    from restore.data import Wanted
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
-    from restore.learning.lesson import planned_lesson
-    from restore.learning.recipe.plan import Wishes
+    from restore.learning.lesson import lesson_of
     from restore.learning.run.place import Place, reserve
     from restore.learning.run.session import Clock, Session
     from restore.learning.train import carry_out
 
-    where = pick_device(device)
-    wishes = Wishes(method, hidden, epochs, minutes, task, tables)
-    if tables.get("prior", {}).get("visible", "bernoulli") != "bernoulli":
-        levels = "grey"
-    path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
-    lesson = planned_lesson(
-        str(images) if path else [item.pixels for item in unpack(images, max_pixels=max_pixels).items],
-        name,
-        wishes,
-        shown_as=os.fspath(images) if path else name,
-        wanted=Wanted(shape, patches, levels, held_out, seed),
-        threshold=threshold,
-        max_bad=max_bad,
-        max_pixels=max_pixels,
-    )
-    own = None if run is None else Path(run)
+    given: dict[str, Any] = {"name": "untitled", **how}
+    tables = {key: given.pop(key) for key in how.keys() - Training.__annotations__.keys()}
+    given["run"] = run = None if given.get("run") is None else Path(given["run"])
+    options = TrainOptions(**given, tables=tables)
+    name, device = options.name or "untitled", pick_device(options.device)
+    by_path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
+    items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
+    lesson = lesson_of(os.fspath(images) if by_path else [item.pixels for item in items], options)
     command = f"restore.train(name={name!r})"
-    again = f"restore.train(..., run={str(own)!r}, resume=True)" if own else ""
-    place = Place(own, None, command=command, again=again)
+    again = f"restore.train(..., run={str(run)!r}, resume=True)" if run else ""
+    place = Place(run, None, command=command, again=again)
     if keep:
-        place = reserve(name, None, overwrite=overwrite, run=own, resume=resume, command=command, again=again)
+        place = reserve(name, None, options.overwrite, run, options.resume, command=command, again=again)
     with tempfile.TemporaryDirectory() as temporary:
-        session = Session(own or Path(temporary), resume=resume, overwrite=overwrite, clock=Clock(began=began))
-        found = carry_out(lesson, place, session, where, report=own is not None)
-    return Restorer(Engine.of(found.trained.prior, where))
+        folder, clock = run or Path(temporary), Clock(began=began)
+        session = Session(folder, resume=options.resume, overwrite=options.overwrite, clock=clock)
+        made = carry_out(lesson, place, session, device, report=run is not None)
+    return Restorer(Engine.of(made.trained.prior, device))

@@ -89,8 +89,9 @@ class Source:
     def stock(self) -> Stock:
         """Open the images, whatever their sizes."""
         from restore.data.loading import open_stock
+        from restore.data.stock import Limits
 
-        return open_stock(self.data, split="test", max_pixels=self.max_pixels)
+        return open_stock(self.data, "test", Limits(max_pixels=self.max_pixels))
 
     def whole(self, stock: Stock) -> bool:
         """True if images have another size than the prior's, so that it restores them whole."""

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -65,25 +65,43 @@ def _solver(name: str) -> str:
     return name
 
 
-# What typer must know of a field of `Options` beside its help text.
+def _hidden(text: str) -> int | Literal["auto"]:
+    if text != "auto" and not text.isdecimal():
+        raise typer.BadParameter(f"{shown(text)} is neither a whole number nor auto")
+    return "auto" if text == "auto" else int(text)
+
+
+# What typer must know of a field of `Options` or `TrainOptions` beside its help text.
 _MORE: dict[str, dict[str, Any]] = {
     "model": {"autocompletion": priors},
     "solver": {"metavar": "NAME", "parser": _solver},
     "max_memory": {"metavar": "SIZE", "parser": memory_size},
     "max_pixels": {"min": 1},
+    "method": {"autocompletion": methods},
+    "hidden": {"metavar": "NUMBER|auto", "parser": _hidden},
+    "task": {"autocompletion": tasks},
+    "shape": {"metavar": "HEIGHTxWIDTH", "parser": image_shape},
+    "every": {"min": 0},
 }
+_SHORT = {"model": ("-m",)}
 
 
-def _annotated(name: str, *flags: str) -> Any:
-    """The type of a field of `Options`, with what typer is told about it."""
-    field = next(each for each in fields(Options) if each.name == name)
-    more = _MORE.get(name, {})
-    kind = str | None if "parser" in more else get_type_hints(Options)[name]
-    flags = (f"--{name.replace('_', '-')}", *flags)
-    panel = field.metadata["panel"]
-    return Annotated[kind, typer.Option(*flags, help=field.metadata["help"], rich_help_panel=panel, **more)]
+def annotated(kind: type) -> dict[str, Any]:
+    """The types of the fields of options that have a help text, with what typer is told about each."""
+    kinds, made = get_type_hints(kind), {}
+    for field in fields(kind):
+        if "help" not in field.metadata:
+            continue
+        help, default = field.metadata["help"], field.metadata.get("default")
+        more = {"help": f"{help} [{default}]" if default else help, **_MORE.get(field.name, {})}
+        more["rich_help_panel"] = field.metadata.get("panel")
+        flags = [f"--{field.name.replace('_', '-')}", *_SHORT.get(field.name, ())]
+        own = str | None if "parser" in more else kinds[field.name]
+        made[field.name] = Annotated[own, typer.Option(*flags, **more)]
+    return made
 
 
+_OPTIONS = annotated(Options)
 Model = Annotated[str, typer.Argument(help="Name or folder of a prior.", autocompletion=priors)]
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.", rich_help_panel=RESULTS)]
@@ -91,14 +109,14 @@ SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)
 ]
 Frame = Annotated[int | None, typer.Option(help=FRAME)]
-MaxPixels = _annotated("max_pixels")
+MaxPixels = _OPTIONS["max_pixels"]
 MaxPixelsOfSets = Annotated[
     int, typer.Option("--max-pixels", help="Refuse larger images, and sets of more than twenty times as many pixels.")
 ]
-Device = _annotated("device")
-Engine = _annotated("engine")
-MaxMemory = _annotated("max_memory")
-Solver = _annotated("solver")
+Device = _OPTIONS["device"]
+Engine = _OPTIONS["engine"]
+MaxMemory = _OPTIONS["max_memory"]
+Solver = _OPTIONS["solver"]
 Shape = Annotated[
     Any, typer.Option(parser=image_shape, metavar="HEIGHTxWIDTH", help="Size of the images. [their own, or square]")
 ]
@@ -136,36 +154,54 @@ class Results:
 
 
 def restoring(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `LEVELS`, `Options` and `Results` in place of `damage`, `options` and `results`.
-
-    Typer reads them from its signature.
-    """
-    parts = {"options": Options, "results": Results}
-    kinds = get_type_hints(Results, include_extras=True)
-    kinds |= {each.name: _annotated(each.name, *["-m"][: each.name == "model"]) for each in fields(Options)}
-    own = inspect.signature(command, eval_str=True)
-    parameters = [each for each in own.parameters.values() if each.name not in (*parts, "damage")]
+    """Give a command the options of `LEVELS`, `Options` and `Results` in place of `damage`, `options` and `results`."""
+    levels = []
     for name, level in LEVELS.items():
         help = f"{level.help} [{level.defaults[command.__name__]}]" if level.defaults else level.help
         kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=help)]
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind))
-    for field in (*fields(Options), *fields(Results)):
-        default, kind = field.default, kinds[field.name]
-        parameters.append(
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        )
+        levels.append(_parameter(name, None, kind))
 
-    @functools.wraps(command)
-    def with_parts(**given: Any) -> None:
-        made = {
-            name: part(**{each.name: given.pop(each.name) for each in fields(part)}) for name, part in parts.items()
-        }
+    def damage(**given: Any) -> Any:
         from restore.inference.damage import Damage
 
-        damage = Damage.of(**{name: given.pop(name) for name in LEVELS})
-        command(**given, **made, damage=damage)
+        return Damage.of(**given)
 
-    shaped: Any = with_parts
+    results = [
+        _parameter(field.name, field.default, kind)
+        for field, kind in zip(fields(Results), get_type_hints(Results, include_extras=True).values(), strict=True)
+    ]
+    return with_parts(command, damage=(damage, levels), options=part(Options), results=(Results, results))
+
+
+Part = tuple[Callable[..., Any], list[inspect.Parameter]]
+
+
+def part(kind: type) -> Part:
+    """Options with help texts, as a part of a command: what makes them, and the parameters that typer reads."""
+    defaults = {field.name: field.default for field in fields(kind)}
+    return kind, [_parameter(name, defaults[name], annotation) for name, annotation in annotated(kind).items()]
+
+
+def with_parts(command: Callable[..., None], **parts: Part) -> Callable[..., None]:
+    """Give a command, in place of each of some parameters, those from which it is made.
+
+    Typer reads them from the signature.
+    """
+    own = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in own.parameters.values():
+        parameters += parts[parameter.name][1] if parameter.name in parts else [parameter]
+
+    @functools.wraps(command)
+    def whole(**given: Any) -> None:
+        made = {name: make(**{one.name: given.pop(one.name) for one in own}) for name, (make, own) in parts.items()}
+        command(**given, **made)
+
+    shaped: Any = whole
     shaped.__signature__ = own.replace(parameters=parameters)
-    shaped.__annotations__ = {each.name: each.annotation for each in parameters}
-    return with_parts
+    shaped.__annotations__ = {one.name: one.annotation for one in parameters}
+    return whole
+
+
+def _parameter(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

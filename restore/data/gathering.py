@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
-from restore.data.stock import Stock, of_arrays, some
-from restore.errors import TrainingError, UsageError, option
-from restore.images import DEFAULT_MAX_PIXELS, check_together
+from restore.data.stock import Limits, Stock, of_arrays, some
+from restore.errors import TrainingError, option, require
+from restore.images import check_together
 from restore.images.tones import Tones, counted, has_third_tone
 
 Levels: TypeAlias = Literal["binary", "grey"]
@@ -38,43 +38,42 @@ SAMPLE = 1000
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How images are gathered.
+class Gathering:
+    """How images of any size are brought to one, and some files held out; [data.gathering] of a recipe.
 
     Attributes:
+        levels: what pixels are; "auto" asks `restore.images.tones` whether images are black and white. "" gathers
+            nothing: a recipe then uses images as they are read.
         shape: height and width of the images to learn from, to which others are resized by averaging over area; by
             default the images' own, or the most common of several; where these have sides beyond `LARGE`, windows of
             them.
         patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
             give the share `held_out` of that number.
-        levels: "auto" asks `restore.images.tones` whether images are black and white.
         held_out: share of the images to hold out; at least one is held out, and at least two are not.
-        seed: seed of the split and the patches.
 
     Raises:
         UsageError: if a setting is out of its range, or patches are asked for without their shape.
     """
 
-    shape: tuple[int, int] | None = None
+    levels: Literal["auto", "", "binary", "grey"] = "auto"
+    shape: tuple[int, ...] = ()
     patches: int = 0
-    levels: Literal["auto", "binary", "grey"] = "auto"
     held_out: float = 0.1
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.shape is not None and min(self.shape) < 1:
-            raise UsageError(f"the shape {_said(self.shape)} has no pixels; give height and width, such as 28x28")
-        if self.levels not in ("auto", *get_args(Levels)):
-            raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {self.levels!r}")
-        if (self.patches and self.shape is None) or self.patches < 0 or self.patches == 1:
-            raise UsageError(f"patches must be 0, or 2 and more of a shape such as 16x16, not {self.patches}")
-        if not 0 < self.held_out < 1:
-            raise UsageError(f"the share held out must lie between 0 and 1, not {self.held_out}")
-        if self.seed < 0:
-            raise UsageError(f"the seed must not be negative, not {self.seed}")
-
-
-USUAL = Wanted()
+        require(
+            not self.shape or (len(self.shape) == 2 and min(self.shape) >= 1),
+            f"shape is height and width, such as 28x28, not {'x'.join(map(str, self.shape))}",
+        )
+        kinds = ("auto", *get_args(Levels))
+        require(self.levels in ("", *kinds), f"levels must be one of {', '.join(kinds)}, not {self.levels!r}")
+        require(
+            (not self.patches or bool(self.shape)) and self.patches >= 0 and self.patches != 1,
+            f"patches must be 0, or 2 and more of a shape such as 16x16, not {self.patches}",
+        )
+        require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
+        alone = (self.shape, self.patches, self.held_out) == ((), 0, 0.1)
+        require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class Gathered:
         held_out: (M, H, W), at least one.
         levels: whether they are black and white, or grey: as detected, or as asked for.
         threshold: 0 to 254; a pixel above it is white.
-        patches: as in `Wanted`, or how many were chosen.
+        patches: as in `Gathering`, or how many were chosen.
         wholes: where patches were drawn, the first images of which none was learnt from, (H, W) each; else none.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
             were split, repetitions across the split, levels and polarity. They include those of `training`.
@@ -103,11 +102,10 @@ class Gathered:
 
 def gather(
     source: Source,
-    wanted: Wanted = USUAL,
+    gathering: Gathering = Gathering(),
     *,
-    root: Path | None = None,
-    max_bad: int = 0,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
+    seed: int = 0,
+    limits: Limits = Limits(),  # noqa: B008
 ) -> Gathered:
     """Gather the images of a source, at one size, split by file.
 
@@ -119,8 +117,9 @@ def gather(
     Args:
         source: what `restore.data.load` takes; an array (N, H, W); or arrays (H, W) of any sizes. Arrays are uint8,
             bool, or floats in [0, 1].
-        wanted: how they are gathered.
-        root, max_bad, max_pixels: as in `restore.data.load`; the gathered images count, too.
+        gathering: how they are gathered.
+        seed: of the split and the patches, at least 0.
+        limits: what may be read; the gathered images count, too.
 
     Raises:
         InputError: if the source does not exist, is not a data set, has too many pixels, or is a damaged or dangerous
@@ -129,12 +128,14 @@ def gather(
             are too large to learn, too small for patches, or have a single grey level.
 
     >>> stripes = np.tile(np.arange(8) % 2 == 0, (10, 8, 1)) ^ (np.arange(10) < 5)[:, None, None]
-    >>> gathered = gather(stripes, Wanted(shape=(4, 4), patches=20, held_out=0.3))
+    >>> gathered = gather(stripes, Gathering(shape=(4, 4), patches=20, held_out=0.3))
     >>> gathered.training.images.shape[1:], gathered.levels, gathered.threshold
     ((4, 4), 'binary', 127)
     """
+    require(bool(gathering.levels), "levels is missing; give auto, binary or grey")
+    require(seed >= 0, f"the seed must not be negative, not {seed}")
     if isinstance(source, str | os.PathLike):
-        stock = open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
+        stock = open_stock(source, limits=limits)
     else:
         stock = of_arrays(source, "the images")
     if not len(stock.images) or not stock.sizes.all():
@@ -142,68 +143,73 @@ def gather(
     if len(stock.images) < FEWEST:
         fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, of which one is held out"
         raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
-    wanted, chosen_notes = _in_windows(stock, wanted)
-    size, size_notes = _size_for(stock, wanted)
-    held = held_out_of(stock.names, wanted.held_out, wanted.seed)
-    pieces, owner = _pieces(stock, size, wanted, held, max_pixels)
+    gathering, chosen_notes = _in_windows(stock, gathering)
+    size, size_notes = _size_for(stock, gathering)
+    held = held_out_of(stock.names, gathering.held_out, seed)
+    pieces, owner = _pieces(stock, size, gathering, held, seed, limits.max_pixels)
     kept, twin_notes = _without_twins(stock, held)
     training = checked(pieces[~held[owner]], stock.label, "train")
-    levels, threshold, level_notes = _levels_of(stock, training.images, wanted.levels)
+    levels, threshold, level_notes = _levels_of(stock, training.images, gathering.levels)
     notes = (
         *stock.notes,
         *size_notes,
         *chosen_notes,
-        f"{held.sum()} of {len(held)} images are held out, by their names and seed {wanted.seed}",
+        f"{held.sum()} of {len(held)} images are held out, by their names and seed {seed}",
         *twin_notes,
         *level_notes,
         *training.notes,
     )
-    wholes = tuple(stock.images[number] for number in np.flatnonzero(kept)[:WHOLES]) if wanted.patches else ()
+    wholes = tuple(stock.images[number] for number in np.flatnonzero(kept)[:WHOLES]) if gathering.patches else ()
     held_out = Dataset(pieces[kept[owner]], stock.label, "test")
-    return Gathered(training, held_out, levels, threshold, wanted.patches, wholes, notes)
+    return Gathered(training, held_out, levels, threshold, gathering.patches, wholes, notes)
 
 
-def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
+def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[str, ...]]:
     """Choose windows of images too large to be learnt whole, unless the caller has chosen, and note it."""
-    if wanted.shape or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
-        return wanted, ()
+    if gathering.shape or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
+        return gathering, ()
     shape = (WINDOW, WINDOW)
     note = f"images larger than {LARGE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
-    return replace(wanted, shape=shape, patches=WINDOWS), (note,)
+    return replace(gathering, shape=shape, patches=WINDOWS), (note,)
 
 
-def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str, ...]]:
+def _size_for(stock: Stock, gathering: Gathering) -> tuple[tuple[int, int], tuple[str, ...]]:
     """Height and width of the images to learn from, and a note on images of another size."""
-    size = wanted.shape or commonest(stock.sizes)
+    size = (gathering.shape[0], gathering.shape[1]) if gathering.shape else commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         smaller = f"give a smaller {option('shape')}, or learn from parts of them with {option('patches')}"
         raise TrainingError(f"images of {_said(size)} pixels are too large to learn; {smaller}", stock.label)
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
-    if len(small) and wanted.patches:
+    if len(small) and gathering.patches:
         raise TrainingError(
             f"{len(small)} images are smaller than {_said(size)} "
             f"({some(stock.names[number] for number in small)}); remove them or give a smaller {option('shape')}",
             stock.label,
         )
     other = int((stock.sizes != size).any(axis=1).sum())
-    if wanted.patches or not other:
+    if gathering.patches or not other:
         return size, ()
-    chosen = "" if wanted.shape else ", the most common size"
+    chosen = "" if gathering.shape else ", the most common size"
     return size, (f"{other} of {len(stock.images)} images are not of {_said(size)} pixels{chosen}, and are resized",)
 
 
 def _pieces(
-    stock: Stock, size: tuple[int, int], wanted: Wanted, held: NDArray[np.bool_], max_pixels: int
+    stock: Stock,
+    size: tuple[int, int],
+    gathering: Gathering,
+    held: NDArray[np.bool_],
+    seed: int,
+    max_pixels: int,
 ) -> tuple[Images, NDArray[np.intp]]:
     """The images at one size, or patches of them, (P, *size), and the number of the image of each, (P,)."""
     quotas = np.ones(len(held), dtype=np.intp)
-    if wanted.patches:
-        kept_back = max(1, round(wanted.patches * wanted.held_out))
-        quotas = spread(wanted.patches, ~held, wanted.seed) + spread(kept_back, held, wanted.seed)
+    if gathering.patches:
+        kept_back = max(1, round(gathering.patches * gathering.held_out))
+        quotas = spread(gathering.patches, ~held, seed) + spread(kept_back, held, seed)
     check_together(int(quotas.sum()) * size[0] * size[1], stock.label, max_pixels)
     pieces = np.empty((quotas.sum(), *size), dtype=np.uint8)
     ends = np.cumsum(quotas)[:-1]
-    places = np.split(drawn(quotas, stock.sizes, size, wanted.seed), ends) if wanted.patches else [None] * len(held)
+    places = np.split(drawn(quotas, stock.sizes, size, seed), ends) if gathering.patches else [None] * len(held)
     for image, part, corners in zip(stock.images, np.split(pieces, ends), places, strict=True):
         if len(part):
             part[:] = resized(image, size) if corners is None else patches(image, corners, size)
@@ -224,7 +230,7 @@ def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bo
 
 
 def _levels_of(
-    stock: Stock, training: Images, asked: Literal["auto", "binary", "grey"]
+    stock: Stock, training: Images, asked: Literal["auto", "", "binary", "grey"]
 ) -> tuple[Levels, int, tuple[str, ...]]:
     """Levels and threshold of the training images; whether they are grey shows before they were resized.
 
@@ -236,7 +242,7 @@ def _levels_of(
             "all pixels to learn from have the same grey level; give images that show something", stock.label
         )
     threshold = Tones.of(counts).threshold
-    if asked != "auto":
+    if asked == "binary" or asked == "grey":
         return asked, threshold, ()
     tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
     sample = stock.images[:: 1 + len(stock.images) // SAMPLE]

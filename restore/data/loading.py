@@ -14,8 +14,8 @@ from restore.data.arrays import IDX, NPY, holds_arrays, parse_idx, parse_npy, re
 from restore.data.dataset import Dataset, Images, Split, checked
 from restore.data.sets import NAMED
 from restore.data.sets.named import own_array, read_named
-from restore.data.stock import Stock, of_archive, of_folder, of_rows
-from restore.errors import InputError, TrainingError, UsageError, option, shown
+from restore.data.stock import Limits, Stock, of_archive, of_folder, of_rows
+from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 # Unlike that of `Path`, it says False of names that no file can have.
@@ -58,7 +58,7 @@ def load(
     ...     load(f"{folder}/mine.npy").images.shape
     (4, 2, 2)
     """
-    stock = open_stock(source, split=split, root=root, max_bad=max_bad, max_pixels=max_pixels)
+    stock = open_stock(source, split, Limits(root, max_bad, max_pixels))
     return as_dataset(stock, source, split)
 
 
@@ -73,34 +73,23 @@ def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
     return checked(images, source, split, stock.notes)
 
 
-def open_stock(
-    source: str | Path,
-    *,
-    split: Split = "train",
-    root: Path | None = None,
-    max_bad: int = 0,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
-) -> Stock:
+def open_stock(source: str | Path, split: Split = "train", limits: Limits = Limits()) -> Stock:  # noqa: B008
     """Open a data set as `load` does, whatever the sizes of its images."""
     if split not in get_args(Split):
         raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
-    if max_bad < 0:
-        raise UsageError(f"{option('max_bad')} must not be negative, not {max_bad}")
-    if max_pixels < 1:
-        raise UsageError(f"{option('max_pixels')} must be at least 1, not {max_pixels}")
     if isinstance(source, str) and source in NAMED:
-        return of_rows(read_named(NAMED[source], split, root), source)
+        return of_rows(read_named(NAMED[source], split, limits.root), source)
     path = Path(source)
     if not _exists(path):
-        path = own_array(str(source), split, root) or path
+        path = own_array(str(source), split, limits.root) or path
     if not str(source) or not _exists(path):
         near = difflib.get_close_matches(str(source), NAMED, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise InputError(f"neither a path nor a known data set ({', '.join(NAMED)}){hint}", source)
     if path.is_dir():
-        return of_folder(path, split, max_bad, max_pixels)
-    rows = _array(path, split, max_pixels)
-    return of_archive(path, split, max_bad, max_pixels) if rows is None else of_rows(rows[0], shown(path), rows[1])
+        return of_folder(path, split, limits)
+    rows = _array(path, split, limits.max_pixels)
+    return of_archive(path, split, limits) if rows is None else of_rows(rows[0], shown(path), rows[1])
 
 
 def _array(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str, ...]] | None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split, as_grey
-from restore.errors import InputError, RestoreError, TrainingError, option, shown
-from restore.images import check_together, plain, read_picture
+from restore.errors import InputError, RestoreError, TrainingError, option, require, shown
+from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 
 _NAMES_SHOWN = 5
@@ -38,6 +38,25 @@ class Stock:
     def sizes(self) -> NDArray[np.intp]:
         """Height and width of each image, (N, 2)."""
         return np.array([image.shape for image in self.images], dtype=np.intp).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be read of a source.
+
+    Attributes:
+        root: the folder to search first for named sets; None for the one in the environment variable RESTORE_DATA.
+        max_bad: how many unusable images of a folder or an archive are skipped before it is an error.
+        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
+    """
+
+    root: Path | None = None
+    max_bad: int = 0
+    max_pixels: int = DEFAULT_MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        require(self.max_bad >= 0, f"{option('max_bad')} must not be negative, not {self.max_bad}")
+        require(self.max_pixels >= 1, f"{option('max_pixels')} must be at least 1, not {self.max_pixels}")
 
 
 class PictureFile(NamedTuple):
@@ -72,27 +91,27 @@ def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stoc
     return of_rows([part.reshape(array.shape) for part, array in zip(parts, arrays, strict=False)], label, notes)
 
 
-def of_folder(folder: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
+def of_folder(folder: Path, split: Split, limits: Limits) -> Stock:
     """Read the pictures of a folder and its subfolders, by their endings; hidden files are left out.
 
-    If it has folders named train and test, only those in the split's folder. At most `max_bad` unusable ones are
-    skipped, each with a note; all together may have twenty times `max_pixels`.
+    If it has folders named train and test, only those in the split's folder. Unusable ones that are skipped get a note
+    each.
     """
     with readable(folder):
         names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
     chosen, notes = _chosen(names, folder, "", split)
     files = (PictureFile(name, str(folder / path), partial(Path, folder / path)) for path, name in chosen)
-    return _read(files, shown(folder), notes, max_bad, max_pixels)
+    return _read(files, shown(folder), notes, limits)
 
 
-def of_archive(path: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
+def of_archive(path: Path, split: Split, limits: Limits) -> Stock:
     """Read the pictures of an archive as `of_folder` does; a folder that holds all of them counts as the archive."""
     names = [name for name, _ in members(path)]
     folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
     chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
     short = dict(chosen)
     files = (file._replace(name=short[file.name]) for file in _members(path, short.__contains__))
-    return _read(files, shown(path), notes, max_bad, max_pixels)
+    return _read(files, shown(path), notes, limits)
 
 
 def pictures_in(
@@ -140,26 +159,26 @@ def _levels_of(file: PictureFile, max_pixels: int) -> tuple[Images, tuple[str, .
     return levels, notes
 
 
-def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], max_bad: int, max_pixels: int) -> Stock:
+def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limits: Limits) -> Stock:
     found: dict[str, Images] = {}
     faults: dict[str, RestoreError] = {}
     said: Counter[str] = Counter()
     pixels = 0
     for file in files:
         try:
-            levels, remarks = _levels_of(file, max_pixels)
+            levels, remarks = _levels_of(file, limits.max_pixels)
         except RestoreError as fault:
             faults[file.name] = fault
             continue
         pixels += levels.size
-        check_together(pixels, label, max_pixels)
+        check_together(pixels, label, limits.max_pixels)
         found[file.name] = levels
         said.update(remarks)
     total = len(found) + len(faults)
     if faults and not found:
         first = next(iter(faults.values()))
         raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
-    if len(faults) > max_bad:
+    if len(faults) > limits.max_bad:
         raise TrainingError(
             f"{len(faults)} of {total} images cannot be used ({some(faults)}); "
             f"remove them, or skip them with {option('max_bad', len(faults))}",

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from restore.data import Dataset, as_pixels, load, varied
-from restore.data.gathering import USUAL, Wanted, gather
+from restore.data import Dataset, as_pixels, varied
+from restore.data.gathering import Source, gather
+from restore.data.loading import as_dataset, open_stock
+from restore.data.sets.named import folders
 from restore.errors import shown
-from restore.learning.recipe.plan import Facts, Wishes, plan, written
+from restore.learning.options import TrainOptions
+from restore.learning.recipe.plan import Facts, plan, written
 from restore.learning.recipe.recipe import Recipe, parse
-from restore.learning.recipe.spec import PriorShape
 
 
 @dataclass(frozen=True)
@@ -59,72 +61,60 @@ class Lesson:
         return torch.from_numpy(as_pixels(images, manner, recipe.data.threshold, recipe.seed)).to(device)
 
 
-class Limits(TypedDict, total=False):
-    """What is read of a source: arguments of `restore.data.load`."""
+def lesson_of(source: Source | Recipe, options: TrainOptions = TrainOptions(), text: str = "") -> Lesson:  # noqa: B008
+    """Read images and make the lesson of them: as a recipe says, or a plan that suits the images and the options.
 
-    root: Path | None
-    max_bad: int
-    max_pixels: int
+    Args:
+        source: the images, as in `restore.data.gather`, or a recipe, which names them.
+        options: with a recipe `hidden`, `epochs`, `minutes` and the `name` override it; the folder `data` holds the
+            recipe's named set, or other images.
+        text: the recipe as written, for the run and the card of its prior.
 
-
-def read_lesson(
-    recipe: Recipe,
-    text: str,
-    *,
-    prior: PriorShape | None = None,
-    source: str | None = None,
-    **limits: Unpack[Limits],
-) -> Lesson:
-    """Make the lesson of a written recipe, whose prior and data may be replaced.
-
-    With hidden = "auto" a tenth of the images is held out, unless the recipe says how many.
+    Raises:
+        UsageError: if the options do not suit the images, or are settled by the recipe.
     """
-    name, prior = source or recipe.data.source, prior or recipe.prior
-    table = replace(recipe.data, source=name)
-    if table.gathered:
-        wish = table.gathering
-        shape = (wish.shape[0], wish.shape[1]) if wish.shape else None
-        wanted = Wanted(shape, wish.patches, wish.levels or "auto", wish.held_out, recipe.seed)
-        found = gather(name, wanted, **limits)
-        recipe = replace(recipe, data=table, prior=prior)
-        return Lesson(recipe, text, found.training, found.held_out, found.notes)
-    loaded = load(name, split="train", **limits)
-    training = loaded.first(table.count)
-    if prior.grows and not table.holds_out:
-        table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table, prior=prior), text, training, None, loaded.notes)
-
-
-def planned_lesson(
-    source: Any,
-    name: str,
-    wishes: Wishes,
-    *,
-    shown_as: str,
-    wanted: Wanted = USUAL,
-    threshold: int | None = None,
-    **limits: Unpack[Limits],
-) -> Lesson:
-    """Make a lesson of gathered images by a plan; see `restore.data.gather` and `restore.learning.recipe.plan`.
-
-    `shown_as` are the images in words. Pixels above the threshold are white, by default Otsu's.
-    """
-    found = gather(source, wanted, **limits)
-    images = found.training.images
+    if isinstance(source, Recipe):
+        return _by_recipe(source, options, text)
+    options.check_length()
+    by_path = isinstance(source, str | Path)
+    name = options.name or (Path(source).absolute().stem if isinstance(source, str | Path) else "untitled")
+    gathered = gather(source, options.gathering, seed=options.seed or 0, limits=options.limits)
+    images, cut = gathered.training.images, options.threshold
     shape, black = (images.shape[1], images.shape[2]), float((images == 0).mean())
-    facts = Facts(len(images), shape, found.levels, found.threshold if threshold is None else threshold, black)
-    # The recipe states all of it, so that it does not change with the defaults.
-    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(shape)}
-    gathering |= {"patches": found.patches, "held_out": wanted.held_out}
-    tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
+    threshold = gathered.threshold if cut is None else cut
+    facts = Facts(len(images), shape, gathered.levels, threshold, black, gathered.patches)
+    tables = plan(name, shown(str(source) if by_path else name), facts, options)
     recipe = parse(tables)
     units = "as many hidden units as it takes" if recipe.prior.grows else recipe.prior.kind.count(recipe.prior)
     epochs = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
     minutes = f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
-    seen, copies = "grey" if found.levels == "grey" else "black and white", recipe.data.variations.copies
+    pixels, copies = "grey" if facts.grey else "black and white", recipe.data.variations.copies
     varied = f", each in {copies} variations" if copies else ""
     note = (
-        f"learning from {len(images)} {seen} images of {shape[1]}x{shape[0]} pixels{varied}, "
-        f"{len(found.held_out.images)} held out: {recipe.method}, {units}{epochs}{minutes}"
+        f"learning from {len(images)} {pixels} images of {shape[1]}x{shape[0]} pixels{varied}, "
+        f"{len(gathered.held_out.images)} held out: {recipe.method}, {units}{epochs}{minutes}"
     )
-    return Lesson(recipe, written(tables), found.training, found.held_out, (*found.notes, note))
+    return Lesson(recipe, written(tables), gathered.training, gathered.held_out, (*gathered.notes, note))
+
+
+def _by_recipe(recipe: Recipe, options: TrainOptions, text: str) -> Lesson:
+    """The lesson of a recipe; where hidden units grow, a tenth of the images is held out, unless it says how many."""
+    options.check_recipe(recipe.name)
+    prior, limits, data = recipe.prior, options.limits, recipe.data
+    if options.hidden is not None:
+        prior = replace(prior, hidden=options.hidden, filled=prior.filled if options.hidden == "auto" else 0)
+    length: dict[str, Any] = {name: options.given[name] for name in ("epochs", "minutes") if name in options.given}
+    # A time limit of another run does not apply to this one.
+    length |= {"last": 0} if length else {}
+    if options.data is not None and not folders(options.data, data.source):
+        data, limits = replace(data, source=str(options.data)), replace(limits, root=None)
+    if data.gathered:
+        gathered = gather(data.source, data.gathering, seed=recipe.seed, limits=limits)
+        training, held_out, notes = gathered.training, gathered.held_out, gathered.notes
+    else:
+        loaded = as_dataset(open_stock(data.source, limits=limits), data.source, "train")
+        training, held_out, notes = loaded.first(data.count), None, loaded.notes
+        if prior.grows and not data.holds_out:
+            data = replace(data, validation=max(1, len(training.images) // 10))
+    name, plan = options.name or recipe.name, replace(recipe.training, **length)
+    return Lesson(replace(recipe, name=name, training=plan, data=data, prior=prior), text, training, held_out, notes)

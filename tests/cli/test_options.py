@@ -20,6 +20,7 @@ import restore
 from restore import zoo
 from restore.cli.command import COMMANDS, app
 from restore.inference.options import LEVELS, Options
+from restore.learning.options import TrainOptions
 
 NAMES = [each.name for each in fields(Options)]
 
@@ -38,6 +39,22 @@ def test_every_option_is_one_of_the_command_and_of_python(name: str) -> None:
     assert set(NAMES) - set(inspect.signature(getattr(restore.Restorer, name)).parameters) == {
         *("model", "engine", "device", "max_memory")
     }
+
+
+def test_every_option_of_training_is_one_of_the_command_and_of_python() -> None:
+    made = typer.main.get_command(app("train")).commands["train"].params  # type: ignore[attr-defined]
+    flags = {each.name: each for each in made}
+    parameters = inspect.signature(restore.train).parameters
+    offered = {each.name: each for each in fields(TrainOptions) if "help" in each.metadata}
+    for name, each in offered.items():
+        assert f"--{name.replace('_', '-')}" in flags[name].opts and flags[name].default == each.default, name
+        assert each.metadata["help"] in flags[name].help, name
+        if name in parameters:
+            assert parameters[name].default == each.default and f"{name}: " in (restore.train.__doc__ or ""), name
+    # In Python images are given, and where they lie is no question.
+    assert offered.keys() - parameters.keys() == {"data", "every"}
+    assert flags.keys() - offered.keys() == {"source", "output", "threads", "quiet"}
+    assert parameters.keys() - offered.keys() == {"images", "keep"}
 
 
 def test_help_shows_options_in_panels(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, save
 
-from restore.data import Wanted, gather
+from restore.data import Gathering, gather
 from restore.data.fitting import drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
 from restore.errors import TrainingError
@@ -37,16 +37,16 @@ def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path
     assert as_set(found.training.images) | as_set(found.held_out.images) == expected
     assert any(note.startswith("10 of 40 images are not of 12x10 pixels") for note in found.notes)
     with pytest.raises(TrainingError):
-        gather(tmp_path, Wanted(shape=(13, 10), patches=10))
+        gather(tmp_path, Gathering(shape=(13, 10), patches=10))
 
 
 def test_images_too_large_to_learn(tmp_path: Path) -> None:
     large = np.zeros((3, 129, 128), dtype=np.uint8)
     with pytest.raises(TrainingError):
-        gather(large, Wanted(shape=(129, 128)))
+        gather(large, Gathering(shape=(129, 128)))
     large[:, :60] = 255
     large[:, 0, :3] = np.diag([255, 255, 255])
-    assert gather(large, Wanted(shape=(128, 128))).training.images.shape == (2, 128, 128)
+    assert gather(large, Gathering(shape=(128, 128))).training.images.shape == (2, 128, 128)
 
 
 def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
@@ -57,7 +57,7 @@ def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
     assert (found.patches, len(found.training.images)) == (WINDOWS, WINDOWS)
     assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (WINDOW, WINDOW)
     assert any("larger than 40 pixels are learnt in 1000 windows" in note for note in found.notes)
-    for wanted in (Wanted(shape=(41, 50)), Wanted(shape=(20, 20))):
+    for wanted in (Gathering(shape=(41, 50)), Gathering(shape=(20, 20))):
         assert gather(halves, wanted).patches == 0
     assert gather(halves[:, :40]).patches == 0
     # One is smaller than a window.
@@ -94,15 +94,15 @@ def test_every_place_is_as_probable_as_any_other() -> None:
 def test_patches_are_drawn_after_the_split(tmp_path: Path) -> None:
     # Every file has a level of its own.
     flat = {f"{number}.png": np.full((30 + number % 3, 40), 5 * number, dtype=np.uint8) for number in range(50)}
-    found = gather(save(tmp_path, flat), Wanted(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
+    found = gather(save(tmp_path, flat), Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
     held = held_out_of(sorted(flat), 0.2, 0)
     level = np.array([int(name.removesuffix(".png")) * 5 for name in sorted(flat)])
     assert found.training.images.shape == (500, 8, 6)
     assert set(np.unique(found.training.images)) == set(level[~held])
     assert set(np.unique(found.held_out.images)) <= set(level[held])
-    again = gather(tmp_path, Wanted(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
+    again = gather(tmp_path, Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
     assert again.training.fingerprint == found.training.fingerprint
-    other = gather(tmp_path, Wanted(shape=(8, 6), patches=500, levels="grey", held_out=0.2, seed=1))
+    other = gather(tmp_path, Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2), seed=1)
     assert other.training.fingerprint != found.training.fingerprint
 
 
@@ -121,8 +121,8 @@ def test_levels_found_and_asked_for() -> None:
         + np.arange(5, dtype=np.uint8)[:, None, None]
     )
     assert gather(uniform).levels == "grey"
-    assert gather(soft, Wanted(levels="grey")).levels == "grey"
-    asked = gather(uniform, Wanted(levels="binary"))
+    assert gather(soft, Gathering(levels="grey")).levels == "grey"
+    asked = gather(uniform, Gathering(levels="binary"))
     assert (asked.levels, asked.threshold) == ("binary", gather(uniform).threshold)
     assert not any("taken for" in note for note in asked.notes)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pictures import GREY, as_set, numbered, save
 
-from restore.data import Wanted, gather, load
+from restore.data import Gathering, gather, load
 from restore.data.gathering import held_out_of
 from restore.errors import RestoreError, TrainingError, UsageError
 
@@ -43,18 +44,18 @@ def test_a_folder_is_split_by_the_names_in_it(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.training.images, GREY[~held])
     np.testing.assert_array_equal(first.held_out.images, GREY[held])
     assert f"{held.sum()} of 40 images are held out, by their names and seed 0" in first.notes
-    other = gather(tmp_path / "first", Wanted(seed=1, held_out=0.5))
+    other = gather(tmp_path / "first", Gathering(held_out=0.5), seed=1)
     assert not as_set(other.training.images) & as_set(other.held_out.images)
     assert as_set(other.held_out.images) != as_set(first.held_out.images)
 
 
 def test_rows_are_split_by_their_numbers() -> None:
-    found = gather(GREY, Wanted(held_out=0.25))
+    found = gather(GREY, Gathering(held_out=0.25))
     held = held_out_of([str(row) for row in range(40)], 0.25, 0)
     np.testing.assert_array_equal(found.training.images, GREY[~held])
     np.testing.assert_array_equal(found.held_out.images, GREY[held])
     for same in (list(GREY), GREY / 255, [image / np.float32(255) for image in GREY]):
-        np.testing.assert_array_equal(gather(same, Wanted(held_out=0.25)).training.images, GREY[~held])
+        np.testing.assert_array_equal(gather(same, Gathering(held_out=0.25)).training.images, GREY[~held])
 
 
 def test_what_is_set_aside_for_testing_is_neither_learnt_nor_held_out(tmp_path: Path) -> None:
@@ -84,12 +85,12 @@ def test_row_47_images_that_are_learnt_from_are_no_held_out_ones_and_that_is_sai
     images = GREY.copy()
     images[[first, second]] = images[np.flatnonzero(~held)[[4, 7]]]
     images[second, 0, 0] ^= 1
-    found = gather(save(tmp_path, numbered(images)), Wanted(held_out=0.2))
+    found = gather(save(tmp_path, numbered(images)), Gathering(held_out=0.2))
     assert as_set(found.held_out.images) == as_set(images[held]) - as_set(images[[first]])
     np.testing.assert_array_equal(found.training.images, images[~held])
     assert f"1 of {held.sum()} held-out images are also learnt from and are left out" in found.notes
     # No patch is cut out of it either, nor is it a whole image to be judged by.
-    parts = gather(tmp_path, Wanted(held_out=0.2, shape=(4, 4), patches=100))
+    parts = gather(tmp_path, Gathering(held_out=0.2, shape=(4, 4), patches=100))
     assert as_set(np.stack(parts.wholes)) == as_set(images[held][1:3])
 
 
@@ -125,12 +126,17 @@ def test_row_45_too_few(tmp_path: Path, count: int) -> None:
         {"held_out": 0.0},
         {"held_out": 1.0},
         {"held_out": float("nan")},
-        {"seed": -1},
     ],
 )
 def test_settings_out_of_range(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        gather(GREY, Wanted(**options))  # type: ignore[arg-type]
+        Gathering(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{"seed": -1}, {"gathering": Gathering(levels="")}])
+def test_what_cannot_be_gathered(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        gather(GREY, **options)
 
 
 @pytest.mark.parametrize(

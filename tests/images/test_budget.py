@@ -34,8 +34,8 @@ def test_row66_an_archive_of_large_images(tmp_path: Path) -> None:
     harmless = zipped(tmp_path / "a.zip", few)
     bomb = zipped(tmp_path / "b.zip", {f"{number}.png": content for number in range(60)})
     assert len(bomb.read_bytes()) < 22_000
-    code = "gather(path, max_pixels=5_000_000)"
-    said, grown = attacked(code, harmless, bomb, "from restore.data import gather")
+    code = "gather(path, limits=Limits(max_pixels=5_000_000))"
+    said, grown = attacked(code, harmless, bomb, "from restore.data import Limits, gather")
     assert said.startswith(f"InputError {bomb}: ") and "max_pixels" in said
     # The budget in bytes, and what decoding one image takes; all of them are 240 million, and were held twice.
     assert grown < 100_000_000 + 50_000_000

@@ -137,7 +137,7 @@ NAMED: dict[str, dict[str, str]] = {
     "watched": {
         'training.watch = "blur:3"': "-blur:3",
         'data.gathering.levels = "grey"': "-validation",
-        "data = {validation = 0, gathering = {patches = 3}}": "-[data.gathering] levels",
+        "data = {validation = 0, gathering = {patches = 3, shape = [2, 2]}}": "-[data.gathering] levels",
     },
 }
 

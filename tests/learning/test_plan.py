@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restore.errors import UsageError
-from restore.learning.recipe.plan import FEATURES, METHODS, PLENTY, STEPS, Facts, Wishes, plan, written
+from restore.learning.options import TrainOptions
+from restore.learning.recipe.plan import FEATURES, METHODS, PLENTY, STEPS, Facts, plan, written
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.principal import Principal
 
@@ -21,8 +22,7 @@ DARK = Facts(1000, (20, 30), "grey", black=0.8)
 
 
 def tables(facts: Facts = BINARY, **asked: Any) -> dict[str, Any]:
-    gathering = {"levels": facts.levels, "shape": list(facts.image_shape), "held_out": 0.1}
-    return plan("mine", 'some "images" \\ Ä\x7f', facts, Wishes(**asked), seed=3, gathering=gathering)
+    return plan("mine", 'some "images" \\ Ä\x7f', facts, TrainOptions(**asked, seed=3))
 
 
 def recipe(facts: Facts = BINARY, **asked: Any) -> Recipe:

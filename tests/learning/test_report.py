@@ -19,12 +19,11 @@ from timed_runs import Hands
 import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
-from restore.data import Wanted
 from restore.errors import OutputError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Report, evaluate
-from restore.learning.lesson import planned_lesson
-from restore.learning.recipe.plan import Wishes
+from restore.learning.lesson import lesson_of
+from restore.learning.options import TrainOptions
 from restore.learning.run.report import verdict, write_report
 from restore.learning.run.session import Clock, Session
 
@@ -64,7 +63,7 @@ def test_a_prior_is_told_beside_the_best_filter() -> None:
 
 
 def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
-    made = planned_lesson([*bars(120)], "parts", Wishes(epochs=1), shown_as="bars", wanted=Wanted(held_out=0.3))
+    made = lesson_of([*bars(120)], TrainOptions(name="parts", epochs=1, held_out=0.3))
     trained = learn(made, Session(tmp_path)).trained
     lines, _ = write_report(tmp_path, made, trained, CPU, Clock())
     record = json.loads((tmp_path / "report.json").read_text())

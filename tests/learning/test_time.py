@@ -18,10 +18,10 @@ from timed_runs import Hands, Timed, bars, in_time, log_of, timed
 
 from restore.learning import modes
 from restore.learning.course import Trial
-from restore.learning.lesson import planned_lesson
+from restore.learning.lesson import lesson_of
 from restore.learning.modes import own_modes
 from restore.learning.optimizers import scheduled_rate
-from restore.learning.recipe.plan import Wishes
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
@@ -265,7 +265,7 @@ METHODS: dict[str, tuple[Callable[[], list[np.ndarray]], dict[str, Any]]] = {
 def test_a_time_too_short_for_anything_ends_with_a_prior(
     images: Callable[[], list[np.ndarray]], asked: dict[str, Any], tmp_path: Path
 ) -> None:
-    made = planned_lesson(images(), "x", Wishes(**asked, minutes=1e-6), shown_as="images")
+    made = lesson_of(images(), TrainOptions(**asked, minutes=1e-6))
     learnt = learn(made, Session(tmp_path))
     assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
     assert len(log_of(tmp_path)) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restore.data import Wanted, gather, load
+from restore.data import Gathering, gather, load
 from restore.data.dataset import Images, Split
 from restore.errors import InputError
 from training.data import make
@@ -39,8 +39,10 @@ def test_sets_are_found_by_name_below_the_data_folder(
     for split in ("train", "test"):
         np.testing.assert_array_equal(load("drawings", split=split, root=tmp_path).images, both(split))
     monkeypatch.setenv("RESTORE_DATA", str(tmp_path))
-    wanted = Wanted(shape=(8, 8), patches=50, held_out=0.2)
+    gathering = Gathering(shape=(8, 8), patches=50, held_out=0.2)
     # Files are held out by the numbers of rows, as from an array.
-    np.testing.assert_array_equal(gather("drawings", wanted).training.images, gather(DRAWN[0], wanted).training.images)
+    np.testing.assert_array_equal(
+        gather("drawings", gathering).training.images, gather(DRAWN[0], gathering).training.images
+    )
     with pytest.raises(InputError):
         load("text", split="test")

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from restore import zoo
-from restore.learning.lesson import Lesson, planned_lesson
-from restore.learning.recipe.plan import Wishes
+from restore.learning.lesson import Lesson, lesson_of
+from restore.learning.options import TrainOptions
 from restore.learning.run.place import Place
 from restore.learning.run.session import Session
 from restore.learning.train import Made, carry_out
@@ -33,8 +33,8 @@ def bits(folder: str | Path) -> dict[str, bytes]:
 
 
 def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
-    wishes = Wishes(**({"hidden": 5, "epochs": 3} | asked))  # type: ignore[arg-type]
-    return planned_lesson(list(bars(seed=seed)), "x", wishes, shown_as="bars")
+    options = TrainOptions(**({"name": "x", "hidden": 5, "epochs": 3} | asked))  # type: ignore[arg-type]
+    return lesson_of(list(bars(seed=seed)), options)
 
 
 def learn(made: Lesson, session: Session, place: Place = Place(None, None)) -> Made:  # noqa: B008

@@ -23,7 +23,8 @@ from restore.devices import pick_device
 from restore.errors import InputError, RestoreError, TrainingError, shown
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning.lesson import read_lesson
+from restore.learning.lesson import lesson_of
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import load as load_checkpoint
 from restore.learning.run.place import Place
@@ -110,7 +111,7 @@ class Asked:
         """Train a prior, or go on with it, as `restore train RECIPE --threads 1` does; without graph and report."""
         torch.set_num_threads(1)
         plan, text = read_recipe(recipe), recipe.read_text(encoding="utf-8")
-        lesson = read_lesson(plan, text, root=self.data)
+        lesson = lesson_of(plan, TrainOptions(data=self.data), text)
         with progress(plan.name, plan.training.epochs or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
             device, nowhere = pick_device(self.device), Place(None, None)

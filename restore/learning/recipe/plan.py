@@ -1,14 +1,16 @@
-"""Plan a recipe: turn facts about images, and what a user asks for, into the tables of an ordinary recipe."""
+"""Plan a recipe: turn facts about images, and options, into the tables of an ordinary recipe."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from restore.errors import require
 from restore.families import Spec
 from restore.learning.learners import LEARNERS, METHODS
-from restore.learning.recipe.spec import JUDGED, require
+from restore.learning.options import TrainOptions
+from restore.learning.recipe.spec import JUDGED
 from restore.learning.rules.frank_wolfe import FrankWolfe
 
 Tables = dict[str, dict[str, Any]]
@@ -55,13 +57,20 @@ MOST_HELD_BACK = 20.0
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan must know about training images: number, (H, W), levels, share of pixels that are exactly black."""
+    """What a plan must know about training images.
+
+    Attributes:
+        images, image_shape: their number, and (H, W).
+        levels, threshold, patches: as in `restore.data.Gathered`.
+        black: the share of pixels that are exactly black.
+    """
 
     images: int
     image_shape: tuple[int, int]
     levels: Literal["binary", "grey"]
     threshold: int = 127
     black: float = 0.0
+    patches: int = 0
 
     @property
     def pixels(self) -> int:
@@ -77,97 +86,65 @@ class Facts:
         return min(MOST_HELD_BACK, max(1.0, PLENTY / self.images))
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What a user asks for; None, "" and "auto" leave it to the plan, and `tables` of a recipe override it."""
-
-    method: str = "auto"
-    hidden: int | Literal["auto"] | None = None
-    epochs: int | None = None
-    minutes: float | None = None
-    task: str = ""
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        known = METHODS.get(self.method)
-        conditional = known is not None and known.learnt
-        require(
-            self.method in ("auto", *METHODS), f"method must be auto or one of {', '.join(METHODS)}, not {self.method}"
-        )
-        for key, table in self.tables.items():
-            require(isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}")
-        require(self.hidden != 0, "hidden must be at least 1, not 0")
-        require(self.epochs is None or self.minutes is None, "epochs and minutes exclude each other; give one of them")
-        require(self.epochs is None or self.epochs >= 1, f"epochs must be at least 1, not {self.epochs}")
-        require(self.minutes is None or self.minutes > 0, f"minutes must be positive, not {self.minutes}")
-        require(
-            bool(self.task) or not conditional, f"task is missing; {self.method} undoes one damage, such as flip:0.1"
-        )
-        require(
-            not self.task or conditional or self.method == "auto",
-            f"task is for conditional priors, which {self.method} does not train; leave task out, or take crbm-bp",
-        )
-
-
 def written(tables: Mapping[str, Any]) -> str:
     import tomli_w
 
     return tomli_w.dumps(tables)
 
 
-def plan(
-    name: str, source: str, facts: Facts, wishes: Wishes, *, seed: int, gathering: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Make the tables of the recipe that fits the images and a user's wishes.
-
-    `gathering` is the table [data.gathering] by which the images were gathered, `seed` that of all randomness.
+def plan(name: str, source: str, facts: Facts, options: TrainOptions) -> dict[str, Any]:
+    """Make the tables of the recipe that fits the images, called `source` in it, and what a user asks for.
 
     Raises:
-        UsageError: if the wishes do not suit the images.
+        UsageError: if the options do not suit the images.
 
-    >>> made = plan("mine", "./images", Facts(1000, (28, 28), "binary"), Wishes("tap"), seed=0, gathering={})
+    >>> made = plan("mine", "./images", Facts(1000, (28, 28), "binary"), TrainOptions(method="tap"))
     >>> made["prior"], made["learner"], made["training"]["epochs"]
     ({'hidden': 261}, {'method': 'tap', 'starts': 'redrawn'}, 80)
     """
-    method = _method(facts, wishes)
-    tables = _tables(method, facts, wishes)
+    options.check_length()
+    method = _method(facts, options)
+    tables = _tables(method, facts, options)
     data: dict[str, Any] = {"source": source} | ({} if facts.grey else {"threshold": facts.threshold})
-    data |= ({"task": wishes.task} if wishes.task else {}) | {"gathering": dict(gathering)}
+    data |= {"task": options.task} if options.task else {}
+    # The recipe states all of it, so that it does not change with the defaults.
+    data["gathering"] = {"levels": facts.levels, "shape": list(facts.image_shape)}
+    data["gathering"] |= {"patches": facts.patches, "held_out": options.gathering.held_out}
     tables["data"] = data | tables.get("data", {})
     training = tables.setdefault("training", {})
-    if wishes.minutes is not None:
+    if options.minutes is not None:
         # The number of epochs stays as the most: with more a prior restores worse, not better.
-        training["minutes"] = float(wishes.minutes)
-    if wishes.epochs is not None:
+        training["minutes"] = float(options.minutes)
+    if options.epochs is not None:
         # Judged and kept as often as with the usual number of epochs. A learner without epochs refuses them itself.
         for key in {"watch_every", "checkpoint_every"} & training.keys():
-            training[key] = min(training[key], _every(wishes.epochs))
-        training["epochs"] = wishes.epochs
-    if "method" in wishes.tables.get("learner", {}):
+            training[key] = min(training[key], _every(options.epochs))
+        training["epochs"] = options.epochs
+    if "method" in options.tables.get("learner", {}):
         # Settings of one method mean nothing to another.
         tables["learner"] = {}
-    for key, table in wishes.tables.items():
+    for key, table in options.tables.items():
         tables[key] = tables.get(key, {}) | dict(table)
     # In float16 principal components would not cancel where images do not vary.
-    head = {"name": name, "seed": seed} | ({"storage": "float32"} if method == "principal" else {})
+    head = {"name": name, "seed": options.seed or 0} | ({"storage": "float32"} if method == "principal" else {})
     return head | {key: tables[key] for key in (*ORDER, *sorted(tables.keys() - {*ORDER})) if tables.get(key)}
 
 
-def _method(facts: Facts, wishes: Wishes) -> str:
-    method, learner = wishes.method, wishes.tables.get("learner", {}).get("method", "")
+def _method(facts: Facts, options: TrainOptions) -> str:
+    method, learner = options.method or "auto", options.tables.get("learner", {}).get("method", "")
     if method == "auto":
         # If the user names a learner, the rest of the plan must suit it.
-        fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(wishes.task)}
+        fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(options.task)}
         by_learner = {known.learner: name for name, known in fitting.items()}
         of_family = [name for name, known in fitting.items() if learner in LEARNERS[known.family]]
-        usual = next(iter(fitting)) if wishes.task else "auto"
+        usual = next(iter(fitting)) if options.task else "auto"
         method = by_learner.get(learner) or (of_family[0] if len(of_family) == 1 else usual)
     if method == "auto" and facts.grey:
-        by_steps = wishes.epochs is not None or "optimizer" in wishes.tables
+        by_steps = options.epochs is not None or "optimizer" in options.tables
         method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
     elif method == "auto":
         few = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY
-        method = "convolutional" if few and wishes.hidden is None and not wishes.tables else "tap"
+        method = "convolutional" if few and options.hidden is None and not options.tables else "tap"
     fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
     require(
@@ -177,22 +154,22 @@ def _method(facts: Facts, wishes: Wishes) -> str:
     return method
 
 
-def _tables(method: str, facts: Facts, wishes: Wishes) -> Tables:
+def _tables(method: str, facts: Facts, options: TrainOptions) -> Tables:
     known = METHODS[method]
     if known.learnt:
-        return _conditional(method, facts, wishes)
+        return _conditional(method, facts, options)
     if method == "convolutional":
-        made = _convolutional(facts, wishes)
+        made = _convolutional(facts, options)
     elif method == "fw":
-        made = {"prior": {"hidden": wishes.hidden or "auto"}, "learner": _growth(facts)}
+        made = {"prior": {"hidden": options.hidden or "auto"}, "learner": _growth(facts)}
         made["inference"] = usual_inference(None)
     elif method == "fvbm":
-        require(wishes.hidden is None, "fvbm has no hidden units; leave hidden out")
+        require(options.hidden is None, "fvbm has no hidden units; leave hidden out")
         made = {"prior": {}, "learner": {"l2": 0.001 * facts.held_back}}
     elif method == "principal":
-        made = _principal(facts, wishes)
+        made = _principal(facts, options)
     else:
-        made = (_grey if facts.grey else _binary)(facts, wishes)
+        made = (_grey if facts.grey else _binary)(facts, options)
     learner = {"method": known.learner, **known.settings} | made.get("learner", {})
     family = {} if known.family == Spec.family else {"family": known.family}
     return made | {"learner": learner, "prior": family | made["prior"]}
@@ -203,9 +180,9 @@ def _usual(facts: Facts) -> int:
     return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
 
 
-def _filled(facts: Facts, wishes: Wishes, most: int) -> dict[str, int]:
+def _filled(facts: Facts, options: TrainOptions, most: int) -> dict[str, int]:
     """How many hidden units to fill up to if time ends growth; none if the user limits the growth."""
-    limited = "units" in wishes.tables.get("growth", {})
+    limited = "units" in options.tables.get("growth", {})
     return {"filled": 0 if limited else min(most, facts.pixels, max(8, facts.images // 4))}
 
 
@@ -235,7 +212,7 @@ def usual_inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
     return {**STARTS} | ({"damping": 0.7, "max_iter": 300} if strong else {})
 
 
-def _binary(facts: Facts, wishes: Wishes) -> Tables:
+def _binary(facts: Facts, options: TrainOptions) -> Tables:
     """Tables for binary images; a few images are also learnt shifted."""
     copies = min(MOST_COPIES, -(-PLENTY // facts.images))
     # Taken before copies are counted, which tell nothing new.
@@ -245,11 +222,11 @@ def _binary(facts: Facts, wishes: Wishes) -> Tables:
         shift = max(1, min(facts.image_shape) // PIXELS_PER_SHIFT)
         moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
         facts = replace(facts, images=copies * facts.images)
-    hidden = wishes.hidden or _usual(facts)
+    hidden = options.hidden or _usual(facts)
     # With more units than usual, variations of few images would be learnt too well.
     most = _usual(facts) if copies > 1 else FrankWolfe.units
     return moved | {
-        "prior": {"hidden": hidden} | (_filled(facts, wishes, most) if hidden == "auto" else {}),
+        "prior": {"hidden": hidden} | (_filled(facts, options, most) if hidden == "auto" else {}),
         "growth": growth if hidden == "auto" else {},
         "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},
         "training": _training(facts, *_passes(facts, STEPS, 50)),
@@ -257,12 +234,12 @@ def _binary(facts: Facts, wishes: Wishes) -> Tables:
     }
 
 
-def _grey(facts: Facts, wishes: Wishes) -> Tables:
+def _grey(facts: Facts, options: TrainOptions) -> Tables:
     """Tables for grey images, as for the published priors of digits, which are mostly black, and of faces."""
     dark = facts.black >= MOSTLY_BLACK
     visible = "truncated-gauss-bernoulli" if dark else "truncated-gaussian"
     return {
-        "prior": {"hidden": wishes.hidden or _usual(facts), "visible": visible},
+        "prior": {"hidden": options.hidden or _usual(facts), "visible": visible},
         "learner": {"grey_unit": 0.2 if dark else 0.1},
         "optimizer": {"rate": 0.03 if dark else 0.01, "average": 0.999, "weight_decay": 1e-4 * facts.held_back},
         "training": _training(facts, *_passes(facts, STEPS, 50)),
@@ -270,13 +247,13 @@ def _grey(facts: Facts, wishes: Wishes) -> Tables:
     }
 
 
-def _convolutional(facts: Facts, wishes: Wishes) -> Tables:
+def _convolutional(facts: Facts, options: TrainOptions) -> Tables:
     """Tables for binary images: few parameters, learnt by restoring, which a hundred images suffice for."""
-    require(wishes.hidden != "auto", "hidden of convolutional is a number of features; give one, or leave it out")
+    require(options.hidden != "auto", "hidden of convolutional is a number of features; give one, or leave it out")
     batch = max(2, min(facts.images, round(AT_ONCE / facts.pixels)))
     epochs = max(1, round(CONVOLUTIONAL_STEPS * batch / facts.images))
     tasks = [f"flip:{p}" for p in LEARNT_FLIPS]
-    prior = {"hidden": wishes.hidden or FEATURES, "kernel": min(KERNEL, *facts.image_shape), "weight_scale": 0.05}
+    prior = {"hidden": options.hidden or FEATURES, "kernel": min(KERNEL, *facts.image_shape), "weight_scale": 0.05}
     return {
         "prior": prior,
         "learner": {"tasks": tasks, "iterations": 8, "damping": 0.1, "unrolled": 4},
@@ -286,12 +263,12 @@ def _convolutional(facts: Facts, wishes: Wishes) -> Tables:
     }
 
 
-def _principal(facts: Facts, wishes: Wishes) -> Tables:
+def _principal(facts: Facts, options: TrainOptions) -> Tables:
     """Tables for principal components of grey images, shifted by a pixel and with varied contrast.
 
     The number of components that makes held-out images likeliest would leave solvers almost no variance to work with.
     """
-    hidden = wishes.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
+    hidden = options.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
     copies = max(1, min(MOST_COPIES, VARIED // facts.images))
     return {
         "data": {"variations": {"copies": copies, "shift": 1, "contrast": [0.5, 1.1]}},
@@ -299,15 +276,15 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
     }
 
 
-def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
+def _conditional(method: str, facts: Facts, options: TrainOptions) -> Tables:
     known = METHODS[method]
     rate, scale = known.rate, known.scale
     # Weights that stay 0 leave hidden units without effect.
     alone = not scale
-    require(not alone or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden out")
+    require(not alone or options.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden out")
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
-    hidden = 1 if alone else wishes.hidden or min(CONDITIONAL_UNITS, _usual(facts))
-    filled = _filled(facts, wishes, CONDITIONAL_UNITS) if hidden == "auto" else {}
+    hidden = 1 if alone else options.hidden or min(CONDITIONAL_UNITS, _usual(facts))
+    filled = _filled(facts, options, CONDITIONAL_UNITS) if hidden == "auto" else {}
     # The iteration limit grows by one per epoch; with very many epochs it is fixed instead.
     limits = {"iterations": 25, "growth": 0} if epochs > 30 and not alone else {}
     decay = 1e-4 * facts.held_back if facts.held_back > 1 else 0.0

@@ -14,10 +14,10 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from restore.errors import UsageError, reason, shown
+from restore.errors import UsageError, reason, require, shown
 from restore.families import FAMILIES
 from restore.learning.learners import LEARNERS
-from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
+from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.zoo.inference import Inference
 from restore.zoo.search import check_name

@@ -9,16 +9,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from restore.channels import parse_task
-from restore.errors import UsageError
+from restore.data.gathering import Gathering
+from restore.errors import require
 from restore.families import Spec
 
 # How often a prior is judged and kept during a run, if a recipe does not say.
 JUDGED = 30
-
-
-def require(condition: bool, message: str) -> None:
-    if not condition:
-        raise UsageError(message)
 
 
 def hint_at(word: str, known: Collection[str]) -> str:
@@ -56,31 +52,6 @@ class Variations:
 
 
 @dataclass(frozen=True)
-class Gathering:
-    """[data.gathering]: images of any size are brought to one, and some files held out; see `restore.data.gather`.
-
-    `levels` says what pixels are, "binary" or "grey"; without it nothing is gathered, and images are used as read.
-    `shape` is height and width, by default the images' own, to which others are resized. `patches` is the
-    number of random patches to learn from instead, 0 for whole images. `held_out` is the share of the files held out.
-    """
-
-    levels: Literal["", "binary", "grey"] = ""
-    shape: tuple[int, ...] = ()
-    patches: int = 0
-    held_out: float = 0.1
-
-    def __post_init__(self) -> None:
-        require(
-            not self.shape or (len(self.shape) == 2 and min(self.shape) >= 1),
-            f"shape is height and width, such as [28, 28], not {list(self.shape)}",
-        )
-        require(self.patches >= 0, f"patches must not be negative, not {self.patches}")
-        require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
-        alone = (self.shape, self.patches, self.held_out) == ((), 0, 0.1)
-        require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
-
-
-@dataclass(frozen=True)
 class Data:
     """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
 
@@ -92,7 +63,8 @@ class Data:
     units are added as long as these images gain too. Other priors are trained without them.
 
     With `variations` none of the images can be held out. With `count` only the first images of the data set are used; 0
-    uses all. With `gathering` files are held out, instead of images by `validation`.
+    uses all. With `gathering`, whose `levels` then are "binary" or "grey", images of any size are brought to one, and
+    files are held out, instead of images by `validation`.
     """
 
     source: str
@@ -102,9 +74,10 @@ class Data:
     binarisation: Literal["threshold", "sampled"] = "threshold"
     variations: Variations = field(default_factory=Variations)
     count: int = 0
-    gathering: Gathering = field(default_factory=Gathering)
+    gathering: Gathering = field(default_factory=lambda: Gathering(levels=""))
 
     def __post_init__(self) -> None:
+        require(self.gathering.levels != "auto", '[data.gathering] levels is missing; give "binary" or "grey"')
         require(
             not (self.gathered and (self.validation or self.count)),
             "validation and count are not for gathered images, of which [data.gathering] holds out files; leave them "

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from restore.errors import require
 from restore.fields import Fields
-from restore.learning.recipe.spec import PriorShape, require
+from restore.learning.recipe.spec import PriorShape
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture
 
 Gradient = dict[str, Tensor]

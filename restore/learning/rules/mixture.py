@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from restore.errors import TrainingError
-from restore.learning.recipe.spec import PriorShape, require
+from restore.errors import TrainingError, require
+from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import GaussianMixture
 from restore.priors.mixture import CENTRE

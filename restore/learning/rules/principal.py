@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from restore.couplings import Dense
-from restore.errors import TrainingError
-from restore.learning.recipe.spec import PriorShape, require
+from restore.errors import TrainingError, require
+from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import RBM
 from restore.units import Gaussian, TruncatedGaussian

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.fields import Fields
 from restore.learning.gradients.centring import GreyScale, centred, follow
 from restore.learning.gradients.statistics import FREE, clamped, clamped_above, difference
-from restore.learning.recipe.spec import PriorShape, require
+from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
 from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM, LayeredPrior

@@ -101,10 +101,10 @@ class Place:
 def reserve(
     name: str,
     output: Path | None,
-    *,
     overwrite: bool,
     run: Path | None,
     resume: bool,
+    *,
     command: str = "",
     again: str = "",
 ) -> Place:

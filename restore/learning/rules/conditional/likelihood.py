@@ -13,10 +13,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
-from restore.learning.recipe.spec import PriorShape, require
+from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Pairs, Step
 from restore.learning.run.parallel import Share, summed
 from restore.marginals import Status
