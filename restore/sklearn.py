@@ -113,12 +113,13 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         images = torch.tensor(rows, dtype=torch.float32)
         # In memory, without checkpoints.
         session = Session(Path(type(self).__name__))
-        work: Steps = Steps(self._recipe(generator), CleanImages(images), session)
+        work = Steps(self._recipe(generator), CleanImages(images), session)
         with torch.inference_mode():
             work.begin()
             while not work.finished:
                 work.advance()
-        machine: RBM = work.best().machine
+        machine = work.best().machine
+        assert isinstance(machine, RBM)
         self.components_ = machine.weights.T.numpy().astype(rows.dtype)
         self.intercept_hidden_ = machine.hidden.parameters["bias"].numpy().astype(rows.dtype)
         self.intercept_visible_ = machine.visible.parameters["bias"].numpy().astype(rows.dtype)

@@ -105,6 +105,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         own = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
         fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
         verdicts += [f"layer {number}: {fitted.ended}"] if fitted.ended else []
+        assert isinstance(fitted.machine, LayeredPrior)
         single = stage.single(fitted.machine)
         trained.append(single)
         heard = Fields(lower_copies * single.couplings[0].up(below))

@@ -68,10 +68,10 @@ def carry_out(
     that the time limit does. Without a `report` nothing is scored or drawn. A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
-    own = replace(session, data=lesson.fingerprint, usable=partial(place.keep_unfinished, lesson))
+    own, keep = replace(session, data=lesson.fingerprint), partial(place.keep_unfinished, lesson)
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
-        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every)
+        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, keep=keep)
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         if not is_first() or not (place.run or place.target):
             return Made(trained, clock.used)
@@ -106,11 +106,12 @@ def train(
     *,
     held_out: Tensor | None = None,
     every: int = 0,
+    keep: Callable[[TrainedPrior, Passed], None] = lambda prior, passed: None,
 ) -> Trained:
     """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
-    Pixels are binary, or grey levels in [0, 1]. The session hears of whole priors only. Those held out (M, H * W)
-    judge; None for those that the recipe holds out. With `every` the prior after every so many epochs is kept as well.
+    Pixels are binary, or grey levels in [0, 1]. Those held out (M, H * W) judge; None for those that the recipe holds
+    out. With `every` the prior after every so many epochs is kept as well. `keep` is called with every better prior.
     """
     folder, clock = session.folder, session.clock
     if every < 0:
@@ -125,9 +126,8 @@ def train(
         session.watch(passed)
 
     def use(passed: Passed) -> None:
-        session.usable(replace(passed, machine=usable(recipe, training, image_shape, passed, folder)))
+        keep(usable(recipe, training, image_shape, passed, folder), passed)
 
-    silent = replace(session, usable=lambda passed: None)
     main = replace(session, watch=watch, usable=use)
     before = ""
     if recipe.in_rounds:
@@ -136,12 +136,12 @@ def train(
         start: Any = None
         if recipe.prior.grows:
             begun = from_first(lambda: bool(facts(folder)))
-            growing = silent if recipe.data.task else replace(session, usable=use)
+            growing = session if recipe.data.task else replace(session, usable=use)
             growing = replace(growing, folder=folder / GROWTH, stage="growing", share=GROWING, over=begun)
             grown = _in_rounds(recipe, recipe.growth, training, validation, image_shape, growing)
             start, before = grown.machine, grown.ended
         if recipe.pretraining.epochs:
-            start, before = pretrained(recipe, training, silent)
+            start, before = pretrained(recipe, training, session)
         if recipe.prior.start:
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
         found = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
@@ -183,10 +183,12 @@ def _in_rounds(
     work = Rounds(rule, learner, images, session, seed=recipe.seed, every=training.checkpoint_every)
     found = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
     ended = found.ended or rule.cut_short(recipe.prior, work.done)
-    missing = recipe.prior.filled - found.machine.hidden.size if isinstance(found.machine, RBM) else 0
-    if work.verdict or missing <= 0:
+    machine = found.machine
+    missing = recipe.prior.filled - machine.hidden.size if isinstance(machine, RBM) else 0
+    if work.state.verdict or missing <= 0:
         return replace(found, ended=ended)
-    machine = wider(found.machine, missing, recipe.prior.weight_scale, recipe.seed)
+    assert isinstance(machine, RBM)
+    machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
     return replace(found, machine=machine, ended=f"{ended}; {missing} units start from random weights")
 
 

@@ -90,8 +90,8 @@ def test_a_stopped_run_goes_on_bit_by_bit(method: str, images: torch.Tensor, tmp
     for work in (straight, part, resumed):
         drive(work, {"recipe": "same"})
     assert straight.done == resumed.done
-    for name, value in straight.state.items():
-        assert torch.equal(resumed.state[name], value)
+    for name, value in straight.state.state.items():
+        assert torch.equal(resumed.state.state[name], value)
 
 
 def test_constant_pixels_need_a_penalty(images: torch.Tensor, tmp_path: Path) -> None:

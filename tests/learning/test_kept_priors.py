@@ -24,6 +24,7 @@ from restore.learning.recipe.recipe import parse
 from restore.learning.run.place import Place, reserve
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
+from restore.zoo import TrainedPrior
 
 # --- however it ends ---
 
@@ -273,12 +274,12 @@ def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_who
     settings = parse(together | {"training": training} if not first[0].startswith("round") else together)
     seen: list[tuple[str, float]] = []
 
-    def use(passed: Passed) -> None:
-        zoo.save(tmp_path / "p", passed.machine, "")
+    def use(prior: TrainedPrior, passed: Passed) -> None:
+        zoo.save(tmp_path / "p", prior, "")
         loaded = zoo.load(tmp_path / "p")
         assert loaded.description.run == str(tmp_path / "run") and not len(loaded.modes)
         seen.append((loaded.description.unfinished, passed.seconds))
 
-    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x", usable=use))
+    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x"), keep=use)
     assert [said[: len(start)] for (said, _), start in zip(seen, first, strict=False)] == first
     assert [seconds for _, seconds in seen] == sorted(seconds for _, seconds in seen)

@@ -72,5 +72,6 @@ def timed(minutes: float, pace: float = 1.0, **tables: Any) -> tuple[Recipe, Tim
     return replace(recipe(training=training, **tables), learner=learner), learner
 
 
-def in_time(settings: Recipe, learner: Timed, folder: Path, **session: Any) -> Trained:
-    return train(settings, bars(), SHAPE, Session(folder, "x", clock=Clock(now=learner.hands), **session))
+def in_time(settings: Recipe, learner: Timed, folder: Path, keep: Any = lambda *kept: None, **session: Any) -> Trained:
+    own = Session(folder, "x", clock=Clock(now=learner.hands), **session)
+    return train(settings, bars(), SHAPE, own, keep=keep)

@@ -23,6 +23,7 @@ from restore.learning.course import DamagedImages, Pairs, split
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run.session import Session
+from restore.priors import ConditionalRBM
 
 METHOD, TASK = "lr", "caltech-flip20"
 
@@ -70,6 +71,7 @@ def learn(asked: Asked, change: str) -> Changed:
     course = kind(*split(plan, images), SHAPE, parse_task(plan.data.task), plan.seed)
     folder = asked.runs / "noise" / change.replace(" ", "-")
     machine = fit(plan, course, Session(folder, TASK, resume=True)).machine
+    assert isinstance(machine, ConditionalRBM)
     truth = asked.images(plan.data.source, "test", asked.n)
     observed = course.task.damage(truth, SHAPE, torch.Generator().manual_seed(asked.seed)).observed
     return Changed(change, wrong(machine, plan.inference_after(EPOCHS - 1), observed, truth))

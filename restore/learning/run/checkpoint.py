@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
@@ -19,6 +20,8 @@ from restore.errors import TrainingError, reason
 from restore.files import write_atomically
 
 NAME = "checkpoint.safetensors"
+
+Made = TypeVar("Made")
 
 # How the reading of a damaged file fails.
 DAMAGE = (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError)
@@ -39,6 +42,47 @@ class Checkpoint:
 
     def copy(self) -> Checkpoint:
         return Checkpoint(self.step, {name: value.clone() for name, value in self.tensors.items()}, self.facts)
+
+
+def of(state: Any, facts: Mapping[str, Any] | None = None) -> Checkpoint:
+    """The checkpoint of a state, a dataclass with a `step`, by its fields; the facts are kept as well.
+
+    A field is a tensor, a dictionary of tensors, a generator, an optimizer, a number or a text.
+    """
+    tensors, others = dict[str, Tensor](), dict(facts or {})
+    for name, value in vars(state).items():
+        if isinstance(value, Tensor):
+            tensors[name] = value
+        elif isinstance(value, torch.Generator):
+            tensors[name] = value.get_state()
+        elif isinstance(value, torch.optim.Optimizer):
+            for index, moments in value.state_dict()["state"].items():
+                tensors |= {f"{name}.{index}.{key}": one for key, one in moments.items() if one is not None}
+        elif isinstance(value, dict):
+            tensors |= {f"{name}.{key}": one for key, one in value.items()}
+        else:
+            others[name] = value
+    return Checkpoint(others.pop("step"), tensors, others)
+
+
+def set_state(state: Made, checkpoint: Checkpoint, device: torch.device) -> Made:
+    """Take a state from a checkpoint; keeps generator and optimizer, and sets the optimizer only."""
+    values: dict[str, Any] = {}
+    facts = {"step": checkpoint.step, **checkpoint.facts}
+    for name, value in vars(state).items():
+        if isinstance(value, Tensor):
+            values[name] = checkpoint.tensors[name].to(device)
+        elif isinstance(value, torch.optim.Optimizer):
+            own: dict[int, dict[str, Tensor]] = {}
+            for key, moment in checkpoint.under(name).items():
+                index, word = key.split(".", 1)
+                own.setdefault(int(index), {})[word] = moment
+            value.load_state_dict(value.state_dict() | {"state": own})
+        elif isinstance(value, dict):
+            values[name] = {key: one.to(device) for key, one in checkpoint.under(name).items()}
+        elif not isinstance(value, torch.Generator):
+            values[name] = facts[name]
+    return replace(state, **values)  # type: ignore[type-var]
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:

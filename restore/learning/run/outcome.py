@@ -11,15 +11,11 @@ from torch import Tensor
 from restore.errors import shown
 from restore.learning.course import pixels_of
 from restore.learning.recipe.recipe import Recipe
-from restore.learning.run.session import Passed
-from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
+from restore.learning.run.session import Machine, Passed
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
-
-# The kinds of machine that recipes train.
-Machine = LayeredPrior | ConditionalRBM | FullyVisible | GaussianMixture
 
 
 @dataclass(frozen=True)

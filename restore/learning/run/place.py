@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from restore.learning.lesson import Lesson
     from restore.learning.run.outcome import Trained
     from restore.learning.run.session import Passed
+    from restore.zoo import TrainedPrior
 
 # Makes a graph in a process of its own, which can be ended when time is up.
 EXPORT = "import sys, pathlib; from restore.export.packing import beside_weights; "
@@ -41,11 +42,11 @@ class Place:
     name: str = ""
     again: str = ""
 
-    def keep_unfinished(self, lesson: Lesson, passed: Passed) -> None:
+    def keep_unfinished(self, lesson: Lesson, prior: TrainedPrior, passed: Passed) -> None:
         from restore.learning.run.outcome import Trained
 
         if self.run is not None:
-            trained = Trained(passed.machine, passed.done, passed.score, "")
+            trained = Trained(prior, passed.done, passed.score, "")
             _save(self.run, trained, lesson, self.command, passed.seconds)
 
     def keep(self, lesson: Lesson, trained: Trained, seconds: float) -> None:

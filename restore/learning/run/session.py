@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from restore.learning.run.parallel import highest
+from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
+
+# The kinds of machine that recipes train.
+Machine = LayeredPrior | ConditionalRBM | FullyVisible | GaussianMixture
 
 # The share of a time limit that is left for modes, scores, graph and report.
 CLOSING = 0.25
@@ -41,7 +45,7 @@ class Passed:
     progress: float
     seconds: float
     monitors: Mapping[str, float]
-    machine: Any
+    machine: Machine
     stage: str = ""
     ended: str = ""
 
@@ -94,7 +98,7 @@ class Session:
         resume: whether to continue from the checkpoint in the folder, if there is one.
         overwrite: whether to begin anew where there is one.
         watch: called by every process after each epoch or round.
-        usable: called with every better prior that can restore, or that of the checkpoint as long as none was
+        usable: called with every better machine that can restore, or that of the checkpoint as long as none was
             judged.
         note: called with what is being done after training, in words.
         stage, share, over: of a stage before the training of the whole prior, its name, its share of the time left, and
