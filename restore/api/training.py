@@ -93,7 +93,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[Tables]) -> Restorer
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
     from restore.learning.lesson import lesson_of
-    from restore.learning.run.place import Place, reserve
+    from restore.learning.run.place import reserve
     from restore.learning.run.session import Clock, Session
     from restore.learning.train import carry_out
 
@@ -105,13 +105,17 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[Tables]) -> Restorer
     by_path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
     lesson = lesson_of(os.fspath(images) if by_path else [item.pixels for item in items], options)
-    command = f"restore.train(name={name!r})"
-    again = f"restore.train(..., run={str(run)!r}, resume=True)" if run else ""
-    place = Place(run, None, command=command, again=again)
-    if keep:
-        place = reserve(name, None, options.overwrite, run, options.resume, command=command, again=again)
+    target = reserve(name, None, options.overwrite, run, options.resume) if keep else None
     with tempfile.TemporaryDirectory() as temporary:
-        folder, clock = run or Path(temporary), Clock(began=began)
-        session = Session(folder, resume=options.resume, overwrite=options.overwrite, clock=clock)
-        made = carry_out(lesson, place, session, device, report=run is not None)
+        session = Session(
+            run or Path(temporary),
+            resume=options.resume,
+            overwrite=options.overwrite,
+            target=target,
+            lasting=run is not None,
+            command=f"restore.train(name={name!r})",
+            again=f"restore.train(..., run={str(run)!r}, resume=True)" if run else "",
+            clock=Clock(began=began),
+        )
+        made = carry_out(lesson, session, device, report=run is not None)
     return Restorer(Engine.of(made.trained.prior, device))

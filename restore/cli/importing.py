@@ -56,11 +56,10 @@ def _keep(path: Path, name: str | None, *, overwrite: bool, quiet: bool) -> None
     files, header = bundle.read(path)
     name = name or header.name
     check_name(name)
-    place = reserve(name, None, overwrite=overwrite, run=None, resume=False)
-    assert place.target is not None
-    bundle.keep(files, place.target)
+    target = reserve(name, None, overwrite)
+    bundle.keep(files, target)
     if not quiet:
-        say(f"{shown(str(place.target))}: imported")
+        say(f"{shown(str(target))}: imported")
 
 
 def _learn(
@@ -76,6 +75,7 @@ def _learn(
     """Make the prior of an RBM."""
     from restore import zoo
     from restore.errors import OutputError
+    from restore.export.beside import add_graph
     from restore.learning.imports import ENOUGH, SWEEPS, prior_of, read_rbm
     from restore.learning.run.place import reserve
     from restore.progress import progress
@@ -86,13 +86,12 @@ def _learn(
     machine, image_shape = read_rbm(file, shape)
     source = shown(Path(source).name)[: zoo.limits.TEXT]
     header = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
-    place = reserve(name, None, overwrite=overwrite, run=None, resume=False)
+    target = reserve(name, None, overwrite)
     with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, quiet=quiet) as meter:
         prior, converged = prior_of(machine, header, seed, meter)
-    assert place.target is not None
-    zoo.save(place.target, prior, f"# {name}\n\nA binary RBM, imported from `{source}`. Licence: that of the file.\n")
-    graph = place.add_graph(OutputError)
+    zoo.save(target, prior, f"# {name}\n\nA binary RBM, imported from `{source}`. Licence: that of the file.\n")
+    graph = add_graph([target], OutputError)
     if converged < ENOUGH:
         say(f"restore: {shown(name)}: its solver converges for {converged:.0%} of its own images; expect little of it")
     if not quiet:
-        say(f"{shown(str(place.target))}: imported" + (f", without its graph: {graph}" if graph else ""))
+        say(f"{shown(str(target))}: imported" + (f", without its graph: {graph}" if graph else ""))

@@ -72,7 +72,7 @@ def train(
     command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
     words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
     again = f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}`"
-    place = reserve(name, output, options.overwrite, folder, options.resume, command=command, again=again)
+    target = reserve(name, output, options.overwrite, folder, options.resume)
 
     import torch
 
@@ -94,18 +94,22 @@ def train(
             folder,
             resume=options.resume,
             overwrite=options.overwrite,
+            target=target,
+            lasting=True,
+            command=command,
+            again=again,
             watch=watcher(meter, lesson),
             note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
-        made = carry_out(lesson, place, session, device, every=options.every)
+        made = carry_out(lesson, session, device, every=options.every)
     if is_first() and not quiet:
         header = made.trained.prior.description
         level = "" if header.task else f" --{'sigma' if header.grey else 'p'} auto"
-        say(f"{place.target}: trained in {made.seconds / 60:.1f} minutes")
+        say(f"{target}: trained in {made.seconds / 60:.1f} minutes")
         for line in made.lines:
             say(line)
-        say(f"{name}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
+        say(f"{name}: `restore denoise scan.png --model {shlex.quote(str(output or name))}{level}` restores with it")
 
 
 train = with_others(with_parts(train, options=part(TrainOptions)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from restore import zoo
 from restore.errors import TrainingError, UsageError
+from restore.export.beside import add_graph
 from restore.files import write_atomically
 from restore.learning.course import course_of, pixels_of, split, wider
 from restore.learning.lesson import Lesson
@@ -26,7 +26,7 @@ from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import GROWTH
 from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
 from restore.learning.run.parallel import from_first, is_first
-from restore.learning.run.place import Place
+from restore.learning.run.place import keep, remedy, save
 from restore.learning.run.report import write_report
 from restore.learning.run.session import SWEEPING, Passed, Session
 from restore.learning.starting import growing_start, pretrained, started
@@ -53,29 +53,27 @@ class Made:
     lines: tuple[str, ...] = ()
 
 
-def carry_out(
-    lesson: Lesson,
-    place: Place,
-    session: Session,
-    device: torch.device,
-    *,
-    report: bool = True,
-    every: int = 0,
-) -> Made:
+def carry_out(lesson: Lesson, session: Session, device: torch.device, *, report: bool = True, every: int = 0) -> Made:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
     The recipe is written to the run's folder, to be changed or repeated. The session's clock counts from the moment
     that the time limit does. Without a `report` nothing is scored or drawn. A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
-    own, keep = replace(session, data=lesson.fingerprint), partial(place.keep_unfinished, lesson)
+    own, run = replace(session, data=lesson.fingerprint), session.kept_in
+
+    def keep_unfinished(prior: TrainedPrior, passed: Passed) -> None:
+        if run is not None:
+            save(run, Trained(prior, passed.done, passed.score, ""), lesson, session.command, passed.seconds)
+
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
-        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, keep=keep)
+        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, better=keep_unfinished)
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
-        if not is_first() or not (place.run or place.target):
+        folders = [folder for folder in (session.target, run) if folder is not None]
+        if not is_first() or not folders:
             return Made(trained, clock.used)
-        place.keep(lesson, trained, clock.used)
+        keep(session, lesson, trained, clock.used)
         header = trained.prior.description
         units = f"{header.hidden} hidden units; " if recipe.prior.grows else ""
         lines = [f"{header.name}: {units}{trained.verdict}"] if trained.verdict else []
@@ -85,16 +83,16 @@ def carry_out(
             lines += told
             if worth:
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
-                place.keep(lesson, trained, clock.used)
+                keep(session, lesson, trained, clock.used)
         session.note("making its graph")
         # Last, as it can be cut short and made later.
-        fault = place.add_graph(TrainingError, clock.limit - clock.used - LEAVING)
+        fault = add_graph(folders, TrainingError, clock.limit - clock.used - LEAVING)
         lines += [f"{header.name}: without a graph: {fault}; `restore export` makes one"] if fault else []
         return Made(trained, clock.used, tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
         if not isinstance(stop, Exception):
-            stop.add_note(place.remedy)
+            stop.add_note(remedy(session))
         raise
 
 
@@ -106,12 +104,12 @@ def train(
     *,
     held_out: Tensor | None = None,
     every: int = 0,
-    keep: Callable[[TrainedPrior, Passed], None] = lambda prior, passed: None,
+    better: Callable[[TrainedPrior, Passed], None] = lambda prior, passed: None,
 ) -> Trained:
     """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
     Pixels are binary, or grey levels in [0, 1]. Those held out (M, H * W) judge; None for those that the recipe holds
-    out. With `every` the prior after every so many epochs is kept as well. `keep` is called with every better prior.
+    out. With `every` the prior after every so many epochs is kept as well. `better` is called with every better prior.
     """
     folder, clock = session.folder, session.clock
     if every < 0:
@@ -126,7 +124,7 @@ def train(
         session.watch(passed)
 
     def use(passed: Passed) -> None:
-        keep(usable(recipe, training, image_shape, passed, folder), passed)
+        better(usable(recipe, training, image_shape, passed, folder), passed)
 
     main = replace(session, watch=watch, usable=use)
     before = ""

@@ -20,8 +20,9 @@ from timed_runs import bars as columns
 import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
+from restore.export.beside import add_graph
 from restore.learning.recipe.recipe import parse
-from restore.learning.run.place import Place, reserve
+from restore.learning.run.place import reserve
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
 from restore.zoo import TrainedPrior
@@ -43,7 +44,7 @@ def killed_at(write: int, folder: Path) -> None:
 
     Path.replace = dying  # type: ignore[method-assign,assignment]
     torch.set_num_threads(1)
-    learn(lesson(tables=QUICK), Session(folder / "run"), Place(folder / "run", folder / "named"))
+    learn(lesson(tables=QUICK), Session(folder / "run", target=folder / "named", lasting=True))
 
 
 def killed_at_each(folder: Path) -> None:
@@ -81,8 +82,8 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
         assert not (folder / "named" / zoo.WEIGHTS).exists()
         # The next sitting sweeps up what was not finished.
         assert len(list(folder.rglob(".restore-*"))) == 1
-        place = Place(folder / "run", folder / "named")
-        learnt = learn(lesson(tables=QUICK), Session(folder / "run", resume=True), place)
+        session = Session(folder / "run", resume=True, target=folder / "named", lasting=True)
+        learnt = learn(lesson(tables=QUICK), session)
         assert not list((folder / "run").rglob(".restore-*"))
     whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"))
     for name, value in whole.trained.prior.machine.parameters.items():
@@ -112,7 +113,7 @@ def test_a_folder_made_for_a_prior_that_cannot_be_written_is_removed(tmp_path: P
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("restore.zoo.store.write_atomically", full)
         with refused(TrainingError, tmp_path / "named"):
-            learn(made, Session(tmp_path / "run"), Place(None, tmp_path / "named"))
+            learn(made, Session(tmp_path / "run", target=tmp_path / "named"))
     assert not (tmp_path / "named").exists()
 
 
@@ -125,13 +126,13 @@ def test_a_graph_made_within_a_time_is_the_same_and_one_without_time_is_left_out
     from priors import random_prior
 
     zoo.save(tmp_path / "p", random_prior((3, 4), hidden=2), "")
-    place, graph = Place(None, tmp_path / "p"), tmp_path / "p" / zoo.GRAPH
-    assert "time" in place.add_graph(TrainingError, 0.0) and not graph.exists()
-    assert place.add_graph(TrainingError, 300.0) == ""
+    folders, graph = [tmp_path / "p"], tmp_path / "p" / zoo.GRAPH
+    assert "time" in add_graph(folders, TrainingError, 0.0) and not graph.exists()
+    assert add_graph(folders, TrainingError, 300.0) == ""
     content = graph.read_bytes()
-    assert place.add_graph(TrainingError) == "" and graph.read_bytes() == content
+    assert add_graph(folders, TrainingError) == "" and graph.read_bytes() == content
     (tmp_path / "p" / zoo.WEIGHTS).write_bytes(b"damaged")
-    assert place.add_graph(TrainingError, 300.0)
+    assert add_graph(folders, TrainingError, 300.0)
 
 
 # --- by its folder ---
@@ -188,20 +189,19 @@ def test_a_finished_prior_stays_until_another_is_finished_too(
 
 
 def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(home: Path) -> None:
-    place = reserve("parts", None, overwrite=False, run=Path("runs/parts"), resume=False)
-    assert place.target is not None
-    learn(lesson(epochs=1), Session(Path("other")), Place(Path("other"), place.target))
-    before = (place.target / zoo.WEIGHTS).read_bytes()
-    with refused(OutputError, place.target, "overwrite"):
-        learn(lesson(hidden=4), Session(Path("runs/parts")), place)
-    assert (place.target / zoo.WEIGHTS).read_bytes() == before
+    target = reserve("parts", None, overwrite=False, run=Path("runs/parts"))
+    learn(lesson(epochs=1), Session(Path("other"), target=target, lasting=True))
+    before = (target / zoo.WEIGHTS).read_bytes()
+    with refused(OutputError, target, "overwrite"):
+        learn(lesson(hidden=4), Session(Path("runs/parts"), target=target, lasting=True))
+    assert (target / zoo.WEIGHTS).read_bytes() == before
     assert zoo.describe(Path("runs/parts")).hidden == 4
 
 
 def test_python_says_how_to_go_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"name": "mine", "hidden": 5, "epochs": 3, "run": "here", "keep": True}
     with monkeypatch.context() as patched:
-        patched.setattr("restore.learning.run.place.Place.keep", lambda *more: os.kill(os.getpid(), signal.SIGINT))
+        patched.setattr("restore.learning.train.keep", lambda *more: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt) as caught:
             restore.train(list(bars()), **asked)
     (note,) = caught.value.__notes__
@@ -280,6 +280,6 @@ def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_who
         assert loaded.description.run == str(tmp_path / "run") and not len(loaded.modes)
         seen.append((loaded.description.unfinished, passed.seconds))
 
-    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x"), keep=use)
+    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x"), better=use)
     assert [said[: len(start)] for (said, _), start in zip(seen, first, strict=False)] == first
     assert [seconds for _, seconds in seen] == sorted(seconds for _, seconds in seen)

@@ -127,7 +127,7 @@ def test_epochs_and_minutes_together_are_the_fewer(epochs: int, done: int, tmp_p
 def test_a_prior_is_judged_and_kept_by_the_time_whatever_the_epochs(watch: str, tmp_path: Path) -> None:
     settings, learner = timed(minutes=10, training={"epochs": 10_000, "watch": watch, "checkpoint_every": 500})
     kept: list[float] = []
-    in_time(settings, learner, tmp_path, keep=lambda *_: kept.append(learner.hands.now))
+    in_time(settings, learner, tmp_path, better=lambda *_: kept.append(learner.hands.now))
     judged = [record["seconds"] for record in log_of(tmp_path) if "validation_error" in record]
     # A thirtieth of the time lies between two, and an epoch at most more.
     if watch:

@@ -10,7 +10,6 @@ import torch
 from restore import zoo
 from restore.learning.lesson import Lesson, lesson_of
 from restore.learning.options import TrainOptions
-from restore.learning.run.place import Place
 from restore.learning.run.session import Session
 from restore.learning.train import Made, carry_out
 
@@ -37,6 +36,6 @@ def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
     return lesson_of(list(bars(seed=seed)), options)
 
 
-def learn(made: Lesson, session: Session, place: Place = Place(None, None)) -> Made:  # noqa: B008
+def learn(made: Lesson, session: Session) -> Made:
     """Train a lesson, without a report."""
-    return carry_out(made, place, session, CPU, report=False)
+    return carry_out(made, session, CPU, report=False)

@@ -72,6 +72,8 @@ def timed(minutes: float, pace: float = 1.0, **tables: Any) -> tuple[Recipe, Tim
     return replace(recipe(training=training, **tables), learner=learner), learner
 
 
-def in_time(settings: Recipe, learner: Timed, folder: Path, keep: Any = lambda *kept: None, **session: Any) -> Trained:
+def in_time(
+    settings: Recipe, learner: Timed, folder: Path, better: Any = lambda *kept: None, **session: Any
+) -> Trained:
     own = Session(folder, "x", clock=Clock(now=learner.hands), **session)
-    return train(settings, bars(), SHAPE, own, keep=keep)
+    return train(settings, bars(), SHAPE, own, better=better)

@@ -27,7 +27,6 @@ from restore.learning.lesson import lesson_of
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import load as load_checkpoint
-from restore.learning.run.place import Place
 from restore.learning.run.session import Session
 from restore.learning.train import carry_out, kept_epochs
 from restore.progress import progress
@@ -114,8 +113,7 @@ class Asked:
         lesson = lesson_of(plan, TrainOptions(data=self.data), text)
         with progress(plan.name, plan.training.epochs or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
-            device, nowhere = pick_device(self.device), Place(None, None)
-            made = carry_out(lesson, nowhere, session, device, report=False, every=every)
+            made = carry_out(lesson, session, pick_device(self.device), report=False, every=every)
         zoo.save(folder, made.trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
 
 

@@ -94,9 +94,12 @@ class Session:
 
     Attributes:
         folder: the run's folder, for checkpoints and `log.jsonl`; made if it is missing.
+        lasting: whether the best prior so far is kept there as well, with the report.
+        target: the folder for the prior of the end, if any.
         data: identifies the images, so that a run is not resumed on others.
         resume: whether to continue from the checkpoint in the folder, if there is one.
-        overwrite: whether to begin anew where there is one.
+        overwrite: whether to begin anew where there is one, and to replace a prior in the target.
+        command, again: what was typed, for the card, and what goes on with the run after a stop, in words.
         watch: called by every process after each epoch or round.
         usable: called with every better machine that can restore, or that of the checkpoint as long as none was
             judged.
@@ -109,6 +112,10 @@ class Session:
     data: str = ""
     resume: bool = False
     overwrite: bool = False
+    target: Path | None = None
+    lasting: bool = False
+    command: str = ""
+    again: str = ""
     watch: Callable[[Passed], None] = _ignore
     usable: Callable[[Passed], None] = _ignore
     note: Callable[[str], None] = _ignore
@@ -116,6 +123,11 @@ class Session:
     stage: str = ""
     share: float = 1.0
     over: bool = False
+
+    @property
+    def kept_in(self) -> Path | None:
+        """The folder for the best prior so far, if any."""
+        return self.folder if self.lasting else None
 
     def progress(self, done: float, began: float, soon: float = 0.0) -> float:
         """The share of a stage that is done, in [0, 1], the same in all processes; drives rate and end.
