@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restore.channels import parse_task
-from restore.errors import ModelError, UsageError, option, reason, remedy, shown
-from restore.families import OBSERVED, Features, Spec
+from restore.errors import REASON, ModelError, UsageError, option, reason, remedy, shown
+from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
 from restore.zoo.inference import Inference
+from restore.zoo.structure import structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,22 +197,14 @@ class Description(Spec):
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
             facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
-            shape, deeper, layers = facts.pop("image_shape"), facts.pop("deeper", []), facts.pop("layers", [])
-            inference = facts.pop("inference")
-            found = cls(
-                image_shape=(int(shape[0]), int(shape[1])),
-                inference=Inference(**limits.of_declared_types(Inference, inference, where)),
-                deeper=tuple(int(size) for size in deeper),
-                layers=tuple(
-                    Features(
-                        **limits.of_declared_types(Features, dict(zip(Features._fields, layer, strict=True)), where)
-                    )
-                    for layer in layers
-                ),
-                **limits.of_declared_types(cls, facts, where),
+            new = sorted(
+                (facts.keys() - {entry.name for entry in dataclasses.fields(cls)})
+                | (facts["inference"].keys() - {entry.name for entry in dataclasses.fields(Inference)})
             )
-            if list(found.image_shape) != shape or list(found.deeper) != deeper:
-                raise ValueError(f"images of shape {shape}, further layers of {deeper} units")
+            if new:
+                setting = new[0][:REASON]
+                raise ModelError(f"has the setting {setting!r}, unknown to this version; update the package", where)
+            found = structure(cls, facts)
             found._check()
             return found
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:

@@ -6,12 +6,7 @@ memory and time before anything else notices.
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from restore.errors import REASON, ModelError, UsageError
+from restore.errors import UsageError
 
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
@@ -64,22 +59,3 @@ def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
         # Written so that NaN fails too.
         if not low <= value <= high:
             raise UsageError(f"{name} must lie in {low} ... {high}, not {value}")
-
-
-def of_declared_types(kind: type, facts: Mapping[str, Any], where: str | Path) -> Mapping[str, Any]:
-    """The facts, if each has the type that its field declares.
-
-    Raises:
-        TypeError: if one has not.
-        ModelError: if one is not a field, as in a file that a newer version wrote; `where` names it.
-    """
-    hints = typing.get_type_hints(kind)
-    new = sorted(facts.keys() - hints.keys())
-    if new:
-        raise ModelError(f"has the setting {new[0][:REASON]!r}, unknown to this version; update the package", where)
-    for name, value in facts.items():
-        hint = hints.get(name)
-        choices = typing.get_args(hint)
-        if not (value in choices if choices else type(value) in ((float, int) if hint is float else (hint,))):
-            raise TypeError(f"{name} is {value!r}")
-    return facts

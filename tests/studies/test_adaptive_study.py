@@ -10,9 +10,10 @@ from pathlib import Path
 import adaptive as study
 import pytest
 from adaptive import Curve, measured_epochs
-from harness import Asked, parsed
+from harness import Asked
 
 from restore.errors import InputError
+from restore.zoo.structure import structure
 
 pytest.importorskip("matplotlib")
 
@@ -66,7 +67,7 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
     study.study(training)
 
     def curves() -> dict[str, Curve]:
-        return {each["name"]: parsed(Curve, each) for each in json.loads(path.read_text())["curves"]}
+        return {each["name"]: structure(Curve, each) for each in json.loads(path.read_text())["curves"]}
 
     found = curves()
     assert {each.method for each in found.values()} == set(study.METHODS)

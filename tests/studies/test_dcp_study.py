@@ -17,7 +17,7 @@ import pytest
 import torch
 from dcp_learners import ALGORITHMS, learner_of
 from dcp_small import BEST
-from harness import Asked, parsed
+from harness import Asked
 from machines import seeded
 from oracle import log_likelihood
 from torch import Tensor
@@ -27,6 +27,7 @@ from restore.errors import InputError
 from restore.learning.course import initial_prior
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
+from restore.zoo.structure import structure
 
 
 def images_of(name: str) -> Tensor:
@@ -123,7 +124,7 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     exact = float(log_likelihood(machine, test).mean())
     assert curve.likelihood[-1] == pytest.approx(exact, abs=5 * curve.errors[-1] + 1e-3)
     assert 0 < curve.errors[-1] < 0.1
-    assert parsed(large.Curve, json.loads(json.dumps(asdict(curve)))) == curve
+    assert structure(large.Curve, json.loads(json.dumps(asdict(curve)))) == curve
 
 
 def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

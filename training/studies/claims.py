@@ -16,9 +16,10 @@ from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
 from dynamics_measure import MANY
 from dynamics_measure import STARTS as STARTED
-from harness import TRAINING, parsed
+from harness import TRAINING
 
 from restore.console import tell
+from restore.zoo.structure import structure
 
 Record = dict[str, Any]
 
@@ -144,7 +145,7 @@ def passing(rate: float) -> str:
 def leaving(algorithm: str, rate: float) -> str:
     """The epoch in which the mean over trials leaves the local maximum of Shifting Bar, or how many have gone by."""
     study, group = ("dcp", "small") if rate in RATES else ("dcp-slow", "trials")
-    found = parsed(Trials, entry(study, group, data=BARS, algorithm=algorithm, rate=rate))
+    found = structure(Trials, entry(study, group, data=BARS, algorithm=algorithm, rate=rate))
     return f"{leaves(found) or found.epochs[-1]:,}"
 
 

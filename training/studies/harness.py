@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +28,7 @@ from restore.learning.run.checkpoint import load as load_checkpoint
 from restore.learning.run.session import Session
 from restore.learning.train import carry_out, kept_epochs
 from restore.progress import progress
+from restore.zoo.structure import structure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,27 +171,15 @@ def read(path: Path, settings: Mapping[str, Any], **kinds: type) -> dict[str, li
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         there = {name: record[name] for name in settings}
-        found = {name: [parsed(kind, entry) for entry in record.get(name, ())] for name, kind in kinds.items()}
+        found: dict[str, list[Any]] = {}
+        for name, kind in kinds.items():
+            found[name] = [structure(kind, entry) for entry in record.get(name, ())]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as fault:
         raise InputError(f"{shown(path)}: not the record of this study; remove it") from fault
     for name, value in settings.items():
         if there[name] != value:
             raise InputError(f"{shown(path)}: holds the study with {name} {there[name]}, not {value}; remove it")
     return found
-
-
-def parsed(kind: Any, value: Any) -> Any:
-    """A value of a type, such as a dataclass or a tuple of them, from what JSON makes of it."""
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        made: Any = kind
-        return made(**{name: parsed(hints[name], each) for name, each in value.items()})
-    if origin is tuple:
-        return tuple(parsed(parts[0], each) for each in value)
-    if origin in (typing.Union, types.UnionType) and value is not None:
-        return parsed(parts[0], value)
-    return value
 
 
 def write(path: Path, record: Mapping[str, Any], *, indent: int | None = 1) -> None:

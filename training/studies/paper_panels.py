@@ -15,7 +15,8 @@ import growth
 from bslm_paper import STARTS
 from claims import Record, record
 from dcp_learners import ALGORITHMS, TITLES
-from harness import parsed
+
+from restore.zoo.structure import structure
 
 # A curve is drawn with so many points at most.
 POINTS = 80
@@ -196,7 +197,7 @@ def sdcp_bars_and_stripes() -> list[Panel]:
 
 def _large(*names: str) -> list[Panel]:
     """Panels of large sets, by their figures in the paper."""
-    curves = {(one := parsed(dcp_large.Curve, each)).plan: one for each in record("dcp")["large"]}
+    curves = {(one := structure(dcp_large.Curve, each)).plan: one for each in record("dcp")["large"]}
     plans, panels = dcp_large.plans(), []
     for name in names:
         how, there = dcp_large.SHOWN[name], [curves[plan] for plan in plans[name] if plan in curves]

@@ -23,10 +23,11 @@ import frank_wolfe_paper
 import grey
 import growth
 import likelihoods
-from harness import DOCUMENTS, TRAINING, parsed, section
+from harness import DOCUMENTS, TRAINING, section
 from mean_likelihoods import Likelihood
 
 from restore.files import write_atomically
+from restore.zoo.structure import structure
 
 RECORDS = TRAINING / "studies" / "records"
 
@@ -62,7 +63,7 @@ def _of(name: str, make: Any) -> dict[str, str]:
 
 
 def _all(kind: type, entries: Any) -> list[Any]:
-    return [parsed(kind, each) for each in entries]
+    return [structure(kind, each) for each in entries]
 
 
 def _bslm(found: Any) -> dict[str, str]:

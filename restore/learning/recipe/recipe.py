@@ -8,19 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-import types
-import typing
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from restore.errors import UsageError, reason, require, shown
 from restore.families import FAMILIES
 from restore.learning.learners import LEARNERS
-from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at
+from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.zoo.inference import Inference
 from restore.zoo.search import check_name
+from restore.zoo.structure import expect, said, structure
 
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
 # modes.
@@ -28,8 +27,6 @@ PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": [], "laye
 
 # The most bytes of a file that may be a recipe.
 MAX_BYTES = 1 << 20
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -144,12 +141,12 @@ def parse(table: dict[str, Any]) -> Recipe:
     require("method" not in table, "method is not a known key here; it belongs into [learner]")
     require("learner" in table, "[learner] is missing; add it")
     table = dict(table)
-    learner_table = dict(_expect(table.pop("learner"), dict, "[learner]"))
+    learner_table = dict(expect(table.pop("learner"), dict, "[learner]"))
     method = learner_table.pop("method", None)
-    prior = dict(_expect(table.get("prior", {}), dict, "[prior]"))
+    prior = dict(expect(table.get("prior", {}), dict, "[prior]"))
     family = prior.get("family", "rbm")
     if not isinstance(family, str) or family not in FAMILIES:
-        _make(PriorShape, {"hidden": 1} | prior, "[prior] ")  # says what it may be
+        structure(PriorShape, {"hidden": 1} | prior, "[prior] ")  # says what it may be
     kind = FAMILIES[family]
     known = LEARNERS[family]
     if not isinstance(method, str) or method not in known:
@@ -162,78 +159,11 @@ def parse(table: dict[str, Any]) -> Recipe:
         not (kind.learnt and "inference" in table),
         f"[inference] follows from the learner of a {kind.words}; leave it out",
     )
-    learner = _make(known[method].load(), learner_table, "[learner] ")
+    learner = structure(known[method].load(), learner_table, "[learner] ")
     usual: dict[str, Any] = {}
     if any(prior.get(key, plain) != plain for key, plain in PLAIN.items()):
         usual = {"modes": 0, "starts": 1}
     usual |= learner.restores_with
     if usual:
-        table["inference"] = usual | dict(_expect(table.get("inference", {}), dict, "[inference]"))
-    return _make(Recipe, table | {"method": method, "learner": learner}, "")
-
-
-def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
-    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges."""
-    known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(kind)
-    for key in table:
-        require(key in known, f"{where}{shown(key)} is not a known key; {hint_at(key, known)}")
-    for key, entry in known.items():
-        optional = entry.default is not MISSING or entry.default_factory is not MISSING
-        require(optional or key in table, f"{where}{key} is missing; add it")
-    values = {key: _typed(value, hints[key], f"{where}{key}") for key, value in table.items()}
-    try:
-        return kind(**values)
-    except UsageError as fault:
-        raise UsageError(f"{where}{fault}") from fault
-
-
-def _typed(value: Any, hint: Any, where: str) -> Any:
-    """Check a value against the type of its field; numbers, texts, lists of them, words and tables are known."""
-    if hint is Any:
-        return value
-    parts = typing.get_args(hint)
-    if typing.get_origin(hint) is Literal:
-        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
-        return value
-    if typing.get_origin(hint) is tuple:
-        return tuple(_typed(entry, parts[0], f"{where} entries") for entry in _expect(value, list, where))
-    if hasattr(hint, "_fields"):
-        entries, hints = _expect(value, list, where), typing.get_type_hints(hint)
-        require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {said(value)}")
-        return hint(
-            *(
-                _typed(entry, kind, f"{where} {name}")
-                for entry, (name, kind) in zip(entries, hints.items(), strict=True)
-            )
-        )
-    if parts:
-        # A number, or a word that stands for one.
-        return value if value in typing.get_args(parts[1]) else _expect(value, parts[0], where)
-    if hint in _NAMES:
-        return _expect(value, hint, where)
-    # A table within a table is called by both names, as TOML does.
-    table = f"[{where.removeprefix('[').replace('] ', '.')}]"
-    return _make(hint, _expect(value, dict, table), f"{table} ")
-
-
-def _expect(value: Any, kind: type, where: str) -> Any:
-    if kind is float and type(value) is int and abs(value) < 2**63:
-        return float(value)
-    # Larger whole numbers than files can hold cannot even be written into a message.
-    fits = type(value) is kind and not (isinstance(value, int) and abs(value) >= 2**63)
-    require(fits, f"{where} must be {_NAMES[kind]}, not {said(value)}")
-    return value
-
-
-def said(value: Any) -> str:
-    """A value in a message: on one line, and short."""
-    try:
-        return reason(ValueError(repr(value)))
-    except ValueError:  # thousands of digits
-        return f"this {type(value).__name__}"
-
-
-_NAMES: types.MappingProxyType[type, str] = types.MappingProxyType(
-    {int: "a whole number", float: "a number", bool: "true or false", str: "a text", dict: "a table", list: "a list"}
-)
+        table["inference"] = usual | dict(expect(table.get("inference", {}), dict, "[inference]"))
+    return structure(Recipe, table | {"method": method, "learner": learner})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,12 +13,6 @@ from restore.families import Spec
 
 # How often a prior is judged and kept during a run, if a recipe does not say.
 JUDGED = 30
-
-
-def hint_at(word: str, known: Collection[str]) -> str:
-    """Suggest the known word that an unknown one may stand for."""
-    near = difflib.get_close_matches(word, known, 1)
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
 
 
 @dataclass(frozen=True)

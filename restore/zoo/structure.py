@@ -1,0 +1,118 @@
+"""Values of declared types, from what TOML or JSON holds: tables of recipes, headers of priors, records of studies."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, TypeVar
+
+from restore.errors import UsageError, reason, require, shown
+
+Made = TypeVar("Made")
+
+# Larger whole numbers than files can hold cannot even be written into a message.
+LARGEST = 2**63
+
+_NAMES: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    dict: "a table",
+    list: "a list",
+}
+
+
+def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Made:
+    """Build a dataclass from a table, checking names and types; the class itself checks ranges.
+
+    Types are those of TOML, dataclasses, and named tuples, which are lists there; tuples of them; choices of words; and
+    unions, such as a number or None.
+
+    Args:
+        kind: the dataclass.
+        table: its values by name; whole numbers may stand for others.
+        where: how messages call the table, such as "[prior] ".
+
+    Raises:
+        UsageError: for unknown and missing keys, and wrong types and values; it names the key and what it may be.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Point:
+    ...     name: str
+    ...     at: tuple[float, ...] = ()
+    >>> structure(Point, {"name": "a", "at": [1, 2.5]})
+    Point(name='a', at=(1.0, 2.5))
+    >>> structure(Point, {"naem": "a"})
+    Traceback (most recent call last):
+    restore.errors.UsageError: naem is not a known key; did you mean name?
+    """
+    known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(kind)
+    for key in table:
+        require(key in known, f"{where}{shown(key)} is not a known key; {_hint_at(key, known)}")
+    for key, entry in known.items():
+        optional = entry.default is not MISSING or entry.default_factory is not MISSING
+        require(optional or key in table, f"{where}{key} is missing; add it")
+    values = {key: _typed(value, hints[key], f"{where}{key}") for key, value in table.items()}
+    try:
+        return kind(**values)
+    except UsageError as fault:
+        raise UsageError(f"{where}{fault}") from fault
+
+
+def expect(value: Any, kind: type, where: str) -> Any:
+    """A value of a type of TOML, with whole numbers as floats where these are meant; a UsageError if it is another."""
+    if kind is float and type(value) is int and abs(value) < LARGEST:
+        return float(value)
+    fits = type(value) is kind and not (isinstance(value, int) and abs(value) >= LARGEST)
+    require(fits, f"{where} must be {_NAMES[kind]}, not {said(value)}")
+    return value
+
+
+def said(value: Any) -> str:
+    """A value in a message: on one line, and short."""
+    try:
+        return reason(ValueError(repr(value)))
+    except ValueError:  # thousands of digits
+        return f"this {type(value).__name__}"
+
+
+def _typed(value: Any, hint: Any, where: str) -> Any:
+    """A value of the type that a field declares."""
+    parts, origin = typing.get_args(hint), typing.get_origin(hint)
+    if hint is Any or origin is dict:
+        return value
+    if origin is Literal:
+        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
+        return value
+    if origin is tuple:
+        entries = expect(value, list, where)
+        kinds = [parts[0]] * len(entries) if parts[-1] is Ellipsis else [*parts]
+        require(len(entries) == len(kinds), f"{where} must have {len(kinds)} entries, not {said(value)}")
+        return tuple(_typed(entry, kind, f"{where} entries") for entry, kind in zip(entries, kinds, strict=True))
+    if origin in (typing.Union, types.UnionType):
+        # None, or a word, stands for a value of the first type.
+        others = [other for part in parts[1:] for other in typing.get_args(part)]
+        return value if (value is None and type(None) in parts) or value in others else _typed(value, parts[0], where)
+    if hasattr(hint, "_fields"):
+        entries, hints = expect(value, list, where), typing.get_type_hints(hint)
+        require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {said(value)}")
+        pairs = zip(entries, hints.items(), strict=True)
+        return hint(*(_typed(entry, kind, f"{where} {name}") for entry, (name, kind) in pairs))
+    if not is_dataclass(hint):
+        return expect(value, hint, where)
+    # A table within a table is called by both names, as TOML does.
+    table = f"[{where.removeprefix('[').replace('] ', '.')}]"
+    return structure(typing.cast(type, hint), expect(value, dict, table), f"{table} ")
+
+
+def _hint_at(word: str, known: Collection[str]) -> str:
+    """Suggest the known word that an unknown one may stand for."""
+    import difflib
+
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
