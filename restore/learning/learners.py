@@ -56,7 +56,8 @@ class Method:
         learner: a key of that family's `LEARNERS`.
         settings: the learner's settings that differ from its own defaults.
         levels: the pixels that it learns from, "binary" or "grey".
-        rate, scale: of steps, and of the first weights, where the plan leaves them to the method.
+        rate, scale: of steps, and of the first weights, where the template leaves them to the method.
+        template: the file in `restore/learning/usual/` that a plan fills in; by default that of the images' pixels.
     """
 
     family: str
@@ -65,6 +66,7 @@ class Method:
     levels: tuple[str, ...] = ("binary",)
     rate: float = 0.0
     scale: float = 0.0
+    template: str = ""
 
     @property
     def learnt(self) -> bool:
@@ -75,15 +77,17 @@ METHODS: Mapping[str, Method] = {
     "tap": Method("rbm", "tap", {"starts": "redrawn"}, levels=("binary", "grey")),
     "pcd": Method("rbm", "contrastive", {"starts": "persistent"}),
     "cd": Method("rbm", "contrastive", {"steps": 10}),
-    "fw": Method("rbm", "frank_wolfe"),
-    "principal": Method("rbm", "principal", levels=("grey",)),
-    "crbm-bp": Method("crbm", "belief_propagation", rate=0.03, scale=0.05),
-    "crbm-mf": Method("crbm", "mean_field", rate=0.03, scale=0.05),
-    "crbm-cd": Method("crbm", "contrastive", rate=0.02, scale=0.01),
-    "crbm-percloss": Method("crbm", "perceptron", rate=0.02, scale=0.01),
-    "crbm-mssvm": Method("crbm", "marginal_max_margin", rate=0.01, scale=0.05),
-    "crbm-lssvm": Method("crbm", "latent_max_margin", rate=0.01, scale=0.05),
-    "crbm-lr": Method("crbm", "logistic", rate=0.02),
-    "fvbm": Method("fvbm", "quasi_newton", {"precision": "float32", "steps": 60, "rounds": 2}),
-    "convolutional": Method("convolutional", "matched"),
+    "fw": Method("rbm", "frank_wolfe", template="frank_wolfe"),
+    "principal": Method("rbm", "principal", levels=("grey",), template="principal"),
+    "crbm-bp": Method("crbm", "belief_propagation", rate=0.03, scale=0.05, template="conditional"),
+    "crbm-mf": Method("crbm", "mean_field", rate=0.03, scale=0.05, template="conditional"),
+    "crbm-cd": Method("crbm", "contrastive", rate=0.02, scale=0.01, template="conditional"),
+    "crbm-percloss": Method("crbm", "perceptron", rate=0.02, scale=0.01, template="conditional"),
+    "crbm-mssvm": Method("crbm", "marginal_max_margin", rate=0.01, scale=0.05, template="conditional"),
+    "crbm-lssvm": Method("crbm", "latent_max_margin", rate=0.01, scale=0.05, template="conditional"),
+    "crbm-lr": Method("crbm", "logistic", rate=0.02, template="conditional"),
+    "fvbm": Method(
+        "fvbm", "quasi_newton", {"precision": "float32", "steps": 60, "rounds": 2}, template="fully_visible"
+    ),
+    "convolutional": Method("convolutional", "matched", template="convolutional"),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import restore
-from restore.learning.recipe.plan import KERNEL
+from restore.learning.recipe.plan import usual
 
 
 def blocks(count: int, shape: tuple[int, int], seed: int) -> np.ndarray:
@@ -30,7 +30,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_restores_what_it_has_learnt(run: Path) -> None:
     prior = restore.load(run)
     header = prior.description
-    assert (header.family, header.kernel, header.method) == ("convolutional", KERNEL, "matched")
+    assert (header.family, header.kernel, header.method) == (
+        "convolutional",
+        usual("convolutional")["prior"]["kernel"],
+        "matched",
+    )
     clean = blocks(40, (12, 12), 1)
     flipped = np.random.default_rng(2).random(clean.shape) < 0.1
     restored = prior.denoise(clean ^ flipped, p=0.1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from restore.errors import UsageError
 from restore.learning.options import TrainOptions
-from restore.learning.recipe.plan import FEATURES, METHODS, PLENTY, STEPS, Facts, plan, written
+from restore.learning.recipe.plan import METHODS, PLENTY, Facts, plan, usual, written
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.principal import Principal
 
@@ -59,7 +59,7 @@ def test_every_plan_is_a_recipe_that_can_be_written_and_read(facts: Facts, asked
 def test_the_method_follows_from_the_images_and_the_task() -> None:
     plain = recipe()
     assert (plain.method, plain.prior.family, plain.training.watch) == ("matched", "convolutional", "flip:0.1")
-    assert plain.data.threshold == 99 and plain.prior.hidden == FEATURES
+    assert plain.data.threshold == 99 and plain.prior.hidden == usual("convolutional")["prior"]["hidden"]
     whole = recipe(method="tap")
     assert (whole.method, whole.learner.starts, whole.training.watch) == ("tap", "redrawn", "flip:0.1")
     assert whole.prior.hidden == 200
@@ -110,9 +110,10 @@ def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: 
     assert made.optimizer.weight_decay >= more.optimizer.weight_decay >= 1e-4
     assert made.prior.hidden <= more.prior.hidden <= 784 // 3
     steps = made.training.epochs * images / made.training.batch
-    assert steps >= 0.9 * STEPS
+    wanted = usual("binary")["plan"]["steps"]
+    assert steps >= 0.9 * wanted
     # At least ten epochs of very many images are more than that.
-    assert made.training.epochs == 10 or steps <= 1.1 * STEPS
+    assert made.training.epochs == 10 or steps <= 1.1 * wanted
     assert made.training.epochs / made.training.watch_every <= 60
 
 

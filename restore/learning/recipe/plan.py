@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any, Literal
 
 from restore.errors import require
-from restore.families import Spec
 from restore.learning.learners import LEARNERS, METHODS
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.spec import JUDGED
@@ -17,31 +18,16 @@ Tables = dict[str, dict[str, Any]]
 
 # The order of the tables in a recipe.
 ORDER = ("data", "prior", "growth", "learner", "optimizer", "training", "inference")
+# Keys of [training] that follow from the number of epochs.
+EVERY = {"watch_every", "checkpoint_every"}
 # Share of black pixels from which the pixels' units may be exactly black.
 MOSTLY_BLACK = 0.3
-# Steps of a learner, whatever the number of images.
-STEPS = 8000
-CONDITIONAL_STEPS = 3000
-CONVOLUTIONAL_STEPS = 10_000
-# How often a convolutional prior is judged, which takes longer than for others.
-SELDOM = 12
-# The damage by which an unconditional prior is judged during training.
-WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 # Images with at most this many pixels get as many hidden units as pixels.
 SMALL = 200
-# Features of a convolutional prior, and their side in pixels.
-FEATURES = 12
-KERNEL = 7
-# The least side of images for one, in pixels.
+# The least side of images for a convolutional prior, in pixels.
 LEAST_SIDE = 5
-# Flip probabilities that a convolutional prior learns to undo.
-LEARNT_FLIPS = (0.05, 0.1, 0.15, 0.2, 0.3)
-# Pixels of its mini-batches.
-AT_ONCE = 8000
 # Pixels in all, some 3,000 images of 28x28, beyond which machines of whole images learn more than convolutional ones.
 MANY = 2_500_000
-# The most hidden units of conditional priors, unless the number is given.
-CONDITIONAL_UNITS = 256
 # How many modes binary priors carry, from how many starts they restore, and when from one alone.
 STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
 # The most variations of each image if there are few.
@@ -117,7 +103,7 @@ def plan(name: str, source: str, facts: Facts, options: TrainOptions) -> dict[st
         training["minutes"] = float(options.minutes)
     if options.epochs is not None:
         # Judged and kept as often as with the usual number of epochs. A learner without epochs refuses them itself.
-        for key in {"watch_every", "checkpoint_every"} & training.keys():
+        for key in EVERY & training.keys():
             training[key] = min(training[key], _every(options.epochs))
         training["epochs"] = options.epochs
     if "method" in options.tables.get("learner", {}):
@@ -137,8 +123,8 @@ def _method(facts: Facts, options: TrainOptions) -> str:
         fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(options.task)}
         by_learner = {known.learner: name for name, known in fitting.items()}
         of_family = [name for name, known in fitting.items() if learner in LEARNERS[known.family]]
-        usual = next(iter(fitting)) if options.task else "auto"
-        method = by_learner.get(learner) or (of_family[0] if len(of_family) == 1 else usual)
+        other = next(iter(fitting)) if options.task else "auto"
+        method = by_learner.get(learner) or (of_family[0] if len(of_family) == 1 else other)
     if method == "auto" and facts.grey:
         by_steps = options.epochs is not None or "optimizer" in options.tables
         method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
@@ -154,42 +140,41 @@ def _method(facts: Facts, options: TrainOptions) -> str:
     return method
 
 
+def usual(name: str) -> Tables:
+    """The tables of `restore/learning/usual/NAME.toml`, and [plan], from which some of their numbers follow."""
+    return tomllib.loads((files("restore.learning") / "usual" / f"{name}.toml").read_text("utf-8"))
+
+
 def _tables(method: str, facts: Facts, options: TrainOptions) -> Tables:
+    """Fill in the template of a method."""
     known = METHODS[method]
-    if known.learnt:
-        return _conditional(method, facts, options)
-    if method == "convolutional":
-        made = _convolutional(facts, options)
-    elif method == "fw":
-        made = {"prior": {"hidden": options.hidden or "auto"}, "learner": _growth(facts)}
-        made["inference"] = usual_inference(None)
-    elif method == "fvbm":
-        require(options.hidden is None, "fvbm has no hidden units; leave hidden out")
-        made = {"prior": {}, "learner": {"l2": 0.001 * facts.held_back}}
-    elif method == "principal":
-        made = _principal(facts, options)
-    else:
-        made = (_grey if facts.grey else _binary)(facts, options)
-    learner = {"method": known.learner, **known.settings} | made.get("learner", {})
-    family = {} if known.family == Spec.family else {"family": known.family}
-    return made | {"learner": learner, "prior": family | made["prior"]}
+    name = known.template or ("binary" if not facts.grey else "dark" if facts.black >= MOSTLY_BLACK else "grey")
+    tables = usual(name)
+    tables["learner"] = {"method": known.learner, **known.settings, **tables["learner"]}
+    if known.rate:
+        tables["optimizer"]["rate"], tables["prior"]["weight_scale"] = known.rate, known.scale
+    FILL[name](tables, facts, options, **tables.pop("plan", {}))
+    return tables
 
 
-def _usual(facts: Facts) -> int:
+def _usual_hidden(facts: Facts) -> int:
     """The usual number of hidden units: a third of the pixels, all in small images; at most a fourth of the images."""
     return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
 
 
-def _filled(facts: Facts, options: TrainOptions, most: int) -> dict[str, int]:
-    """How many hidden units to fill up to if time ends growth; none if the user limits the growth."""
-    limited = "units" in options.tables.get("growth", {})
-    return {"filled": 0 if limited else min(most, facts.pixels, max(8, facts.images // 4))}
+def _grown(tables: Tables, facts: Facts, options: TrainOptions, most: int, images: int) -> None:
+    """Add how hidden units grow, if they do, and how many, at most, to fill up to if time ends that.
+
+    None are filled up if the user limits the growth. `images` counts copies, which tell nothing new.
+    """
+    if tables["prior"]["hidden"] == "auto":
+        limited = "units" in options.tables.get("growth", {})
+        tables["prior"]["filled"] = 0 if limited else min(most, facts.pixels, max(8, images // 4))
+        tables["growth"] = {"penalty": usual("frank_wolfe")["learner"]["penalty"] * facts.held_back}
 
 
-def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
-    """Number of epochs and size of mini-batches for a number of steps."""
-    batch = max(5, min(largest, facts.images // 10))
-    return max(10, round(steps * batch / facts.images)), batch
+def _batch(images: int, largest: int) -> int:
+    return max(5, min(largest, images // 10))
 
 
 def _every(epochs: int, judged: int = JUDGED) -> int:
@@ -197,13 +182,13 @@ def _every(epochs: int, judged: int = JUDGED) -> int:
     return max(1, epochs // judged)
 
 
-def _training(facts: Facts, epochs: int, batch: int, judged: int = JUDGED) -> dict[str, Any]:
-    every = {key: _every(epochs, judged) for key in ("watch_every", "checkpoint_every")}
-    return {"epochs": epochs, "batch": batch, "watch": WATCHED[facts.levels]} | every
-
-
-def _growth(facts: Facts) -> dict[str, Any]:
-    return {"penalty": 0.003 * facts.held_back}
+def _set_length(tables: Tables, images: int, batch: int, steps: int, judged: int, fewest: int = 10) -> None:
+    """Fill in mini-batches, and epochs for a number of steps."""
+    epochs = max(fewest, round(steps * batch / images))
+    training = tables["training"]
+    training |= {"epochs": epochs, "batch": batch}
+    for key in EVERY & training.keys():
+        training[key] = _every(epochs, judged)
 
 
 def usual_inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
@@ -212,86 +197,79 @@ def usual_inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
     return {**STARTS} | ({"damping": 0.7, "max_iter": 300} if strong else {})
 
 
-def _binary(facts: Facts, options: TrainOptions) -> Tables:
-    """Tables for binary images; a few images are also learnt shifted."""
+def _binary(tables: Tables, facts: Facts, options: TrainOptions, *, steps: int, batch: int, judged: int) -> None:
+    """A few images are also learnt shifted."""
     copies = min(MOST_COPIES, -(-PLENTY // facts.images))
-    # Taken before copies are counted, which tell nothing new.
-    growth, held_back = _growth(facts), facts.held_back
-    moved: Tables = {}
+    tables["optimizer"]["weight_decay"] *= facts.held_back
+    counted = facts
     if copies > 1:
         shift = max(1, min(facts.image_shape) // PIXELS_PER_SHIFT)
-        moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
-        facts = replace(facts, images=copies * facts.images)
-    hidden = options.hidden or _usual(facts)
+        tables["data"] = {"variations": {"copies": copies, "shift": shift}}
+        counted = replace(facts, images=copies * facts.images)
+    hidden = tables["prior"]["hidden"] = options.hidden or _usual_hidden(counted)
     # With more units than usual, variations of few images would be learnt too well.
-    most = _usual(facts) if copies > 1 else FrankWolfe.units
-    return moved | {
-        "prior": {"hidden": hidden} | (_filled(facts, options, most) if hidden == "auto" else {}),
-        "growth": growth if hidden == "auto" else {},
-        "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},
-        "training": _training(facts, *_passes(facts, STEPS, 50)),
-        "inference": usual_inference(hidden),
-    }
+    most = _usual_hidden(counted) if copies > 1 else FrankWolfe.units
+    _grown(tables, facts, options, most, counted.images)
+    _set_length(tables, counted.images, _batch(counted.images, batch), steps, judged)
+    tables["inference"] = usual_inference(hidden)
 
 
-def _grey(facts: Facts, options: TrainOptions) -> Tables:
-    """Tables for grey images, as for the published priors of digits, which are mostly black, and of faces."""
-    dark = facts.black >= MOSTLY_BLACK
-    visible = "truncated-gauss-bernoulli" if dark else "truncated-gaussian"
-    return {
-        "prior": {"hidden": options.hidden or _usual(facts), "visible": visible},
-        "learner": {"grey_unit": 0.2 if dark else 0.1},
-        "optimizer": {"rate": 0.03 if dark else 0.01, "average": 0.999, "weight_decay": 1e-4 * facts.held_back},
-        "training": _training(facts, *_passes(facts, STEPS, 50)),
-        "inference": {"max_iter": 200 if dark else 500, "tol": 1e-3},
-    }
+def _grey(tables: Tables, facts: Facts, options: TrainOptions, *, steps: int, batch: int, judged: int) -> None:
+    tables["prior"]["hidden"] = options.hidden or _usual_hidden(facts)
+    tables["optimizer"]["weight_decay"] *= facts.held_back
+    _set_length(tables, facts.images, _batch(facts.images, batch), steps, judged)
 
 
-def _convolutional(facts: Facts, options: TrainOptions) -> Tables:
-    """Tables for binary images: few parameters, learnt by restoring, which a hundred images suffice for."""
+def _frank_wolfe(tables: Tables, facts: Facts, options: TrainOptions) -> None:
+    tables["prior"]["hidden"] = options.hidden or "auto"
+    tables["learner"]["penalty"] *= facts.held_back
+    tables["inference"] = usual_inference(None)
+
+
+def _fully_visible(tables: Tables, facts: Facts, options: TrainOptions) -> None:
+    require(options.hidden is None, "fvbm has no hidden units; leave hidden out")
+    tables["learner"]["l2"] *= facts.held_back
+
+
+def _convolutional(
+    tables: Tables, facts: Facts, options: TrainOptions, *, steps: int, pixels: int, judged: int
+) -> None:
     require(options.hidden != "auto", "hidden of convolutional is a number of features; give one, or leave it out")
-    batch = max(2, min(facts.images, round(AT_ONCE / facts.pixels)))
-    epochs = max(1, round(CONVOLUTIONAL_STEPS * batch / facts.images))
-    tasks = [f"flip:{p}" for p in LEARNT_FLIPS]
-    prior = {"hidden": options.hidden or FEATURES, "kernel": min(KERNEL, *facts.image_shape), "weight_scale": 0.05}
-    return {
-        "prior": prior,
-        "learner": {"tasks": tasks, "iterations": 8, "damping": 0.1, "unrolled": 4},
-        "optimizer": {"name": "adam", "rate": 0.02, "momentum": 0.9, "weight_decay": 0.0, "average": 0.99},
-        "training": _training(facts, epochs, batch, SELDOM),
-        "inference": {"max_iter": 40, "tol": 1e-4, "damping": 0.1},
-    }
+    prior = tables["prior"]
+    prior |= {"hidden": options.hidden or prior["hidden"], "kernel": min(prior["kernel"], *facts.image_shape)}
+    batch = max(2, min(facts.images, round(pixels / facts.pixels)))
+    _set_length(tables, facts.images, batch, steps, judged, fewest=1)
 
 
-def _principal(facts: Facts, options: TrainOptions) -> Tables:
-    """Tables for principal components of grey images, shifted by a pixel and with varied contrast.
-
-    The number of components that makes held-out images likeliest would leave solvers almost no variance to work with.
-    """
-    hidden = options.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
-    copies = max(1, min(MOST_COPIES, VARIED // facts.images))
-    return {
-        "data": {"variations": {"copies": copies, "shift": 1, "contrast": [0.5, 1.1]}},
-        "prior": {"hidden": hidden, "visible": "truncated-gaussian", "hidden_type": "gaussian"},
-    }
+def _principal(tables: Tables, facts: Facts, options: TrainOptions) -> None:
+    """The number of components that makes held-out images likeliest would leave solvers almost no variance."""
+    tables["prior"]["hidden"] = options.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
+    tables["data"]["variations"]["copies"] = max(1, min(MOST_COPIES, VARIED // facts.images))
 
 
-def _conditional(method: str, facts: Facts, options: TrainOptions) -> Tables:
-    known = METHODS[method]
-    rate, scale = known.rate, known.scale
+def _conditional(
+    tables: Tables, facts: Facts, options: TrainOptions, *, steps: int, batch: int, most: int, fixed: int
+) -> None:
     # Weights that stay 0 leave hidden units without effect.
-    alone = not scale
-    require(not alone or options.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden out")
-    epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
-    hidden = 1 if alone else options.hidden or min(CONDITIONAL_UNITS, _usual(facts))
-    filled = _filled(facts, options, CONDITIONAL_UNITS) if hidden == "auto" else {}
-    # The iteration limit grows by one per epoch; with very many epochs it is fixed instead.
-    limits = {"iterations": 25, "growth": 0} if epochs > 30 and not alone else {}
-    decay = 1e-4 * facts.held_back if facts.held_back > 1 else 0.0
-    return {
-        "prior": {"family": known.family, "hidden": hidden, "weight_scale": scale} | filled,
-        "growth": _growth(facts) if hidden == "auto" else {},
-        "learner": {"method": known.learner} | limits,
-        "optimizer": {"rate": rate, "momentum": 0.9, "weight_decay": decay, "average": 0.999},
-        "training": {"epochs": epochs, "batch": batch, "checkpoint_every": _every(epochs)},
-    }
+    alone = not tables["prior"]["weight_scale"]
+    require(not alone or options.hidden in (None, 1), "logistic regression uses no hidden unit; leave hidden out")
+    tables["prior"]["hidden"] = 1 if alone else options.hidden or min(most, _usual_hidden(facts))
+    _grown(tables, facts, options, most, facts.images)
+    _set_length(tables, facts.images, _batch(facts.images, batch), steps, JUDGED)
+    if tables["training"]["epochs"] > fixed and not alone:
+        # The limit of iterations grows by one per epoch; with very many epochs it is fixed instead.
+        tables["learner"] |= {"iterations": 25, "growth": 0}
+    tables["optimizer"]["weight_decay"] *= facts.held_back if facts.held_back > 1 else 0.0
+
+
+# What fills in a template, by its name.
+FILL: Mapping[str, Callable[..., None]] = {
+    "binary": _binary,
+    "grey": _grey,
+    "dark": _grey,
+    "frank_wolfe": _frank_wolfe,
+    "fully_visible": _fully_visible,
+    "convolutional": _convolutional,
+    "principal": _principal,
+    "conditional": _conditional,
+}
