@@ -17,7 +17,7 @@ from restore.inference.open import require_torch
 from restore.learning.options import TrainOptions
 
 
-class Training(TypedDict, total=False):
+class TrainManner(TypedDict, total=False):
     """How to train; see `restore.learning.options.TrainOptions`."""
 
     name: str | None
@@ -40,7 +40,7 @@ class Training(TypedDict, total=False):
     max_pixels: int
 
 
-class Tables(Training, total=False):
+class TrainTables(TrainManner, total=False):
     """The same, and the tables of a recipe."""
 
     data: Mapping[str, Any]
@@ -53,8 +53,8 @@ class Tables(Training, total=False):
     pretraining: Mapping[str, Any]
 
 
-@listing(Training, TrainOptions)
-def train(images: Any, *, keep: bool = False, **how: Unpack[Tables]) -> Restorer:
+@listing(TrainManner, TrainOptions)
+def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Restorer:
     """Train a prior on images; settings that are not given are chosen by the images.
 
     >>> import numpy as np
@@ -98,7 +98,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[Tables]) -> Restorer
     from restore.learning.train import carry_out
 
     given: dict[str, Any] = {"name": "untitled", **how}
-    tables = {key: given.pop(key) for key in how.keys() - Training.__annotations__.keys()}
+    tables = {key: given.pop(key) for key in how.keys() - TrainManner.__annotations__.keys()}
     given["run"] = run = None if given.get("run") is None else Path(given["run"])
     options = TrainOptions(**given, tables=tables)
     name, device = options.name or "untitled", pick_device(options.device)
@@ -117,5 +117,5 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[Tables]) -> Restorer
             again=f"restore.train(..., run={str(run)!r}, resume=True)" if run else "",
             clock=Clock(began=began),
         )
-        made = carry_out(lesson, session, device, report=run is not None)
-    return Restorer(Engine.of(made.trained.prior, device))
+        trained = carry_out(lesson, session, device, report=run is not None)
+    return Restorer(Engine.of(trained.prior, device))

@@ -102,12 +102,12 @@ def train(
             note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
-        made = carry_out(lesson, session, device, every=options.every)
+        trained = carry_out(lesson, session, device, every=options.every)
     if is_first() and not quiet:
-        header = made.trained.prior.description
+        header = trained.prior.description
         level = "" if header.task else f" --{'sigma' if header.grey else 'p'} auto"
-        say(f"{target}: trained in {made.seconds / 60:.1f} minutes")
-        for line in made.lines:
+        say(f"{target}: trained in {trained.seconds / 60:.1f} minutes")
+        for line in trained.lines:
             say(line)
         say(f"{name}: `restore denoise scan.png --model {shlex.quote(str(output or name))}{level}` restores with it")
 

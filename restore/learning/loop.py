@@ -50,7 +50,7 @@ class Lap(NamedTuple):
     keep: bool
 
 
-class Work(Protocol):
+class Trainer(Protocol):
     """Training that `drive` advances. Everything that decides the next step is in its state."""
 
     session: Session
@@ -85,7 +85,7 @@ class Work(Protocol):
         """The prior to restore with: the best if some were judged, or the last."""
 
 
-def drive(work: Work, facts: Mapping[str, Any]) -> Passed:
+def drive(work: Trainer, facts: Mapping[str, Any]) -> Passed:
     """Advance work until it is finished; returns the prior to restore with.
 
     A run cannot be resumed under other facts, the parts of the recipe that decide the outcome. After SIGINT or SIGTERM

@@ -18,34 +18,10 @@ if TYPE_CHECKING:
 Table = Mapping[str, Any]
 
 
-def _help(text: str, default: str = "") -> dict[str, str]:
-    """What `--help` and Python's documentation say of an option, and what the command says of its default."""
-    return {"help": text, "default": default}
+def _option(default: Any, help: str, shown: str = "") -> Any:
+    """A field with what `--help` and Python's documentation say of it, and what the command says of its default."""
+    return field(default=default, metadata={"help": help, "default": shown})
 
-
-_NAME = _help("What to call the prior.", "that of the images, or the recipe's")
-_METHOD = _help("convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ...", "by the images")
-_HIDDEN = _help(
-    "Number of hidden units, or of features; auto adds units as long as they explain held-out images better.",
-    "by the images",
-)
-_EPOCHS = _help("Passes over the images.", "by their number")
-_MINUTES = _help("Time limit for everything; training ends with the best prior so far.")
-_TASK = _help("Learn to undo one kind of damage, such as flip:0.1.")
-_SHAPE = _help("Height and width to learn; other images are resized.", "their own, or windows of large ones")
-_PATCHES = _help("Learn from this many random patches of larger images.")
-_LEVELS = _help("Learn black and white (binary), or grey levels.", "auto")
-_THRESHOLD = _help("Grey level, 0 to 254, above which a pixel is white.", "Otsu's")
-_HELD_OUT = _help("Share of the files to judge the prior by.", "0.1")
-_SEED = _help("Seed of all randomness.", "0")
-_DATA = _help("Folder of named data sets; with a recipe, also other images: a folder, an idx file or .npy.")
-_RUN = _help("Folder for checkpoints, log.jsonl, the report, and the best prior so far.", "runs/NAME")
-_RESUME = _help("Continue from the checkpoint; the time limit may change, and the number of threads.")
-_EVERY = _help("Also keep the prior every N epochs, in epochs/ of the run.")
-_OVERWRITE = _help("Replace the run and the prior of this name, if there are any.")
-_DEVICE = _help("auto, cpu or cuda[:N].")
-_MAX_BAD = _help("Unreadable images of a folder to skip before giving up.")
-_MAX_PIXELS = _help("Refuse larger images, and sets of more than twenty times as many pixels.")
 
 # What may be given with a recipe, and overrides it.
 WITH_RECIPE = {"name", "hidden", "epochs", "minutes", "data"}
@@ -58,26 +34,42 @@ class TrainOptions:
     `tables` are tables of a recipe, which override everything else.
     """
 
-    name: str | None = field(default=None, metadata=_NAME)
-    method: str | None = field(default=None, metadata=_METHOD)
-    hidden: int | Literal["auto"] | None = field(default=None, metadata=_HIDDEN)
-    epochs: int | None = field(default=None, metadata=_EPOCHS)
-    minutes: float | None = field(default=None, metadata=_MINUTES)
-    task: str | None = field(default=None, metadata=_TASK)
-    shape: tuple[int, int] | None = field(default=None, metadata=_SHAPE)
-    patches: int | None = field(default=None, metadata=_PATCHES)
-    levels: Literal["auto", "binary", "grey"] | None = field(default=None, metadata=_LEVELS)
-    threshold: int | None = field(default=None, metadata=_THRESHOLD)
-    held_out: float | None = field(default=None, metadata=_HELD_OUT)
-    seed: int | None = field(default=None, metadata=_SEED)
-    data: Path | None = field(default=None, metadata=_DATA)
-    run: Path | None = field(default=None, metadata=_RUN)
-    resume: bool = field(default=False, metadata=_RESUME)
-    every: int = field(default=0, metadata=_EVERY)
-    overwrite: bool = field(default=False, metadata=_OVERWRITE)
-    device: str = field(default="auto", metadata=_DEVICE)
-    max_bad: int = field(default=0, metadata=_MAX_BAD)
-    max_pixels: int = field(default=DEFAULT_MAX_PIXELS, metadata=_MAX_PIXELS)
+    name: str | None = _option(None, "What to call the prior.", "that of the images, or the recipe's")
+    method: str | None = _option(
+        None, "convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ...", "by the images"
+    )
+    hidden: int | Literal["auto"] | None = _option(
+        None,
+        "Number of hidden units, or of features; auto adds units as long as they explain held-out images better.",
+        "by the images",
+    )
+    epochs: int | None = _option(None, "Passes over the images.", "by their number")
+    minutes: float | None = _option(None, "Time limit for everything; training ends with the best prior so far.")
+    task: str | None = _option(None, "Learn to undo one kind of damage, such as flip:0.1.")
+    shape: tuple[int, int] | None = _option(
+        None, "Height and width to learn; other images are resized.", "their own, or windows of large ones"
+    )
+    patches: int | None = _option(None, "Learn from this many random patches of larger images.")
+    levels: Literal["auto", "binary", "grey"] | None = _option(
+        None, "Learn black and white (binary), or grey levels.", "auto"
+    )
+    threshold: int | None = _option(None, "Grey level, 0 to 254, above which a pixel is white.", "Otsu's")
+    held_out: float | None = _option(None, "Share of the files to judge the prior by.", "0.1")
+    seed: int | None = _option(None, "Seed of all randomness.", "0")
+    data: Path | None = _option(  # noqa: RUF009
+        None, "Folder of named data sets; with a recipe, also other images: a folder, an idx file or .npy."
+    )
+    run: Path | None = _option(  # noqa: RUF009
+        None, "Folder for checkpoints, log.jsonl, the report, and the best prior so far.", "runs/NAME"
+    )
+    resume: bool = _option(False, "Continue from the checkpoint; the time limit may change, and the number of threads.")
+    every: int = _option(0, "Also keep the prior every N epochs, in epochs/ of the run.")
+    overwrite: bool = _option(False, "Replace the run and the prior of this name, if there are any.")
+    device: str = _option("auto", "auto, cpu or cuda[:N].")
+    max_bad: int = _option(0, "Unreadable images of a folder to skip before giving up.")
+    max_pixels: int = _option(
+        DEFAULT_MAX_PIXELS, "Refuse larger images, and sets of more than twenty times as many pixels."
+    )
     tables: Mapping[str, Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +44,9 @@ GROWING = 0.25
 LEAVING = 1.0
 
 
-@dataclass(frozen=True)
-class Made:
-    """The outcome of a run: the trained prior, the seconds used in all sittings, and what a user should know."""
-
-    trained: Trained
-    seconds: float
-    lines: tuple[str, ...] = ()
-
-
-def carry_out(lesson: Lesson, session: Session, device: torch.device, *, report: bool = True, every: int = 0) -> Made:
+def carry_out(
+    lesson: Lesson, session: Session, device: torch.device, *, report: bool = True, every: int = 0
+) -> Trained:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
     The recipe is written to the run's folder, to be changed or repeated. The session's clock counts from the moment
@@ -72,7 +65,7 @@ def carry_out(lesson: Lesson, session: Session, device: torch.device, *, report:
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         folders = [folder for folder in (session.target, run) if folder is not None]
         if not is_first() or not folders:
-            return Made(trained, clock.used)
+            return replace(trained, seconds=clock.used)
         keep(session, lesson, trained, clock.used)
         header = trained.prior.description
         units = f"{header.hidden} hidden units; " if recipe.prior.grows else ""
@@ -88,7 +81,7 @@ def carry_out(lesson: Lesson, session: Session, device: torch.device, *, report:
         # Last, as it can be cut short and made later.
         fault = add_graph(folders, TrainingError, clock.limit - clock.used - LEAVING)
         lines += [f"{header.name}: without a graph: {fault}; `restore export` makes one"] if fault else []
-        return Made(trained, clock.used, tuple(lines))
+        return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
         if not isinstance(stop, Exception):

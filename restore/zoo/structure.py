@@ -53,7 +53,8 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
     known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     for key in table:
-        require(key in known, f"{where}{shown(key)} is not a known key; {_hint_at(key, known)}")
+        if key not in known:
+            raise UsageError(f"{where}{shown(key)} is not a known key; {_hint_at(key, known)}")
     for key, entry in known.items():
         optional = entry.default is not MISSING or entry.default_factory is not MISSING
         require(optional or key in table, f"{where}{key} is missing; add it")
@@ -68,8 +69,8 @@ def expect(value: Any, kind: type, where: str) -> Any:
     """A value of a type of TOML, with whole numbers as floats where these are meant; a UsageError if it is another."""
     if kind is float and type(value) is int and abs(value) < LARGEST:
         return float(value)
-    fits = type(value) is kind and not (isinstance(value, int) and abs(value) >= LARGEST)
-    require(fits, f"{where} must be {_NAMES[kind]}, not {said(value)}")
+    if type(value) is not kind or (isinstance(value, int) and abs(value) >= LARGEST):
+        raise UsageError(f"{where} must be {_NAMES[kind]}, not {said(value)}")
     return value
 
 
@@ -87,12 +88,14 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     if hint is Any or origin is dict:
         return value
     if origin is Literal:
-        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
+        if value not in parts:
+            raise UsageError(f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
         return value
     if origin is tuple:
         entries = expect(value, list, where)
         kinds = [parts[0]] * len(entries) if parts[-1] is Ellipsis else [*parts]
-        require(len(entries) == len(kinds), f"{where} must have {len(kinds)} entries, not {said(value)}")
+        if len(entries) != len(kinds):
+            raise UsageError(f"{where} must have {len(kinds)} entries, not {said(value)}")
         return tuple(_typed(entry, kind, f"{where} entries") for entry, kind in zip(entries, kinds, strict=True))
     if origin in (typing.Union, types.UnionType):
         # None, or a word, stands for a value of the first type.
@@ -100,7 +103,8 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         return value if (value is None and type(None) in parts) or value in others else _typed(value, parts[0], where)
     if hasattr(hint, "_fields"):
         entries, hints = expect(value, list, where), typing.get_type_hints(hint)
-        require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {said(value)}")
+        if len(entries) != len(hints):
+            raise UsageError(f"{where} must be [{', '.join(hints)}], not {said(value)}")
         pairs = zip(entries, hints.items(), strict=True)
         return hint(*(_typed(entry, kind, f"{where} {name}") for entry, (name, kind) in pairs))
     if not is_dataclass(hint):

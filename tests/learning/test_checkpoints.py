@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,45 @@ def test_a_damaged_checkpoint_is_refused(how: str, tmp_path: Path) -> None:
     assert checkpoints.facts(tmp_path) == {}
     with refused(TrainingError, path):
         run(recipe_of(), tmp_path, resume=True)
+
+
+@dataclass
+class Held:
+    """A state with a field of every kind."""
+
+    order: torch.Tensor
+    optimizer: torch.optim.Optimizer
+    generator: torch.Generator
+    average: dict[str, torch.Tensor] = field(default_factory=dict)
+    best: float = math.inf
+    ended: str = ""
+    fine: bool = False
+    step: int = 0
+
+
+def stepped(steps: int) -> tuple[torch.Tensor, torch.optim.Optimizer]:
+    weights = torch.ones(3, 2)
+    optimizer = torch.optim.Adam([weights])
+    for number in range(steps):
+        weights.grad = torch.full((3, 2), float(number))
+        optimizer.step()
+    return weights, optimizer
+
+
+def test_a_state_comes_back_field_by_field(tmp_path: Path) -> None:
+    _, optimizer = stepped(3)
+    state = Held(torch.arange(5), optimizer, seeded(1), {"a.b": torch.rand(2)}, 0.5, "why", True, 3)
+    checkpoints.save(tmp_path, checkpoints.of(state, {"used": 1.5}))
+    found = checkpoints.load(tmp_path)
+    assert found is not None and (found.step, found.facts["used"]) == (3, 1.5)
+    back = checkpoints.set_state(Held(torch.empty(0), stepped(0)[1], seeded(2)), found, torch.device("cpu"))
+    assert torch.equal(back.order, state.order) and torch.equal(back.average["a.b"], state.average["a.b"])
+    assert (back.best, back.ended, back.fine, back.step) == (0.5, "why", True, 3)
+    moments, expected = (one.state_dict()["state"][0] for one in (back.optimizer, optimizer))
+    assert moments.keys() == expected.keys()
+    assert all(torch.equal(moments[name], value) for name, value in expected.items())
+    # Whoever resumes sets it: on another kind of device it cannot be.
+    assert torch.equal(found.tensors["generator"], seeded(1).get_state())
 
 
 def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
         learnt = learn(lesson(tables=QUICK), session)
         assert not list((folder / "run").rglob(".restore-*"))
     whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"))
-    for name, value in whole.trained.prior.machine.parameters.items():
-        assert torch.equal(value, learnt.trained.prior.machine.parameters[name]), name
+    for name, value in whole.prior.machine.parameters.items():
+        assert torch.equal(value, learnt.prior.machine.parameters[name]), name
 
 
 def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(

@@ -64,7 +64,7 @@ def test_a_prior_is_told_beside_the_best_filter() -> None:
 
 def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
     made = lesson_of([*bars(120)], TrainOptions(name="parts", epochs=1, held_out=0.3))
-    trained = learn(made, Session(tmp_path)).trained
+    trained = learn(made, Session(tmp_path))
     lines, _ = write_report(tmp_path, made, trained, CPU, Clock())
     record = json.loads((tmp_path / "report.json").read_text())
     truth = made.held_out_pixels(CPU)

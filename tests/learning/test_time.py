@@ -267,5 +267,5 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
 ) -> None:
     made = lesson_of(images(), TrainOptions(**asked, minutes=1e-6))
     learnt = learn(made, Session(tmp_path))
-    assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
+    assert all(bool(torch.isfinite(value).all()) for value in learnt.prior.machine.parameters.values())
     assert len(log_of(tmp_path)) == 1

@@ -10,8 +10,9 @@ import torch
 from restore import zoo
 from restore.learning.lesson import Lesson, lesson_of
 from restore.learning.options import TrainOptions
+from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session
-from restore.learning.train import Made, carry_out
+from restore.learning.train import carry_out
 
 CPU = torch.device("cpu")
 
@@ -36,6 +37,6 @@ def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
     return lesson_of(list(bars(seed=seed)), options)
 
 
-def learn(made: Lesson, session: Session) -> Made:
+def learn(made: Lesson, session: Session) -> Trained:
     """Train a lesson, without a report."""
     return carry_out(made, session, CPU, report=False)

@@ -112,8 +112,8 @@ class Asked:
         lesson = lesson_of(plan, TrainOptions(data=self.data), text)
         with progress(plan.name, plan.training.epochs or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
-            made = carry_out(lesson, session, pick_device(self.device), report=False, every=every)
-        zoo.save(folder, made.trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
+            trained = carry_out(lesson, session, pick_device(self.device), report=False, every=every)
+        zoo.save(folder, trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
 
 
 def kept_of(plan: Recipe, run: Path) -> dict[int, Path]:

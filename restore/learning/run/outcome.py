@@ -22,13 +22,16 @@ from restore.zoo.inference import Inference
 class Trained:
     """The outcome of a recipe: a prior, from an epoch counted from 1, with its validation error if it was judged.
 
-    The verdict says why training, or the growth of hidden units, ended; it is empty if the recipe says when.
+    The verdict says why training, or the growth of hidden units, ended; it is empty if the recipe says when. `seconds`
+    were used in all sittings, and the lines say what a user should know.
     """
 
     prior: TrainedPrior
     epoch: int
     error: float | None
     verdict: str
+    seconds: float = 0.0
+    lines: tuple[str, ...] = ()
 
 
 def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, **more: Any) -> TrainedPrior:
