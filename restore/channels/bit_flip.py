@@ -68,12 +68,6 @@ class BitFlip:
         flipped = uniform(x, generator) < like(self.probability, x)
         return module_of(x).where(flipped, 1 - x, x)
 
-    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        import torch
-
-        p = like(self.probability, x)
-        return torch.where(y == x, torch.log1p(-p), torch.log(p))
-
     def log_predictive(self, y: Any, means: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
         """log p(y) of pixels that are white with probability `means` before they flip, in numpy."""
         shown = means * (1 - self.probability) + (1 - means) * self.probability

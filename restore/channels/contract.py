@@ -27,9 +27,6 @@ class Channel(Protocol):
     def corrupt(self, x: Any, generator: Any = None) -> Any:
         """Damage x, an array or a tensor of any shape, with a generator of the same library."""
 
-    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        """log p(y_i | x_i) for every pixel; shape (batch, D)."""
-
     def told(self) -> Told:
         """The channel as a caller describes it; `channel_of` makes the same channel of it."""
 

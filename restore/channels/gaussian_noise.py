@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +57,6 @@ class GaussianNoise:
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
         return x + like(self.sigma, x) * normal(x, generator)
-
-    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        """For a pixel seen exactly, the log-probability of y instead of its density."""
-        import torch
-
-        sigma = self._sigma(x)
-        density = -((y - x) / sigma).square() / 2 - sigma.log() - math.log(2 * math.pi) / 2
-        return torch.where(sigma > 0, density, torch.where(y == x, 0.0, -math.inf).to(x.dtype))
 
     def told(self) -> Told:
         return {"sigma": self.sigma}

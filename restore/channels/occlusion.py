@@ -62,12 +62,6 @@ class Occlusion:
         library = module_of(x)
         return library.where(self.hidden, library.full_like(x, self.fill), self.noise.corrupt(x, generator))
 
-    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        import torch
-
-        # A painted pixel shows `fill` with certainty, so it adds log 1; the value of y there is ignored.
-        return torch.where(self._hidden(), torch.zeros_like(x), self.noise.log_likelihood(y, x))
-
     def told(self) -> Told:
         # Pixels seen exactly are not touched.
         levels = {name: each for name, each in self.noise.told().items() if not (isinstance(each, float) and each == 0)}

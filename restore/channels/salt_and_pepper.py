@@ -71,15 +71,6 @@ class SaltAndPepper:
         drawn, p = uniform(x, generator), like(self.probability, x)
         return module_of(x).where(drawn < p, numbers(drawn < p / 2, x), seen)
 
-    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        """The log-probability of impulses, and the log-density of what came through noise."""
-        import torch
-
-        p = in_double(self.probability, x)
-        through = torch.log1p(-p) + self.noise.log_likelihood(y, x)
-        both = torch.where(self.noise.exact(x) & (y == x), torch.log1p(-p / 2), torch.log(p / 2))
-        return torch.where(self._impulse(y), both, through).to(x.dtype)
-
     def log_predictive(self, y: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
         """log p(y) of grey levels with these means and variances before they are damaged, in numpy."""
         p, variance = np.asarray(self.probability), variances + np.square(self.noise.sigma) + WIDTH**2

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from baselines import NearestNeighbour, PointwiseEstimate
+from channel_likelihoods import log_likelihood
 
 from restore.channels import BitFlip, Channel, Occlusion
 from restore.evaluation.baselines import Median
@@ -76,7 +77,7 @@ def test_one_neighbour_under_flips_is_the_hamming_nearest(p: float) -> None:
 
 
 def test_the_nearest_is_the_likeliest_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    likelihood = UNEVEN.log_likelihood(NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2)
+    likelihood = log_likelihood(UNEVEN, NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2)
     for block in (baselines.BLOCK, 4):
         monkeypatch.setattr(baselines, "BLOCK", block)
         assert torch.equal(NearestNeighbour(TRAIN).restore(NOISY, UNEVEN), TRAIN[likelihood.argmax(1)])

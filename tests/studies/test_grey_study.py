@@ -10,6 +10,7 @@ import pytest
 import torch
 from baselines import PixelwiseEstimate
 from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
+from channel_likelihoods import log_likelihood
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS
@@ -28,8 +29,8 @@ def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
     x = (torch.arange(4000) + 0.5) / 4000
     log_prior = estimate.units.log_weight(x[:, None].expand(-1, NOISY.shape[1])).double()
     for row, mean in zip(NOISY, restored, strict=True):
-        weight = (log_prior + NOISE.log_likelihood(row[None].double(), x[:, None].double())).exp() / 4000
-        atom = NOISE.log_likelihood(row.double(), torch.zeros_like(row).double()).exp()
+        weight = (log_prior + log_likelihood(NOISE, row[None].double(), x[:, None].double())).exp() / 4000
+        atom = log_likelihood(NOISE, row.double(), torch.zeros_like(row).double()).exp()
         expected = (weight * x[:, None]).sum(0) / (weight.sum(0) + atom)
         torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-4)
     # Optimal on average: it beats the noisy image, and the mean image.
