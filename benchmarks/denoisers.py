@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel, GaussianNoise
+from restore.channels import Damage, GaussianNoise
 from restore.errors import UsageError
 from restore.evaluation import metrics
 
@@ -100,12 +100,12 @@ class Denoiser:
         if self.name not in DENOISERS:
             raise UsageError(f"there is no denoiser {self.name!r}; the denoisers are {', '.join(DENOISERS)}")
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        """Values in [0, 1]; raises UsageError if the channel is not Gaussian noise with one sigma for all pixels."""
-        sigma = torch.as_tensor(channel.sigma) if isinstance(channel, GaussianNoise) else torch.empty(0)
-        if sigma.numel() != 1:
-            raise UsageError(f"{self.name} only undoes Gaussian noise of one sigma, not {type(channel).__name__}")
-        denoise, level = DENOISERS[self.name].denoise, float(sigma)
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        """Values in [0, 1]; raises UsageError if the damage is not Gaussian noise with one sigma for all pixels."""
+        level = damage.sigma
+        if not isinstance(level, float) or damage.p is not None or damage.hidden is not None:
+            raise UsageError(f"{self.name} only undoes Gaussian noise of one sigma")
+        denoise = DENOISERS[self.name].denoise
         images = observed.double().reshape(-1, *self.image_shape).numpy()
         found = np.stack([denoise(image, level, **self.parameters) for image in images])
         return torch.from_numpy(found).reshape(observed.shape).to(observed).clamp(0, 1)
@@ -124,11 +124,10 @@ def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int],
     Raises:
         UsageError: if there is no such denoiser.
     """
-    channel = GaussianNoise(sigma)
-    observed = channel.corrupt(images, torch.Generator().manual_seed(seed))
+    observed = GaussianNoise(sigma).corrupt(images, torch.Generator().manual_seed(seed))
 
     def quality(denoiser: Denoiser) -> float:
-        return float(metrics.psnr(images, denoiser.restore(observed, channel)).mean())
+        return float(metrics.psnr(images, denoiser.restore(observed, Damage(sigma=sigma))).mean())
 
     untuned = Denoiser(name, image_shape)
     return max((Denoiser(name, image_shape, chosen) for chosen in DENOISERS[untuned.name].grid()), key=quality)

@@ -24,10 +24,9 @@ from torch import Tensor
 from unet import STRONGEST, UNet, course_for, stored, trained
 
 import restore
-from restore.channels import BitFlip, Channel, Occlusion, parse_task
+from restore.channels import BitFlip, Damage, parse_task
 from restore.data import load
 from restore.evaluation.metrics import matthews
-from restore.inference.damage import Damage
 from restore.learning.run.card import machine_facts
 
 RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "conv-mnist.toml"
@@ -43,11 +42,11 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Damaged:
-    """Digits (N, D), damaged and not, and the channel that everyone is told."""
+    """Digits (N, D), damaged and not, and what everyone knows of the damage."""
 
     clean: Tensor
     seen: Tensor
-    channel: Channel
+    damage: Damage
 
 
 # The probabilities of white (N, D) that a restorer finds.
@@ -58,8 +57,14 @@ def drawn(clean: Tensor, task: str) -> Damaged:
     return Damaged(clean, *parse_task(task).damage(clean, SHAPE, torch.Generator().manual_seed(SEED)))
 
 
-def through(clean: Tensor, channel: Channel) -> Damaged:
-    return Damaged(clean, channel.corrupt(clean, torch.Generator().manual_seed(SEED)), channel)
+def through(clean: Tensor, p: float | Tensor, hidden: Tensor | None = None) -> Damaged:
+    """Digits with flips, and pixels (N, D) that are hidden."""
+    seen = BitFlip(p).corrupt(clean, torch.Generator().manual_seed(SEED))
+    level = p if isinstance(p, float) else p.reshape(-1, *SHAPE).numpy()
+    if hidden is None:
+        return Damaged(clean, seen, Damage(level))
+    damage = Damage(level or None, hidden=hidden.reshape(-1, *SHAPE).numpy())
+    return Damaged(clean, torch.where(hidden, 0.0, seen), damage)
 
 
 def discs(count: int, draw: torch.Generator) -> Tensor:
@@ -85,17 +90,21 @@ def foreign(clean: Tensor) -> dict[str, Damaged]:
     draw = torch.Generator().manual_seed(SEED)
     each = torch.rand(clean.shape, generator=draw) * 0.5
     return {
-        "own p per pixel": through(clean, BitFlip(each)),
-        "discs": through(clean, Occlusion(discs(len(clean), draw))),
-        "lines": through(clean, Occlusion(lines(len(clean), draw))),
-        "lines, flip .1": through(clean, BitFlip(0.1) + Occlusion(lines(len(clean), draw))),
+        "own p per pixel": through(clean, each),
+        "discs": through(clean, 0.0, discs(len(clean), draw)),
+        "lines": through(clean, 0.0, lines(len(clean), draw)),
+        "lines, flip .1": through(clean, 0.1, lines(len(clean), draw)),
     }
+
+
+def mask_of(damaged: Damaged) -> Tensor:
+    return torch.as_tensor(damaged.damage.hidden).flatten(1)
 
 
 def evidence(damaged: Damaged) -> Tensor:
     """The network's two channels, (N, 2, H, W): log-odds, and hidden pixels."""
-    odds = damaged.channel.evidence(damaged.seen).linear.expand_as(damaged.seen)
-    hidden = damaged.channel.hidden if isinstance(damaged.channel, Occlusion) else torch.zeros_like(odds)
+    odds = damaged.damage.channel(grey=False).evidence(damaged.seen).linear.expand_as(damaged.seen)
+    hidden = torch.zeros_like(odds) if damaged.damage.hidden is None else mask_of(damaged)
     both = torch.stack([odds.clamp(-STRONGEST, STRONGEST) / STRONGEST, hidden.float()], 1)
     return both.reshape(-1, 2, *SHAPE)
 
@@ -112,13 +121,8 @@ def by_prior(name: str) -> Repair:
     engine = restore.load(name, engine="onnx").engine
 
     def repair(damaged: Damaged) -> Tensor:
-        told = damaged.channel.told()
-        p, hidden = told.get("p"), told.get("hidden")
-        if isinstance(p, Tensor):
-            p = p.numpy()
-        masks = None if hidden is None else hidden.numpy().reshape(-1, *SHAPE)
-        level = p.reshape(-1, *SHAPE) if isinstance(p, np.ndarray) else p
-        found, _ = engine.marginals(damaged.seen.numpy().reshape(-1, *SHAPE), Damage(level, hidden=masks))
+        damage = damaged.damage.mapped(np.asarray)
+        found, _ = engine.marginals(damaged.seen.numpy().reshape(-1, *SHAPE), damage)
         return torch.from_numpy(found.means[0])
 
     return repair
@@ -152,8 +156,8 @@ def scores(repairs: Mapping[str, Repair], damaged: Mapping[str, Damaged]) -> Non
         cells = []
         for each in damaged.values():
             white = (repair(each) > 0.5).to(each.clean)
-            if isinstance(each.channel, Occlusion) and "p" not in each.channel.told():
-                white = torch.where(each.channel.hidden, white, each.clean)
+            if each.damage.hidden is not None and each.damage.p is None:
+                white = torch.where(mask_of(each), white, each.clean)
                 cells.append(f"{100 * float((white != each.clean).float().mean()):.3f} %")
             else:
                 cells.append(f"{float(matthews(each.clean, white).mean()):.4f}")
@@ -201,7 +205,7 @@ def main() -> None:
     curves = {}
     for name, repair in repairs.items():
         weak, strong = drawn(clean, "flip:0.1"), drawn(clean, "flip:0.3")
-        repair(Damaged(clean[:10], weak.seen[:10], weak.channel))
+        repair(Damaged(clean[:10], weak.seen[:10], weak.damage))
         began = time.process_time()
         white = repair(weak)
         speed = len(clean) / (time.process_time() - began)

@@ -95,10 +95,10 @@ def restored_by(restorer: Any, seen: Seen) -> np.ndarray:
     """The page as one of the package's own baselines restores it."""
     from torch import from_numpy
 
-    from restore.channels import BitFlip, Occlusion
+    from restore.channels import Damage
 
-    channel = BitFlip(seen.p) + Occlusion(from_numpy(seen.hidden).reshape(1, -1))
-    shares = restorer.restore(from_numpy(seen.ink).float().reshape(1, -1), channel)
+    damage = Damage(seen.p, hidden=seen.hidden[None])
+    shares = restorer.restore(from_numpy(seen.ink).float().reshape(1, -1), damage)
     return np.asarray((shares > 0.5).reshape(seen.ink.shape).numpy())
 
 

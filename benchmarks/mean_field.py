@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.channels import Channel
+from restore.channels import Damage
 from restore.inference.neighbours import mean_field
 
 
@@ -19,17 +19,17 @@ class IsingField:
         image_shape: (H, W).
         coupling: how strongly neighbours agree.
 
-    >>> from restore.channels import BitFlip
+    >>> from restore.channels import Damage
     >>> speck = torch.zeros(1, 25)
     >>> speck[0, 12] = 1
-    >>> IsingField((5, 5), 0.6).restore(speck, BitFlip(0.1)).round().sum().item()
+    >>> IsingField((5, 5), 0.6).restore(speck, Damage(0.1)).round().sum().item()
     0.0
     """
 
     image_shape: tuple[int, int]
     coupling: float
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        evidence = channel.evidence(observed).linear.reshape(-1, *self.image_shape)
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        evidence = damage.channel(grey=False).evidence(observed).linear.reshape(-1, *self.image_shape)
         means, _, _ = mean_field(evidence.cpu().numpy(), self.coupling)
         return ((1 + torch.from_numpy(means)) / 2).reshape(observed.shape).to(observed)

@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
+from restore.channels.damage import Damage, Observed
 from restore.data import load
-from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options

@@ -23,7 +23,7 @@ from scoring import inverted, least, row, wrong
 
 import restore
 from benchmarks.denoisers import DENOISERS, tuned
-from restore.channels import GaussianNoise
+from restore.channels import Damage, GaussianNoise
 from restore.data import load
 from restore.evaluation.metrics import psnr
 from training.data import pages
@@ -106,10 +106,9 @@ def scored_noise(prior: restore.Restorer, kind: Kind, seed: int) -> tuple[float,
     """The mean PSNR of the prior and of the best filter, in dB, and which that is."""
     shape, draw = kind.scored.shape[1:], torch.Generator().manual_seed(seed + 1)
     sought, clean = (torch.from_numpy(part).flatten(1) for part in (kind.tuned, kind.scored))
-    channel = GaussianNoise(SIGMA)
-    seen = channel.corrupt(clean, draw)
+    seen, damage = GaussianNoise(SIGMA).corrupt(clean, draw), Damage(sigma=SIGMA)
     found = [
-        (float(psnr(clean, tuned(name, sought, SIGMA, shape, seed).restore(seen, channel)).mean()), name)
+        (float(psnr(clean, tuned(name, sought, SIGMA, shape, seed).restore(seen, damage)).mean()), name)
         for name in DENOISERS
     ]
     ours = prior.denoise(seen.reshape(-1, *shape).numpy(), sigma=SIGMA, force=True)

@@ -20,7 +20,7 @@ from scoring import row
 
 import restore
 from benchmarks.denoisers import DENOISERS, Denoiser, tuned
-from restore.channels import GaussianNoise
+from restore.channels import Damage
 from restore.data import load
 from restore.learning.run.card import machine_facts
 from training.data.photographs import PHOTOGRAPHS_OF, photograph
@@ -41,7 +41,7 @@ def methods(sigma: float, tiles: torch.Tensor, side: int) -> dict[str, Callable[
             height, width = image.shape
             whole = Denoiser(found.name, (height, width), found.parameters)
             flat = torch.from_numpy(image.reshape(1, -1))
-            return whole.restore(flat, GaussianNoise(sigma)).numpy().reshape(image.shape)
+            return whole.restore(flat, Damage(sigma=sigma)).numpy().reshape(image.shape)
 
         return restored
 

@@ -66,8 +66,8 @@ def timed(engine: Engine, damaged: torch.Tensor, channel: object) -> tuple[Solut
 
 def row(engine: Engine, task: Task, clean: torch.Tensor) -> str:
     header = engine.description
-    damaged, channel = task.damage(clean, header.image_shape, torch.Generator().manual_seed(SEED))
-    known = None if header.task else channel
+    damaged, damage = task.damage(clean, header.image_shape, torch.Generator().manual_seed(SEED))
+    known = None if header.task else damage.channel(header.grey)
     single, seconds = timed(engine, damaged, known)
     double, longer = timed(in_double(engine), damaged.double(), known)
     apart = (single.means[0] - double.means[0]).abs().amax(1)

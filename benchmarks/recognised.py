@@ -20,8 +20,8 @@ from scoring import row
 from skimage import data, filters
 from unet import families_to_learn_from
 
+from restore.channels.damage import Damage, Observed
 from restore.data import load
-from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import restore

@@ -131,7 +131,7 @@ def pages(families: Sequence[Sequence[Path]], count: int, seed: int) -> list[np.
 
 def specked(clean: Sequence[np.ndarray], share: float, seed: int) -> list[Seen]:
     found = [
-        Specks(share).damage_picture(ink.astype(np.uint8), np.random.default_rng([seed, number]))[0] > 0
+        Specks(share).corrupt(ink.astype(np.uint8), np.random.default_rng([seed, number])) > 0
         for number, ink in enumerate(clean)
     ]
     return [Seen(ink, 0.0, np.zeros(ink.shape, bool)) for ink in found]

@@ -111,7 +111,7 @@ def main() -> None:
     before: dict[str, str] = json.loads(chosen.compare.read_text()) if chosen.compare else {}
     found: dict[str, str] = {}
     changed = 0
-    for name in chosen.models or sorted(folder.name for folder in MODELS.iterdir()):
+    for name in chosen.models or sorted(folder.name for folder in MODELS.iterdir() if folder.is_dir()):
         for engine in chosen.engines:
             for key, value in hashes(name, engine):
                 found[key] = value

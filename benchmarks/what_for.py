@@ -29,7 +29,7 @@ from skimage.filters import threshold_otsu
 from ten_pictures import EXAMPLES, FLIPS, REFUSED, SIGMA, Example, example
 
 from benchmarks.denoisers import DENOISERS, Denoiser, tuned
-from restore.channels import GaussianNoise
+from restore.channels import Damage
 
 PICTURES = Path(__file__).parents[1] / "docs" / "what-for"
 SIDES = (3, 5)
@@ -85,13 +85,11 @@ def medians(shown: Example) -> list[np.ndarray]:
 def others(shown: Example) -> Found:
     """Filters that are tuned: general ones for black and white, Sauvola for scans, denoisers for photographs."""
     if shown.grey:
-        seen, channel = torch.from_numpy(shown.seen), GaussianNoise(SIGMA)
+        seen, damage = torch.from_numpy(shown.seen), Damage(sigma=SIGMA)
         part = torch.from_numpy(shown.truth[shown.part])
         best = {name: tuned(name, part.reshape(1, -1), SIGMA, tuple(part.shape), seed=0) for name in DENOISERS}
         whole = {name: Denoiser(name, tuple(seen.shape), each.parameters) for name, each in best.items()}
-        return {
-            name: [each.restore(seen.reshape(1, -1), channel).view_as(seen).numpy()] for name, each in whole.items()
-        }
+        return {name: [each.restore(seen.reshape(1, -1), damage).view_as(seen).numpy()] for name, each in whole.items()}
     if shown.hidden is None and not shown.flipped:
         settings = itertools.product(WIDTHS, WINDOWS, STRENGTHS)
         return {"Sauvola after smoothing": [~smoothed_sauvola(shown.seen, *each) for each in settings]}

@@ -18,9 +18,9 @@ from ocrmypdf import hookimpl
 from ocrmypdf.exceptions import BadArgsError
 from PIL import Image, ImageFilter
 
+from restore.channels.damage import Damage, Observed
 from restore.errors import RestoreError, reason
 from restore.images.kinds import unpack
-from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.zoo import describe, find
@@ -51,7 +51,7 @@ def check_options(options: Any) -> None:
         if model not in ("", "auto"):
             header = describe(find(model))
             if damage.touched:
-                damage.check_for(header)
+                header.check_damage(damage)
     except RestoreError as fault:
         raise BadArgsError(f"--restore-model, --restore-p, --restore-specks: {fault}") from fault
 

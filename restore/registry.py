@@ -1,4 +1,4 @@
-"""Unit types and solvers by their names in recipes, weights files and options, each in one table.
+"""Unit types, solvers and noise levels by their names in recipes, weights files and options, each in one table.
 
 An entry says what must be known about a thing before it is loaded, so that nothing here loads torch. A new unit type is
 a file in `restore/units/` that fulfils `units/contract.py`, and a line in `UNITS`; a new solver is one in
@@ -126,3 +126,36 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 def smooth_solvers() -> str:
     """The solvers that learners can differentiate through, in words."""
     return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
+
+
+@dataclass(frozen=True)
+class Described:
+    """How callers give a noise level: in words, for `--help` with the words that stand for one, and what it is."""
+
+    words: str
+    metavar: str
+    help: str
+    # What stands for the level if it is not given, by the command.
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+# The levels of `restore.channels.damage.Damage`, by its fields.
+LEVELS = {
+    "p": Described(
+        "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
+        "FLOAT|auto|scan",
+        "Share of flipped pixels, from 0 to 1 (for priors of grey images: of pixels turned black or white); scan: read "
+        "each pixel's grey level.",
+        {"denoise": "estimated from the image", "complete": "0: visible pixels stay as they are"},
+    ),
+    "sigma": Described(
+        "a standard deviation, a finite number above 0, or auto",
+        "FLOAT|auto",
+        "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
+    ),
+    "specks": Described(
+        "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
+        "FLOAT|auto",
+        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it.",
+    ),
+}

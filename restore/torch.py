@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from restore import zoo
-from restore.channels import channel_of
+from restore.channels import Damage
 from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
@@ -98,15 +98,15 @@ class Restorer(nn.Module):
             raise UsageError("give sigma, p or a mask: the damage to undo")
         machine: BoltzmannMachine = self._present(self._machine)
         flips, noise, hidden = (None if level is None else _flat(level, y) for level in (p, sigma, mask))
-        told = {"p": flips, "sigma": noise, "hidden": None if hidden is None else hidden.bool()}
-        seen = y.flatten(1).to(machine.couplings[0].weights.dtype)
-        evidence = channel_of(told, grey=self.description.grey).evidence(seen)
+        damage = Damage(flips, noise, hidden=None if hidden is None else hidden.bool())
+        observed = y.flatten(1).to(machine.couplings[0].weights.dtype)
+        evidence = damage.channel(self.description.grey).evidence(observed)
         machine = machine.tilt(evidence)
         state = self.solver.init(machine, self._present(self._pointwise, "pointwise.").moments(evidence)[0])
         return self.solver.stepped(machine, state, self.iterations)[0].reshape(y.shape)
 
 
-def _flat(level: Any, y: Tensor) -> Tensor:
+def _flat(level: Any, y: Tensor) -> Any:
     """A level in a shape that broadcasts with images (N, D)."""
     level = torch.as_tensor(level, device=y.device)
     if level.dim() == 0:

@@ -29,7 +29,7 @@ ROOMS: dict[str, str] = {
     "marginals": "",
     "fields": "",
     "registry": "",
-    "channels": "errors fields tracing",
+    "channels": "errors fields registry tracing",
     "couplings": "tracing",
     "units": "errors fields registry tracing",
     "images": "errors files sizes",
@@ -43,14 +43,14 @@ ROOMS: dict[str, str] = {
     ),
     "torch": "errors channels registry priors zoo solvers",
     "export": "errors files data fields marginals registry families channels zoo solvers inference",
-    "app": "errors marginals files images data zoo inference",
+    "app": "errors marginals registry channels files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
         "errors fields marginals registry families channels couplings files sizes units priors progress data zoo "
         "solvers inference export evaluation"
     ),
-    "api": "errors marginals channels devices sizes images data zoo inference learning",
-    "ocrmypdf_plugin": "errors images zoo inference",
+    "api": "errors marginals registry channels devices sizes images data zoo inference learning",
+    "ocrmypdf_plugin": "errors channels images zoo inference",
     "sklearn": "errors families registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (

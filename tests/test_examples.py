@@ -21,7 +21,6 @@ ROOMS = ("", ".units", ".couplings", ".priors", ".channels", ".solvers", ".zoo",
 WITHOUT = {
     "restore.load",
     "restore.channels.Damaged",
-    "restore.channels.EachPixel",
     "restore.data.Gathered",
     "restore.data.Gathering",
     "restore.data.Limits",

@@ -20,9 +20,9 @@ from scipy.ndimage import gaussian_filter
 from waiting import HANG
 
 import restore
+from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.images import Picture, bound, encode
-from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restored import Restored
 
@@ -176,7 +176,7 @@ def test_a_fault_leaves_the_page_as_it_is_with_a_warning(
 @pytest.mark.thorough
 def test_it_loads_no_torch() -> None:
     code = (
-        "import sys; from PIL import Image; from restore.inference.damage import Damage\n"
+        "import sys; from PIL import Image; from restore.channels.damage import Damage\n"
         "from restore.ocrmypdf_plugin import repaired\n"
         "repaired(Image.new('1', (64, 64)), 'auto', Damage(0.1), 0); assert 'torch' not in sys.modules"
     )

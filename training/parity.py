@@ -17,8 +17,8 @@ import typer
 
 from restore import zoo
 from restore.channels import parse_task
+from restore.channels.damage import Damage
 from restore.data import load
-from restore.inference.damage import Damage
 from restore.inference.engine import PictureEngine
 from restore.inference.open import open_engine
 from restore.marginals import Marginals, Status

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image
 
-from restore.channels import gaussian_noise
+from restore.channels.damage import Damage, Observed
+from restore.channels.levels import NOISE
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
 from restore.images.kinds import fitted_masks, unpack, unpack_masks
-from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
-from restore.inference.options import LEVELS, EngineName, Levels, Options
+from restore.inference.options import EngineName, Levels, Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored, stacked
+from restore.registry import LEVELS
 from restore.sizes import Fit
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def restored(
     damage, axis = Damage.of(p, **levels), how.pop("channel_axis", None)
     engine = None if isinstance(prior, str) else prior
     options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
-    highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
+    highest: Any = NOISE.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
     beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
     collection = unpack(images, axis, beyond, options.max_pixels, in_colour(options.model, damage, engine))
     items = collection.items

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 import numpy as np
 
 from restore import zoo
+from restore.channels.damage import Damage, Observed
 from restore.errors import Foreign, ModelError
 from restore.images import Picture, encode, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
-from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines, in_colour
-from restore.inference.options import FRAME, LEVELS, Options
+from restore.inference.options import FRAME, Options
 from restore.inference.restore import restore
+from restore.registry import LEVELS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restore.channels.noise import SHARPEST
+
 # How many levels are compared; the best one is found between them.
 COUNT = 40
 
@@ -47,3 +49,11 @@ class Scale:
     def of_sizes(cls, low: float, high: float) -> Scale:
         """Positive numbers, evenly spaced in their logarithms."""
         return cls(np.exp, np.log(low), np.log(high), guess=0.2, near=(0.1, 0.4))
+
+
+# Of flips: from one or two pixels of a small image to nearly half, as with more an image is the inverse of one with
+# fewer. Of salt and pepper: they may well cover most of an image. Of Gaussian noise: with more of it little of an image
+# is left, and solvers take ever longer.
+FLIPS = Scale.of_probabilities(0.002, 0.48)
+IMPULSES = Scale.of_probabilities(0.002, 0.9)
+NOISE = Scale.of_sizes(SHARPEST, 0.5)

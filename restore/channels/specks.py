@@ -5,19 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from restore.channels.bit_flip import BitFlip
-from restore.channels.contract import Damaged
-from restore.channels.task import Form
 from restore.channels.values import require
-from restore.errors import UsageError
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
 
 # Row and column of a pixel.
 Cell: TypeAlias = tuple[int, int]
@@ -40,7 +32,7 @@ class Specks:
     Attributes:
         share: the pixels of all specks over those of the image, in [0, 1/5].
 
-    >>> damaged, _ = Specks(0.1).damage_picture(np.ones((400, 400)), np.random.default_rng(0))
+    >>> damaged = Specks(0.1).corrupt(np.ones((400, 400)), np.random.default_rng(0))
     >>> round(float((damaged == 0).mean()), 2)
     0.05
     """
@@ -63,37 +55,28 @@ class Specks:
         """How many specks of each colour lie at a pixel on average."""
         return self.share / (LEAST + MOST)
 
-    @property
-    def mask(self) -> None:
-        return None
-
-    def unmasked(self) -> Specks:
-        return self
-
-    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """Who is told of single pixels alone assumes that as many are inverted, each by itself."""
+    def corrupt(self, x: Any, generator: Any) -> Any:
+        """Damage images (..., H, W), which each have their own specks."""
+        if isinstance(x, np.ndarray):
+            return np.stack([self._over(image, generator) for image in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
         import torch
 
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-        drawn, images = np.random.default_rng(seed), clean.cpu().numpy().reshape(-1, *image_shape)
-        seen = np.stack([self.damage_picture(image, drawn)[0] for image in images]).reshape(clean.shape)
-        return Damaged(torch.from_numpy(seen).to(clean), BitFlip(self.share / 2))
+        return torch.from_numpy(self.corrupt(x.cpu().numpy(), np.random.default_rng(seed))).to(x)
 
-    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
-        if pixels.ndim != 2:
-            raise UsageError("specks lie on images in black and white", self)
-        height, width = pixels.shape
+    def _over(self, image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        height, width = image.shape
         # Specks begin before the upper and left edges too.
         room = np.array([height + MOST - 1, width + MOST - 1])
         count = generator.poisson(2 * self.rate * room.prod())
-        places = (generator.random((count, 1, 2)) * room).astype(int) - (MOST - 1)
+        corners = (generator.random((count, 1, 2)) * room).astype(int) - (MOST - 1)
         sizes, colours = generator.integers(LEAST, MOST + 1, count), generator.integers(0, 2, count)
         chosen = (generator.random(count) * SHAPES[sizes]).astype(int)
-        down, right = np.moveaxis(places + _cells()[sizes, chosen], -1, 0)
+        down, right = np.moveaxis(corners + _cells()[sizes, chosen], -1, 0)
         inside = (down >= 0) & (down < height) & (right >= 0) & (right < width)
-        seen = pixels.copy()
-        seen[down[inside], right[inside]] = np.broadcast_to(colours[:, None], inside.shape)[inside]
-        return seen, None
+        image = image.copy()
+        image[down[inside], right[inside]] = np.broadcast_to(colours[:, None], inside.shape)[inside]
+        return image
 
 
 def log_share(sizes: np.ndarray) -> np.ndarray:
@@ -127,6 +110,3 @@ def _grown(shape: tuple[Cell, ...], untried: tuple[Cell, ...], met: frozenset[Ce
             beside = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)}
             new = tuple(cell for cell in sorted(beside - met) if cell > (0, 0))
             yield from _grown(whole, (*untried, *new), met.union(new))
-
-
-FORM = Form("specks:SHARE (of at most 1/5 of the image)", "specks:([^:]*)", lambda request, share: Specks(share), False)

@@ -30,11 +30,11 @@ def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
     """Refuse parameters outside [0, largest] with the rule in words; skipped while a graph is traced."""
     if tracing():
         return
-    found: Any = np.asarray(values) if isinstance(values, int | float) else values
+    numbers: Any = np.asarray(values) if isinstance(values, int | float) else values
     # Written so that NaN fails too.
-    sound = (found >= 0) & (found <= largest)
+    sound = (numbers >= 0) & (numbers <= largest)
     if not bool(sound.all()):
-        raise UsageError(f"{rule}, not {float(found[~sound].flatten()[0])}")
+        raise UsageError(f"{rule}, not {float(numbers[~sound].flatten()[0])}")
 
 
 def module_of(x: Array) -> Any:
@@ -46,25 +46,13 @@ def module_of(x: Array) -> Any:
     return torch
 
 
-def like(values: Parameter, x: Array) -> Any:
-    """A parameter in the type and on the device of images; in numpy always in double precision."""
+def like(values: Parameter, x: Array, *, double: bool = False) -> Any:
+    """A parameter in the type and on the device of images; in numpy, or if asked for, in double precision."""
     if isinstance(x, np.ndarray):
         return np.asarray(values, np.float64)
     import torch
 
-    return torch.as_tensor(values, dtype=x.dtype, device=x.device)
-
-
-def in_double(values: Parameter, y: Tensor) -> Tensor:
-    """A parameter in double precision, on the device of images: lower precision is too coarse for probabilities."""
-    import torch
-
-    return torch.as_tensor(values, dtype=torch.float64, device=y.device)
-
-
-def numbers(choice: Array, x: Array) -> Any:
-    """Turn booleans into 0 and 1 of the images' type."""
-    return choice.astype(x.dtype) if isinstance(choice, np.ndarray) else choice.to(x.dtype)  # type: ignore[arg-type]
+    return torch.as_tensor(values, dtype=torch.float64 if double else x.dtype, device=x.device)
 
 
 def as_floats(y: Tensor) -> Tensor:
@@ -77,7 +65,7 @@ def as_floats(y: Tensor) -> Tensor:
 def uniform(x: Array, generator: Any) -> Any:
     """Numbers in [0, 1), one for each pixel of images."""
     if isinstance(x, np.ndarray):
-        return (generator or np.random.default_rng()).random(x.shape)
+        return generator.random(x.shape)
     import torch
 
     return torch.rand(x.shape, dtype=x.dtype, device=x.device, generator=generator)
@@ -86,14 +74,14 @@ def uniform(x: Array, generator: Any) -> Any:
 def normal(x: Array, generator: Any) -> Any:
     """Standard normal numbers, one for each pixel of images."""
     if isinstance(x, np.ndarray):
-        return (generator or np.random.default_rng()).standard_normal(x.shape)
+        return generator.standard_normal(x.shape)
     import torch
 
     return torch.randn(x.shape, dtype=x.dtype, device=x.device, generator=generator)
 
 
-def starts(below: int, count: int, generator: Any) -> Any:
-    """Whole numbers from 0 to `below` - 1, shape (count, 1)."""
+def integers(below: int, count: int, generator: Any) -> Any:
+    """Random whole numbers from 0 to `below` - 1, shape (count, 1)."""
     if isinstance(generator, np.random.Generator):
         return generator.integers(below, size=(count, 1))
     import torch
@@ -101,8 +89,8 @@ def starts(below: int, count: int, generator: Any) -> Any:
     return torch.randint(0, below, (count, 1), generator=generator, device=generator.device)
 
 
-def places(length: int, generator: Any) -> Any:
-    """Whole numbers from 0 to `length` - 1, in order."""
+def positions(length: int, generator: Any) -> Any:
+    """The whole numbers from 0 to `length` - 1, in order, in a generator's library and on its device."""
     if isinstance(generator, np.random.Generator):
         return np.arange(length)
     import torch

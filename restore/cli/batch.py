@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.console import say
 from restore.errors import Foreign, InputError, PartialFailure, RestoreError, UsageError, shown
@@ -33,13 +34,12 @@ from restore.images import (
 from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
-from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines, in_colour
-from restore.inference.options import LEVELS
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.marginals import Status
 from restore.progress import progress
+from restore.registry import LEVELS
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         # The header alone says whether the damage fits the prior.
         header = describe(place)
         if damage.touched or masks is not None:
-            replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(header)
+            header.check_damage(replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)))
         if header.unfinished:
             note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
         pixels = header.pixels

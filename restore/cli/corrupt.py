@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from restore.channels.registry import SHOWN
+from restore.channels.task import SHOWN
 from restore.cli import options as given
 
 # Says what damage may be drawn.

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from restore.errors import shown
-from restore.inference.options import FRAME, LEVELS, Options
-from restore.registry import SOLVERS
+from restore.inference.options import FRAME, Options
+from restore.registry import LEVELS, SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 
 # The panel of --help for what comes out.
@@ -53,7 +53,7 @@ def methods(incomplete: str) -> list[str]:
 
 def tasks(incomplete: str) -> list[str]:
     """Kinds of damage, for the shell to complete."""
-    from restore.channels.registry import FORMS
+    from restore.channels.task import FORMS
 
     names = dict.fromkeys(form.shown.partition(":")[0] for form in FORMS)
     return [f"{name}:" for name in names if name.startswith(incomplete)]
@@ -162,7 +162,7 @@ def restoring(command: Callable[..., None]) -> Callable[..., None]:
         levels.append(_parameter(name, None, kind))
 
     def damage(**given: Any) -> Any:
-        from restore.inference.damage import Damage
+        from restore.channels.damage import Damage
 
         return Damage.of(**given)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from restore.channels import Channel, GaussianNoise, Occlusion
-from restore.channels.bit_flip import CERTAIN
+from restore.channels import Damage
+from restore.channels.flips import CERTAIN
 
 
 @dataclass(frozen=True)
@@ -30,24 +29,22 @@ class Median:
     side: int = 3
     grey: bool = False
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        seen, certain = self._seen(observed, channel)
-        found = torch.where(certain, seen, self._filtered(seen))
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        visible, certain = self._visible(observed, damage)
+        found = torch.where(certain, visible, self._filtered(visible))
         # Each pass reaches at least one pixel further.
         while bool(found.isnan().any()) and not bool(found.isnan().all()):
             found = torch.where(found.isnan(), self._filtered(found), found)
         return found.nan_to_num(0.5).clamp(0, 1)
 
-    def _seen(self, observed: Tensor, channel: Channel) -> tuple[Tensor, Tensor]:
-        """What was seen, NaN where a pixel is hidden, and which pixels are certain; (N, D)."""
+    def _visible(self, observed: Tensor, damage: Damage) -> tuple[Tensor, Tensor]:
+        """What was observed, NaN where a pixel is hidden, and which pixels are certain; (N, D)."""
         if not self.grey:
-            evidence = channel.evidence(observed).linear
+            evidence = damage.channel(grey=False).evidence(observed).linear
             return torch.where(evidence == 0, torch.nan, (evidence > 0).to(observed)), evidence.abs() >= CERTAIN
-        noise = channel.noise if isinstance(channel, Occlusion) else channel
-        hidden = channel.hidden if isinstance(channel, Occlusion) else torch.zeros((), dtype=torch.bool)
-        exact = isinstance(noise, GaussianNoise) and not np.any(np.asarray(noise.sigma))
-        seen = torch.where(torch.as_tensor(hidden), torch.nan, observed)
-        return seen, ~seen.isnan() & exact
+        hidden = torch.zeros(1, 1) if damage.hidden is None else torch.as_tensor(damage.hidden).flatten(1)
+        visible = torch.where(hidden > 0, torch.nan, observed)
+        return visible, ~visible.isnan() & (not damage.p and not damage.sigma)
 
     def _filtered(self, rows: Tensor) -> Tensor:
         """Medians of what is a number, one image at a time: the squares take as much memory as they have pixels."""

@@ -7,18 +7,18 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel, Damaged, Occlusion, Task, parse_task
+from restore.channels import Damage, Damaged, Observed, Task, parse_task
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.baselines import Median
 from restore.evaluation.metrics import Score, summary
-from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
@@ -26,9 +26,9 @@ from restore.inference.restore import restore
 from restore.inference.tiles.blend import Watch
 from restore.zoo.description import Description
 
-# Maps observed images (N, H·W), their channel and their shape (H, W) to the probability of ink, or the grey value, of
+# Maps observed images (N, H·W), their damage and their shape (H, W) to the probability of ink, or the grey value, of
 # each pixel.
-Restorer: TypeAlias = Callable[[Tensor, Channel, tuple[int, int]], Tensor]
+Restorer: TypeAlias = Callable[[Tensor, Damage, tuple[int, int]], Tensor]
 
 # Sides of the median filters that are compared with.
 SIDES = (3, 5)
@@ -61,9 +61,9 @@ def restorer_of(engine: PictureEngine) -> Restorer:
     options = Options(engine.description.name, force=True)
     engines = Engines(options, only=engine)
 
-    def restorer(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
+    def restorer(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         pixels = observed.double().reshape(-1, *image_shape).numpy()
-        damages = [Damage()] * len(pixels) if engine.description.task else _damages(channel, pixels.shape)
+        damages = [Damage()] * len(pixels) if engine.description.task else _of_each(damage, pixels.shape)
         answers = restore(list(map(Observed, pixels, damages)), options, engines)
         means = [np.full(image_shape, np.nan) if answer.refused else answer.means for answer in answers]
         replaced = [True if answer.replaced is None else answer.replaced for answer in answers]
@@ -73,21 +73,18 @@ def restorer_of(engine: PictureEngine) -> Restorer:
     return restorer
 
 
-def _damages(channel: Channel, shape: tuple[int, ...]) -> list[Damage]:
-    """The damage of each picture of a batch of this shape, (N, H, W), that went through a channel."""
-    flat = shape[0], shape[1] * shape[2]
-    told = {name: np.asarray(values) for name, values in channel.told().items()}
-    spread = {name: np.broadcast_to(each, flat).copy().reshape(shape) for name, each in told.items() if each.ndim}
-    numbers = {name: each.item() for name, each in told.items() if not each.ndim}
-    return [Damage(**numbers, **{name: each[row] for name, each in spread.items()}) for row in range(shape[0])]
+def _of_each(damage: Damage, shape: tuple[int, ...]) -> list[Damage]:
+    """The damage of each picture of a batch of this shape, (N, H, W)."""
+    whole = damage.mapped(lambda values: np.broadcast_to(np.asarray(values), shape).copy())
+    return [whole.mapped(itemgetter(row)) for row in range(shape[0])]
 
 
 def by_median(side: int, *, grey: bool = False) -> Restorer:
     """A median filter as a restorer."""
-    return lambda observed, channel, image_shape: Median(image_shape, side, grey).restore(observed, channel)
+    return lambda observed, damage, image_shape: Median(image_shape, side, grey).restore(observed, damage)
 
 
-def nothing(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
+def nothing(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
     """Leave images as they are."""
     return observed
 
@@ -197,8 +194,8 @@ class Measured:
             raise ModelError(f"the restorer returned NaN for {lost} of {len(truth)} images")
         changed = truth != damaged.observed.cpu()
         among = {"error_all": torch.ones_like(changed), "error_changed": changed, "error_unchanged": ~changed}
-        if isinstance(damaged.channel, Occlusion):
-            among["error_hidden"] = torch.as_tensor(damaged.channel.hidden).cpu().expand(truth.shape)
+        if damaged.damage.hidden is not None:
+            among["error_hidden"] = torch.as_tensor(damaged.damage.hidden).cpu().flatten(1)
         scores = {name: metrics.error_among(chosen, truth, restored) for name, chosen in among.items()}
         scores["mcc"] = metrics.matthews(truth, restored)
         if grey:

@@ -78,7 +78,7 @@ class Flips(Graph):
         self, image: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
         prior, ink = self.trained(image), _ink(image, self.header)
-        channel = BitFlip(p) + Occlusion(mask)
+        channel = Occlusion(mask, BitFlip(p))
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
         found = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
         # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.

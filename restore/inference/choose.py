@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.inference import threads
-from restore.inference.damage import Damage, Observed
 from restore.inference.restored import Found
 from restore.inference.score import FIRST, FOLDS, Candidate, Prediction, Sample, level_of
 from restore.marginals import Status

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from restore.inference.damage import Damage
+from restore.channels.damage import Damage
 from restore.marginals import Marginals
 from restore.zoo.description import Description
 

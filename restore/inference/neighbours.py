@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.inference.damage import Damage, Observed
+from restore.channels.damage import Damage, Observed
 from restore.inference.tiles.blend import Posterior, Watch
 
 # How strongly neighbours agree: of .1 to .8, this leaves fewest wrong pixels of drawings after flips and holes.

@@ -16,7 +16,7 @@ from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
 
 if TYPE_CHECKING:
-    from restore.inference.damage import Damage, Observed
+    from restore.channels.damage import Damage, Observed
     from restore.inference.engine import PictureEngine
 
 # torch takes a second longer to start. From this many images on it has caught up, with solvers that have a kernel of
@@ -95,7 +95,7 @@ def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -
     if engine is not None:
         return engine.description.kind.photographs
     place = None if model == "auto" else find(model)
-    return describe(place).kind.photographs if place and place.is_dir() else damage.of_grey
+    return describe(place).kind.photographs if place and place.is_dir() else damage.sigma is not None
 
 
 class Engines:
@@ -123,7 +123,8 @@ class Engines:
         options = self._options
         names: tuple[str, ...] = (options.model,)
         if options.model == "auto":
-            names = candidates(picture.shape[:2], picture.damage.of_grey if grey is None else grey, options.fit)
+            grey = picture.damage.sigma is not None if grey is None else grey
+            names = candidates(picture.shape[:2], grey, options.fit)
         found = [self.open(name) for name in names]
         opened = tuple(each for each in found if not isinstance(each, ModelError))
         faults = [each for each in found if isinstance(each, ModelError)]

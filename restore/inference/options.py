@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, get_args
 
@@ -11,39 +10,6 @@ from restore.registry import SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 
 EngineName = Literal["auto", "onnx", "torch"]
-
-
-@dataclass(frozen=True)
-class Described:
-    """How callers give a noise level: in words, for `--help` with the words that stand for one, and what it is."""
-
-    words: str
-    metavar: str
-    help: str
-    # What stands for the level if it is not given, by the command.
-    defaults: Mapping[str, str] = field(default_factory=dict)
-
-
-# The levels of `restore.inference.damage.Damage`, by its fields.
-LEVELS = {
-    "p": Described(
-        "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
-        "FLOAT|auto|scan",
-        "Share of flipped pixels, from 0 to 1 (for priors of grey images: of pixels turned black or white); scan: read "
-        "each pixel's grey level.",
-        {"denoise": "estimated from the image", "complete": "0: visible pixels stay as they are"},
-    ),
-    "sigma": Described(
-        "a standard deviation, a finite number above 0, or auto",
-        "FLOAT|auto",
-        "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
-    ),
-    "specks": Described(
-        "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
-        "FLOAT|auto",
-        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it.",
-    ),
-}
 
 
 class Levels(TypedDict, total=False):

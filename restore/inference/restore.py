@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from restore.channels import Specks
+from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, UsageError, option
 from restore.images import enlarge, shrink
 from restore.inference import specks, trust
 from restore.inference.choose import Choice, choose
-from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.neighbours import Neighbours
 from restore.inference.open import Engines
@@ -140,7 +140,7 @@ def _job(index: int, original: Observed, options: Options, engines: Engines) -> 
     opened = engines.for_picture(original)
     header = opened[0].description
     picture = replace(original, damage=_assumed(original.damage, header))
-    picture.damage.check_for(header)
+    header.check_damage(picture.damage)
     if options.fit == "resize":
         if not options.force:
             check_near(picture.shape[:2], header.image_shape)
@@ -172,7 +172,7 @@ def _assumed(damage: Damage, header: Description) -> Damage:
     Under specks prior and polarity are chosen as if pixels were inverted one by one.
     """
     if damage.specks is not None:
-        damage.check_for(header)
+        header.check_damage(damage)
         return replace(damage, specks=None, p="auto")
     if damage.touched or damage.hidden is not None or header.task:
         return damage

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from restore.inference.damage import Damage
-from restore.inference.options import LEVELS
+from restore.channels.damage import Damage
 from restore.marginals import Status
+from restore.registry import LEVELS
 from restore.zoo.description import Description
 
 

@@ -16,9 +16,9 @@ from typing import Protocol
 import numpy as np
 
 from restore.channels import BitFlip
+from restore.channels.damage import Damage, Observed
 from restore.channels.levels import Scale
 from restore.channels.values import log_odds_of, probability_of
-from restore.inference.damage import Damage, Observed
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch
 

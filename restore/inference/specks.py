@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from restore.channels.damage import Damage
 from restore.channels.specks import LEAST, MOST, Specks, log_share
 from restore.channels.values import log_odds_of, probability_of
-from restore.inference.damage import Damage
 from restore.inference.tiles.blend import Prior
 
 # The side in pixels of what a prior that takes any size is shown around a piece.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from restore.channels.damage import Damage, Observed
 from restore.channels.values import probability_of
-from restore.inference.damage import Damage, Observed
 from restore.inference.score import Candidate
 from restore.inference.tiles.blend import MANY, Posterior, Watch
 

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from restore.channels import Channel
+from restore.channels.damage import Damage
 from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
-from restore.inference.damage import Damage
 from restore.inference.tiles.blocks import PART, PART_ON_GPU
 from restore.marginals import Marginals, voided
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of

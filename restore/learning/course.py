@@ -69,7 +69,8 @@ class Trial:
         """Damage the first of the images (M, D) by a task with a seed; `pixels` are independent units."""
         clean = clean[:JUDGED]
         generator = torch.Generator(clean.device).manual_seed(seed)
-        observed, channel = parse_task(task, grey=grey).damage(clean, image_shape, generator)
+        observed, damage = parse_task(task, grey=grey).damage(clean, image_shape, generator)
+        channel = damage.channel(grey)
         start, _ = pixels.moments(channel.evidence(observed))
         return cls(clean, observed, channel, start, grey)
 
@@ -168,8 +169,8 @@ class RestoredImages(CleanImages):
         fields, told = list[Fields](), list[Tensor]()
         for number, part in zip(numbers, clean.tensor_split(count), strict=True):
             if len(part):
-                observed, channel = self.tasks[number].damage(part, self.image_shape, generator)
-                fields.append(channel.evidence(observed))
+                observed, damage = self.tasks[number].damage(part, self.image_shape, generator)
+                fields.append(damage.channel(self.tasks[number].grey).evidence(observed))
                 told.append(torch.full((len(part),), number, device=clean.device))
         evidence = stacked(fields)
         return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.cat(told))

@@ -98,8 +98,8 @@ def prior_of(machine: RBM, header: Description, seed: int, meter: Meter) -> tupl
 
 def _settled(machine: RBM, images: Tensor, shape: tuple[int, int], seed: int) -> tuple[Inference, float]:
     """TAP with the least damping that converges for nearly all images, damaged; and the share for which it does."""
-    observed, channel = parse_task("flip:0.2").damage(images[:TRIED], shape, torch.Generator().manual_seed(seed))
-    evidence = channel.evidence(observed)
+    observed, damage = parse_task("flip:0.2").damage(images[:TRIED], shape, torch.Generator().manual_seed(seed))
+    evidence = damage.channel(grey=False).evidence(observed)
     tilted, start = machine.tilt(evidence), independent_pixels("bernoulli", images).moments(evidence)[0]
     inference = Inference(max_iter=STEPS, **STARTS)
     while True:

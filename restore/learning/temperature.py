@@ -36,7 +36,7 @@ def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int)
     header = replace(prior.description, temperature=1.0)
     engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:IMAGES]
     damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
-    means = [engine.restore(*each).means[0].cpu().numpy() for each in damaged]
+    means = [engine.restore(each.observed, each.damage.channel(grey=False)).means[0].cpu().numpy() for each in damaged]
     return best([log_odds_of(each.astype(np.float64)) for each in means], clean.cpu().numpy() > 0.5)
 
 

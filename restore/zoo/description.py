@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restore.channels import parse_task
+from restore.channels import Damage, parse_task
 from restore.errors import REASON, ModelError, UsageError, option, reason, remedy, shown
 from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
@@ -165,6 +165,27 @@ class Description(Spec):
             raise UsageError(f"sigma is missing; give {noise}, such as {option('sigma', 0.1)}")
         if not self.task and not given:
             raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
+
+    def check_damage(self, damage: Damage) -> None:
+        """Refuse damage that the prior does not know.
+
+        Raises:
+            UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
+                one of the wrong kind.
+        """
+        known = damage.p is not None or damage.specks is not None
+        self.check_told(known, damage.sigma is not None, damage.hidden is not None)
+        if damage.specks is not None and (self.grey or damage.hidden is not None):
+            raise UsageError("are removed from pictures in black and white, without a mask", option("specks"))
+        if not self.grey:
+            return
+        name = shown(self.name)
+        if damage.scanned:
+            scan = option("p", "scan")
+            raise UsageError(f"{name} restores grey images, and {scan} is for black and white ones; give a number")
+        if damage.p is not None and "p" not in self.inputs:
+            instead = f"give {option('sigma')} in place of {option('p')}"
+            raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {instead}")
 
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""

@@ -12,7 +12,7 @@ from PIL import Image
 
 from restore import zoo
 from restore.app import assembly
-from restore.inference.damage import Damage, Observed
+from restore.channels.damage import Damage, Observed
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options

@@ -8,7 +8,7 @@ import torch
 from machines import seeded
 from mean_field import IsingField
 
-from restore.channels import BitFlip, Occlusion
+from restore.channels import Damage
 
 SHAPE = (3, 4)
 
@@ -17,7 +17,7 @@ def test_it_ends_where_the_equation_holds() -> None:
     coupling, p = 0.3, 0.2
     image = (torch.rand(1, 12, generator=seeded(1)) < 0.5).float()
     hidden = torch.zeros(1, 12, dtype=torch.bool).index_fill(1, torch.tensor([5]), True)
-    white = IsingField(SHAPE, coupling).restore(image, BitFlip(p) + Occlusion(hidden))
+    white = IsingField(SHAPE, coupling).restore(image, Damage(p, hidden=hidden.reshape(1, *SHAPE).numpy()))
     spins = (2 * white - 1).reshape(SHAPE).tolist()
     for row in range(3):
         for column in range(4):

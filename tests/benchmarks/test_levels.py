@@ -6,7 +6,7 @@ import noise_level
 import numpy as np
 
 import restore
-from restore.inference.damage import Damage
+from restore.channels.damage import Damage
 
 
 def test_levels_are_timed_and_those_that_were_not_given_are_found() -> None:

@@ -16,8 +16,8 @@ from machines import seeded
 from scipy.stats import kstest, norm
 from torch import Tensor
 
-from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
-from restore.channels.gaussian_noise import CERTAIN
+from restore.channels import BitFlip, Channel, Damage, GaussianNoise, Occlusion, SaltAndPepper, parse_task
+from restore.channels.noise import CERTAIN
 from restore.errors import UsageError
 from restore.units import Spiked, TruncatedGaussian
 
@@ -39,10 +39,14 @@ NOISE, IMPULSES = GaussianNoise(0.1), SaltAndPepper(0.2)
 NOISY: dict[str, Channel] = {
     "noise": NOISE,
     "noise-per-pixel": GaussianNoise(PER_PIXEL),
-    "noise-and-impulses": NOISE + IMPULSES,
-    "noise-and-impulses-per-pixel": GaussianNoise(PER_PIXEL) + SaltAndPepper(SHARES[1:-1].repeat(2)[:5]),
-    "noise-and-occlusion": NOISE + Occlusion(MASK),
-    "noise-impulses-and-occlusion": NOISE + SaltAndPepper(0.3) + Occlusion(MASK, 1.0),
+    "noise-and-impulses": SaltAndPepper(0.2, NOISE),
+    "noise-and-impulses-per-pixel": SaltAndPepper(SHARES[1:-1].repeat(2)[:5], GaussianNoise(PER_PIXEL)),
+    "noise-and-occlusion": Occlusion(MASK, NOISE),
+    "noise-impulses-and-occlusion": Occlusion(MASK, SaltAndPepper(0.3, NOISE)),
+    "damage": Damage(sigma=0.1).channel(grey=True),
+    "damage-and-impulses": Damage(0.2, 0.1).channel(grey=True),
+    "damage-and-holes": Damage(sigma=0.1, hidden=MASK.numpy()[None]).channel(grey=True),
+    "damage-impulses-and-holes": Damage(0.3, 0.1, hidden=MASK.numpy()[None]).channel(grey=True),
 }
 
 
@@ -75,15 +79,17 @@ def test_evidence_is_the_log_likelihood_up_to_a_constant(channel: Channel, y: fl
 def test_law_for_any_mixture(sigma: list[float], p: float, mask: list[bool], y: float) -> None:
     noise = GaussianNoise(values(*sigma))
     assert_law(noise, y)
-    assert_law(noise + SaltAndPepper(p), y)
-    assert_law(noise + SaltAndPepper(p) + Occlusion(torch.tensor(mask)), y)
+    assert_law(SaltAndPepper(p, noise), y)
+    assert_law(Occlusion(torch.tensor(mask), SaltAndPepper(p, noise)), y)
+    assert_law(Damage(p, np.array([sigma]), hidden=np.array([mask])).channel(grey=True), y)
 
 
 @pytest.mark.parametrize("y", [0.0, 1.0])
 @pytest.mark.parametrize("p", [1e-9, 0.02, 0.5, 1.0])
 def test_law_of_impulses_where_the_other_pixels_are_exact(p: float, y: float) -> None:
     assert_law(SaltAndPepper(p), y)
-    assert_law(SaltAndPepper(p) + Occlusion(MASK), y)
+    assert_law(Occlusion(MASK, SaltAndPepper(p)), y)
+    assert_law(Damage(p, hidden=MASK.numpy()[None]).channel(grey=True), y)
 
 
 # --- what evidence makes of a unit ---
@@ -107,7 +113,7 @@ def posterior_by_quadrature(likelihood: Callable[[Tensor], Tensor]) -> tuple[flo
     ("channel", "y"),
     [
         *((GaussianNoise(0.3), y) for y in (-0.4, 0.0, 0.5, 1.3)),
-        *((GaussianNoise(0.1) + SaltAndPepper(0.4), y) for y in (0.0, 0.5, 1.0)),
+        *((SaltAndPepper(0.4, GaussianNoise(0.1)), y) for y in (0.0, 0.5, 1.0)),
         *((SaltAndPepper(p), y) for p in (0.05, 0.6, 1.0) for y in (0.0, 1.0)),
     ],
     ids=str,
@@ -154,7 +160,7 @@ def test_evidence_of_every_sigma_is_finite(sigma: float, dtype: torch.dtype) -> 
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool])
-@pytest.mark.parametrize("channel", [NOISE, IMPULSES, NOISE + IMPULSES + Occlusion(MASK)], ids=str)
+@pytest.mark.parametrize("channel", [NOISE, IMPULSES, Occlusion(MASK, SaltAndPepper(0.2, NOISE))], ids=str)
 def test_images_of_whole_numbers_give_the_same_evidence(channel: Channel, dtype: torch.dtype) -> None:
     y = torch.tensor([0, 1, 1, 0, 1])
     wanted, found = channel.evidence(y.float()), channel.evidence(y.to(dtype))
@@ -211,57 +217,18 @@ def test_the_likelihood_of_impulses_and_noise_is_normalised(p: float) -> None:
         assert float(total) == pytest.approx(1, abs=1e-4)
 
 
-SUMS: dict[str, tuple[Channel, Channel]] = {
-    "noise+impulses": (NOISE, IMPULSES),
-    "noise+impulses-per-pixel": (NOISE, SaltAndPepper(SHARES)),
-    "noise+occlusion": (NOISE, Occlusion(MASK, 0.5)),
-    "noise+grey-occlusion": (NOISE, Occlusion(MASK, 0.5, GaussianNoise(0.0))),
-    "impulses+occlusion": (IMPULSES, Occlusion(MASK)),
-    "impulses+grey-occlusion": (IMPULSES, Occlusion(MASK, 0.0, GaussianNoise(0.0))),
-    "noise+impulses-occlusion": (NOISE, IMPULSES + Occlusion(MASK)),
-    "both+occlusion": (NOISE + IMPULSES, Occlusion(MASK)),
-}
-
-
-@pytest.mark.parametrize(("first", "second"), SUMS.values(), ids=SUMS)
-def test_a_sum_is_one_after_the_other(first: Channel, second: Channel) -> None:
+def test_steps_in_order_have_the_distribution_of_their_channel() -> None:
     count = 10_000
     x = values(0, 0.2, 0.5, 0.7, 1).expand(count, -1)
-    after = second.corrupt(first.corrupt(x, seeded(1)), seeded(2))
-    at_once = (first + second).corrupt(x, seeded(3))  # type: ignore[operator]
+    after, damage = parse_task("noise:0.1+salt:0.2", grey=True).damage(x, (1, 5), seeded(1))
+    assert (damage.p, damage.sigma) == (0.2, 0.1)
+    at_once = SaltAndPepper(0.2, NOISE).corrupt(x, seeded(3))
     for pixel in range(5):
-        one, other = (found[:, pixel].sort().values.numpy() for found in (after, at_once))
+        one, other = (drawn[:, pixel].sort().values.numpy() for drawn in (after, at_once))
         # Kolmogorov's distance by hand, since the distributions have atoms: below its quantile of 1e-4.
-        places = np.concatenate([one, other])
-        gap = np.searchsorted(one, places, "right") - np.searchsorted(other, places, "right")
+        steps = np.concatenate([one, other])
+        gap = np.searchsorted(one, steps, "right") - np.searchsorted(other, steps, "right")
         assert np.abs(gap).max() / count < 2.23 * math.sqrt(2 / count)
-
-
-def test_sums_associate_and_exact_noise_adds_nothing() -> None:
-    noise, salt, exact = GaussianNoise(0.1), SaltAndPepper(0.3), GaussianNoise(0.0)
-    hidden, y = Occlusion(MASK, 0.0, exact), values(0, 0.3, 1, 0.7, 0.2)
-    for left, right in (((noise + salt) + hidden, noise + (salt + hidden)), (exact + salt, salt)):
-        one, other = left.evidence(y), right.evidence(y)
-        for name in ("linear", "quadratic", "presence"):
-            torch.testing.assert_close(getattr(one, name), getattr(other, name))
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (IMPULSES, NOISE),
-        (NOISE, NOISE),
-        (NOISE, SaltAndPepper(0.4, GaussianNoise(0.2))),
-        (IMPULSES, NOISE + IMPULSES),
-        (BitFlip(0.1), NOISE),
-        (NOISE, BitFlip(0.1)),
-        (IMPULSES, BitFlip(0.1)),
-    ],
-    ids=str,
-)
-def test_sums_that_are_not_modelled_are_refused_not_guessed(first: Channel, second: Channel) -> None:
-    with pytest.raises(TypeError):
-        first + second  # type: ignore[operator]
 
 
 BAD = (-0.1, math.nan, math.inf, torch.tensor([0.1, math.nan]), torch.tensor(-1))

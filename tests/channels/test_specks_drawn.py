@@ -8,7 +8,7 @@ import torch
 from machines import seeded
 from scipy import ndimage
 
-from restore.channels import BitFlip, Specks, parse_task
+from restore.channels import Specks, parse_task
 from restore.channels import specks as module
 from restore.channels.specks import LEAST, MOST, SHAPES, log_share
 from restore.errors import UsageError
@@ -31,10 +31,10 @@ def test_every_shape_of_a_size_is_there_once() -> None:
 @pytest.mark.parametrize("colour", [0, 1])
 def test_lone_specks_have_the_sizes_and_shapes_that_are_scored(colour: int) -> None:
     # So few that hardly two touch; those of the colour of the ground do not show.
-    seen, _ = Specks(0.01).damage_picture(np.full((2000, 2000), 1 - colour), np.random.default_rng(3))
-    parts, count = ndimage.label(seen == colour)
+    observed = Specks(0.01).corrupt(np.full((2000, 2000), 1 - colour), np.random.default_rng(3))
+    parts, count = ndimage.label(observed == colour)
     sizes = np.bincount(parts.ravel())[1:]
-    expected = Specks(0.01).rate * seen.size
+    expected = Specks(0.01).rate * observed.size
     assert count == pytest.approx(expected, abs=5 * expected**0.5 + 0.05 * expected)
     for size in range(LEAST, MOST):
         assert np.mean(sizes == size) == pytest.approx(1 / 7, abs=0.02)
@@ -44,7 +44,7 @@ def test_lone_specks_have_the_sizes_and_shapes_that_are_scored(colour: int) -> N
 
 def test_specks_cover_the_share_asked_for_up_to_the_edges() -> None:
     found = np.mean(
-        [Specks(0.02).damage_picture(np.zeros((40, 50)), seed)[0] for seed in map(np.random.default_rng, range(900))], 0
+        [Specks(0.02).corrupt(np.zeros((40, 50)), seed) for seed in map(np.random.default_rng, range(900))], 0
     )
     # Half are white; 5 standard errors of rows and columns at the border, as of all.
     for part in (found, found[0], found[-1], found[:, 0], found[:, -1]):
@@ -52,10 +52,10 @@ def test_specks_cover_the_share_asked_for_up_to_the_edges() -> None:
 
 
 def test_other_pixels_are_not_touched_and_none_means_none() -> None:
-    assert np.array_equal(Specks(0.0).damage_picture(PAGE, np.random.default_rng(0))[0], PAGE)
-    seen, hidden = Specks(0.05).damage_picture(PAGE, np.random.default_rng(0))
-    assert hidden is None and set(np.unique(seen)) == {0, 1}
-    assert 0 < np.mean(seen != PAGE) < 0.05
+    assert np.array_equal(Specks(0.0).corrupt(PAGE, np.random.default_rng(0)), PAGE)
+    observed, hidden = parse_task("specks:0.05").damage_picture(PAGE, np.random.default_rng(0))
+    assert hidden is None and set(np.unique(observed)) == {0, 1}
+    assert 0 < np.mean(observed != PAGE) < 0.05
 
 
 def test_tensors_are_damaged_alike_for_a_seed_and_flips_are_told() -> None:
@@ -63,7 +63,7 @@ def test_tensors_are_damaged_alike_for_a_seed_and_flips_are_told() -> None:
     first, second = (task.damage(clean, (90, 131), seeded(5)) for _ in range(2))
     assert torch.equal(first.observed, second.observed) and first.observed.shape == clean.shape
     assert not torch.equal(first.observed[0], first.observed[1])
-    assert first.channel == BitFlip(0.05)
+    assert (first.damage.p, first.damage.hidden) == (0.05, None)
     assert str(task) == "specks:0.1" and task.mask is None and task.unmasked() == task
 
 
@@ -85,5 +85,3 @@ def test_specks_are_for_pictures_in_black_and_white() -> None:
         parse_task("specks:0.1", grey=True)
     with pytest.raises(UsageError):
         parse_task("specks:0.1", "known")
-    with pytest.raises(UsageError):
-        Specks(0.1).damage_picture(np.zeros((4, 4, 3)), np.random.default_rng(0))

@@ -8,18 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from restore.channels import (
-    BitFlip,
-    Chain,
-    EachPixel,
-    GaussianNoise,
-    Holes,
-    Occlusion,
-    Patch,
-    SaltAndPepper,
-    Task,
-    parse_task,
-)
+from restore.channels import BitFlip, GaussianNoise, Holes, Patch, SaltAndPepper, Task, parse_task
 from restore.errors import UsageError
 
 SHAPE = (6, 9)
@@ -33,34 +22,22 @@ def noise(n: int) -> torch.Tensor:
     return (torch.rand(n, SHAPE[0] * SHAPE[1], generator=seeded(99)) < 0.4).float()
 
 
-def flips(p: float) -> Task:
-    return EachPixel(f"flip:{p}", BitFlip(p), BitFlip(p))
-
-
-def gaussian(sigma: float) -> Task:
-    return EachPixel(f"noise:{sigma}", GaussianNoise(sigma), GaussianNoise(sigma))
-
-
-def salt(p: float) -> Task:
-    return EachPixel(f"salt:{p}", SaltAndPepper(p), BitFlip(p / 2))
-
-
 @pytest.mark.parametrize(
     ("text", "mask", "task"),
     [
-        ("flip:0.1", None, flips(0.1)),
-        ("flip:0", None, flips(0.0)),
-        ("flip:1", None, flips(1.0)),
-        ("flip:5e-2", None, flips(0.05)),
-        ("patch:8", None, Patch(8, fill=0.0, mask="known")),
-        ("patch:12:1", "known", Patch(12, fill=1.0, mask="known")),
-        ("patch:12:0.5", "unknown", Patch(12, fill=0.5, mask="unknown")),
-        ("holes:8:0.1", None, Holes(8, 0.1)),
-        ("holes:3:.25", "unknown", Holes(3, 0.25, mask="unknown")),
-        ("noise:0.1", None, gaussian(0.1)),
-        ("salt:.25", None, salt(0.25)),
-        ("flip:0.1+patch:8", "unknown", Chain((flips(0.1), Patch(8, fill=0.0, mask="unknown")))),
-        ("noise:0.1+salt:0.2+patch:8:1", None, Chain((gaussian(0.1), salt(0.2), Patch(8, fill=1.0)))),
+        ("flip:0.1", None, Task((BitFlip(0.1),))),
+        ("flip:0", None, Task((BitFlip(0.0),))),
+        ("flip:1", None, Task((BitFlip(1.0),))),
+        ("flip:5e-2", None, Task((BitFlip(0.05),))),
+        ("patch:8", None, Task((Patch(8, fill=0.0),), "known")),
+        ("patch:12:1", "known", Task((Patch(12, fill=1.0),), "known")),
+        ("patch:12:0.5", "unknown", Task((Patch(12, fill=0.5),), "unknown")),
+        ("holes:8:0.1", None, Task((Holes(8, 0.1),), "known")),
+        ("holes:3:.25", "unknown", Task((Holes(3, 0.25),), "unknown")),
+        ("noise:0.1", None, Task((GaussianNoise(0.1),))),
+        ("salt:.25", None, Task((SaltAndPepper(0.25),))),
+        ("flip:0.1+patch:8", "unknown", Task((BitFlip(0.1), Patch(8)), "unknown")),
+        ("noise:0.1+salt:0.2+patch:8:1", None, Task((GaussianNoise(0.1), SaltAndPepper(0.2), Patch(8, 1.0)), "known")),
     ],
 )
 def test_texts(text: str, mask: str | None, task: Task) -> None:
@@ -107,17 +84,17 @@ def test_the_seed_fixes_the_damage(text: str) -> None:
 )
 def test_a_patch_is_one_filled_square_and_nothing_else(text: str, size: int, fill: float) -> None:
     clean = noise(40)
-    observed, channel = parse_task(text).damage(clean, SHAPE, seeded())
-    assert isinstance(channel, Occlusion)
-    for hidden, before, after in zip(channel.hidden.reshape(-1, *SHAPE), clean, observed, strict=True):
+    observed, damage = parse_task(text).damage(clean, SHAPE, seeded())
+    assert isinstance(damage.hidden, torch.Tensor) and damage.hidden.shape == (40, *SHAPE)
+    for hidden, before, after in zip(damage.hidden, clean, observed, strict=True):
         rows, columns = torch.nonzero(hidden, as_tuple=True)
         assert int(hidden.sum()) == size * size
         assert int(rows.max() - rows.min()) == int(columns.max() - columns.min()) == size - 1
         expected = torch.where(hidden.flatten(), torch.tensor(fill), before)
         assert torch.equal(after, expected)
-    evidence = channel.evidence(observed).linear
-    assert torch.equal(evidence == 0, channel.hidden)
-    assert torch.equal((evidence > 0).float()[~channel.hidden], clean[~channel.hidden])
+    evidence, hidden = damage.channel(grey=False).evidence(observed).linear, damage.hidden.flatten(1)
+    assert torch.equal(evidence == 0, hidden)
+    assert torch.equal((evidence > 0).float()[~hidden], clean[~hidden])
 
 
 # --- one picture, without torch: the same law ---
@@ -154,14 +131,15 @@ def test_flips_of_a_picture_have_the_law_of_those_of_a_data_set() -> None:
 def test_patches_on_a_picture_have_the_law_of_those_on_a_data_set(size: int, fill: float) -> None:
     picture, places = np.random.default_rng(1).random(SHAPE), (SHAPE[0] - size + 1) * (SHAPE[1] - size + 1)
     count = 400 * places
-    observed, hidden = drawn(Patch(size, fill=fill), picture, count)
+    task = Task((Patch(size, fill=fill),), "known")
+    observed, hidden = drawn(task, picture, count)
     np.testing.assert_array_equal(observed, np.where(hidden, fill, picture))
     clean = torch.from_numpy(picture.flatten()).expand(count, -1)
-    channel = Patch(size, fill=fill).damage(clean, SHAPE, seeded()).channel
-    assert isinstance(channel, Occlusion)
+    other = task.damage(clean, SHAPE, seeded()).damage.hidden
+    assert isinstance(other, torch.Tensor)
     # The same patches come up, each as often as any other: 5 standard deviations.
     ours, times = np.unique(hidden.reshape(count, -1), axis=0, return_counts=True)
-    theirs = np.unique(channel.hidden.numpy(), axis=0)
+    theirs = np.unique(other.flatten(1).numpy(), axis=0)
     np.testing.assert_array_equal(ours, theirs)
     assert len(ours) == places
     np.testing.assert_allclose(times, 400, atol=5 * 400**0.5)
@@ -182,15 +160,16 @@ def test_a_generator_fixes_the_damage_of_a_picture(text: str, dtype: type) -> No
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
 def test_an_unknown_patch_is_told_as_half_its_coverage(size: int) -> None:
     clean = noise(10)
-    observed, channel = Patch(size, fill=1.0, mask="unknown").damage(clean, SHAPE, seeded(3))
-    assert torch.equal(observed, Patch(size, fill=1.0, mask="known").damage(clean, SHAPE, seeded(3)).observed)
+    task = Task((Patch(size, fill=1.0),), "known")
+    observed, damage = task.unmasked().damage(clean, SHAPE, seeded(3))
+    assert torch.equal(observed, task.damage(clean, SHAPE, seeded(3)).observed)
     inside, places = np.zeros(SHAPE), 0
     for row, column in itertools.product(range(SHAPE[0] - size + 1), range(SHAPE[1] - size + 1)):
         inside[row : row + size, column : column + size] += 1
         places += 1
-    assert isinstance(channel, BitFlip)
-    np.testing.assert_allclose(channel.probability, inside.flatten() / places / 2, rtol=1e-6)
-    assert channel.evidence(observed).linear.shape == clean.shape
+    assert isinstance(damage.p, np.ndarray) and damage.hidden is None
+    np.testing.assert_allclose(damage.p[0], inside / places / 2, rtol=1e-12)
+    assert damage.channel(grey=False).evidence(observed).linear.shape == clean.shape
 
 
 # --- grey images ---
@@ -202,8 +181,8 @@ def levels(n: int) -> torch.Tensor:
 
 def test_noise_of_a_data_set_is_not_cut_off() -> None:
     clean = levels(2000)
-    observed, channel = parse_task("noise:0.3").damage(clean, SHAPE, seeded())
-    assert channel == GaussianNoise(0.3)
+    observed, damage = parse_task("noise:0.3").damage(clean, SHAPE, seeded())
+    assert (damage.p, damage.sigma, damage.hidden) == (None, 0.3, None)
     noise = (observed - clean).double()
     assert float(noise.std()) == pytest.approx(0.3, rel=0.01)
     assert float((noise**3).mean()) == pytest.approx(0, abs=1e-3)
@@ -228,8 +207,8 @@ def test_salt_of_a_picture_has_the_law_of_that_of_a_data_set() -> None:
     picture, count, p = np.random.default_rng(1).random(SHAPE), 4000, 0.2
     observed, _ = drawn(parse_task(f"salt:{p}"), picture, count)
     images = torch.from_numpy(picture.flatten()).expand(count, -1)
-    damaged, channel = parse_task(f"salt:{p}", grey=True).damage(images, SHAPE, seeded())
-    assert channel == SaltAndPepper(p)
+    damaged, damage = parse_task(f"salt:{p}", grey=True).damage(images, SHAPE, seeded())
+    assert (damage.p, damage.sigma) == (p, None)
     for found in (observed.reshape(count, -1), damaged.numpy()):
         for shown in (0, 1):
             np.testing.assert_allclose((found == shown).mean(0), p / 2, atol=5 * (p / 2 / count) ** 0.5)
@@ -239,26 +218,26 @@ def test_salt_of_a_picture_has_the_law_of_that_of_a_data_set() -> None:
 
 def test_a_patch_on_grey_values_tells_the_others_exactly() -> None:
     clean = levels(20)
-    observed, channel = parse_task("patch:3:0.5", grey=True).damage(clean, SHAPE, seeded())
+    observed, damage = parse_task("patch:3:0.5", grey=True).damage(clean, SHAPE, seeded())
     binary = parse_task("patch:3:0.5").damage(clean, SHAPE, seeded())
-    assert isinstance(channel, Occlusion) and isinstance(binary.channel, Occlusion)
-    assert torch.equal(observed, binary.observed) and torch.equal(channel.hidden, binary.channel.hidden)
-    fields, exact = channel.evidence(observed), GaussianNoise(0.0).evidence(clean)
-    assert torch.equal(fields.linear, torch.where(channel.hidden, 0.0, exact.linear))
-    assert torch.equal(fields.quadratic, torch.where(channel.hidden, 0.0, exact.quadratic))
+    assert isinstance(damage.hidden, torch.Tensor) and isinstance(binary.damage.hidden, torch.Tensor)
+    assert torch.equal(observed, binary.observed) and torch.equal(damage.hidden, binary.damage.hidden)
+    fields, exact, hidden = damage.channel(grey=True).evidence(observed), GaussianNoise(0.0), damage.hidden.flatten(1)
+    assert torch.equal(fields.linear, torch.where(hidden, 0.0, exact.evidence(clean).linear))
+    assert torch.equal(fields.quadratic, torch.where(hidden, 0.0, exact.evidence(clean).quadratic))
 
 
 @pytest.mark.parametrize("grey", [False, True])
 def test_several_tasks_are_one_after_the_other(grey: bool) -> None:
     clean, task = levels(30), parse_task("noise:0.1+patch:3:1", grey=grey)
-    observed, channel = task.damage(clean, SHAPE, seeded())
+    observed, damage = task.damage(clean, SHAPE, seeded())
     generator = seeded()
     noisy = parse_task("noise:0.1").damage(clean, SHAPE, generator).observed
-    expected = Patch(3, fill=1.0).damage(noisy, SHAPE, generator)
+    expected = parse_task("patch:3:1").damage(noisy, SHAPE, generator)
     assert torch.equal(observed, expected.observed)
-    assert isinstance(channel, Occlusion) and isinstance(expected.channel, Occlusion)
-    assert torch.equal(channel.hidden, expected.channel.hidden)
-    assert channel.noise == GaussianNoise(0.1)
+    assert isinstance(damage.hidden, torch.Tensor) and isinstance(expected.damage.hidden, torch.Tensor)
+    assert torch.equal(damage.hidden, expected.damage.hidden)
+    assert (damage.p, damage.sigma) == (None, 0.1)
     assert task.mask == "known"
 
 
@@ -266,11 +245,11 @@ def test_several_tasks_on_a_picture_are_one_after_the_other() -> None:
     picture, generator = np.random.default_rng(1).random(SHAPE), np.random.default_rng(2)
     observed, hidden = parse_task("patch:2+noise:0.1+patch:3:1").damage_picture(picture, generator)
     generator = np.random.default_rng(2)
-    torn, first = Patch(2).damage_picture(picture, generator)
+    torn, first = parse_task("patch:2").damage_picture(picture, generator)
     noisy, _ = parse_task("noise:0.1").damage_picture(torn, generator)
-    expected, second = Patch(3, fill=1.0).damage_picture(noisy, generator)
+    expected, second = parse_task("patch:3:1").damage_picture(noisy, generator)
     np.testing.assert_array_equal(observed, expected)
-    assert hidden is not None
+    assert hidden is not None and first is not None and second is not None
     np.testing.assert_array_equal(hidden, first | second)
     assert parse_task("noise:0.1+salt:0.1").damage_picture(picture, generator)[1] is None
 
@@ -280,6 +259,9 @@ def test_several_tasks_on_a_picture_are_one_after_the_other() -> None:
     [
         ("patch:3+noise:0.1", None, True),
         ("salt:0.1+noise:0.1", None, True),
+        ("noise:0.1+noise:0.1", None, True),
+        ("salt:0.1+salt:0.1", None, True),
+        ("patch:3+flip:0.1", None, False),
         ("noise:0.1+flip:0.1", None, True),
         ("patch:3", "unknown", True),
         ("noise:0.1+salt:0.1", None, False),
@@ -297,7 +279,22 @@ def test_what_has_no_channel_or_does_not_fit_is_refused(text: str, mask: str | N
 
 
 def test_a_conditional_prior_is_told_of_no_mask() -> None:
-    assert parse_task("flip:0.1+patch:3").unmasked() == Chain((flips(0.1), Patch(3, mask="unknown")))
-    observed, channel = parse_task("flip:0.1+patch:3").unmasked().damage(noise(5), SHAPE, seeded())
-    assert isinstance(channel, BitFlip)
+    assert parse_task("flip:0.1+patch:3").unmasked() == Task((BitFlip(0.1), Patch(3)), "unknown")
+    observed, damage = parse_task("flip:0.1+patch:3").unmasked().damage(noise(5), SHAPE, seeded())
+    assert isinstance(damage.p, np.ndarray) and damage.hidden is None
     assert observed.shape == (5, SHAPE[0] * SHAPE[1])
+
+
+def test_flips_that_follow_flips_invert_a_pixel_if_one_of_both_does() -> None:
+    clean = torch.zeros(400, SHAPE[0] * SHAPE[1])
+    observed, damage = parse_task("flip:0.2+flip:0.1").damage(clean, SHAPE, seeded())
+    assert damage.p == pytest.approx(0.2 * 0.9 + 0.8 * 0.1)
+    assert float(observed.mean()) == pytest.approx(float(damage.p), abs=5 * (0.26 * 0.74 / observed.numel()) ** 0.5)
+
+
+def test_what_several_steps_hide_is_hidden() -> None:
+    clean = torch.ones(20, SHAPE[0] * SHAPE[1])
+    observed, damage = parse_task("patch:2+holes:2:0.2").damage(clean, SHAPE, seeded())
+    assert isinstance(damage.hidden, torch.Tensor) and torch.equal(damage.hidden.flatten(1), observed == 0)
+    channel = damage.channel(grey=False)
+    assert torch.equal(channel.evidence(observed).linear == 0, observed == 0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from restore.channels.two_tone import TwoTone
+from restore.channels.flips import TwoTone
 
 GREY = np.linspace(-0.5, 1.5, 41)
 
@@ -34,12 +34,3 @@ def test_shifted_and_scaled_it_says_the_same(shift: float, scale: float) -> None
     first = TwoTone(0.2, 0.8, 0.15).log_odds(GREY)
     other = TwoTone(scale * 0.2 + shift, scale * 0.8 + shift, scale * 0.15).log_odds(scale * GREY + shift)
     np.testing.assert_allclose(other, first, atol=1e-8)
-
-
-def test_it_draws_what_it_scores() -> None:
-    channel, ink = TwoTone(0.2, 0.7, 0.1), np.arange(200_000) % 4 == 0
-    seen = channel.corrupt(ink.astype(float), np.random.default_rng(0))
-    # Four standard errors of the means and of the deviations.
-    for level, some in ((0.7, ink), (0.2, ~ink)):
-        assert seen[some].mean() == pytest.approx(level, abs=4 * 0.1 / 50_000**0.5)
-        assert seen[some].std() == pytest.approx(0.1, abs=4 * 0.1 / 100_000**0.5)

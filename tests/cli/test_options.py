@@ -19,8 +19,9 @@ from waiting import HANG
 import restore
 from restore import zoo
 from restore.cli.command import COMMANDS, app
-from restore.inference.options import LEVELS, Options
+from restore.inference.options import Options
 from restore.learning.options import TrainOptions
+from restore.registry import LEVELS
 
 NAMES = [each.name for each in fields(Options)]
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, save
 
+from restore.channels.damage import Damage, Observed
 from restore.data import Gathering, gather
 from restore.data.fitting import drawn, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS, held_out_of
 from restore.errors import TrainingError
 from restore.images import shrink
-from restore.inference.damage import Damage, Observed
 from restore.inference.scans import reading
 
 # --- one size ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import baselines
@@ -11,7 +12,7 @@ import torch
 from baselines import NearestNeighbour, PointwiseEstimate
 from channel_likelihoods import log_likelihood
 
-from restore.channels import BitFlip, Channel, Occlusion
+from restore.channels import BitFlip, Damage
 from restore.evaluation.baselines import Median
 
 SHAPE = (5, 7)
@@ -26,8 +27,11 @@ TRAIN, CLEAN = binary(200, 0), binary(23, 1)
 NOISY = BitFlip(0.2).corrupt(CLEAN, torch.Generator().manual_seed(2))
 HIDDEN = torch.zeros(SHAPE, dtype=torch.bool)
 HIDDEN[1:4, 2:6] = True
-HOLE = Occlusion(HIDDEN.flatten().expand(len(CLEAN), -1))
-UNEVEN = BitFlip(torch.linspace(0.05, 0.45, SIZE))
+HOLE = Damage(hidden=HIDDEN[None].numpy())
+VISIBLE = ~HIDDEN.flatten()
+WITH_HOLE = CLEAN * VISIBLE
+RATES = torch.linspace(0.05, 0.45, SIZE)
+UNEVEN = Damage(RATES.reshape(1, *SHAPE).numpy())
 
 
 MODELS = {"ope": PointwiseEstimate.fit(TRAIN), "nn": NearestNeighbour(TRAIN), "median": Median(SHAPE)}
@@ -35,12 +39,12 @@ MODELS = {"ope": PointwiseEstimate.fit(TRAIN), "nn": NearestNeighbour(TRAIN), "m
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize(
-    "channel",
-    [BitFlip(0.0), BitFlip(0.2), BitFlip(0.5), BitFlip(1.0), UNEVEN, HOLE, BitFlip(0.1) + HOLE],
+    "damage",
+    [Damage(0.0), Damage(0.2), Damage(0.5), Damage(1.0), UNEVEN, HOLE, replace(HOLE, p=0.1)],
     ids=["p0", "p.2", "p.5", "p1", "uneven", "hole", "noisy-hole"],
 )
-def test_every_baseline_gives_probabilities_on_every_channel(model: Any, channel: Channel) -> None:
-    restored = model.restore(NOISY, channel)
+def test_every_baseline_gives_probabilities_under_any_damage(model: Any, damage: Damage) -> None:
+    restored = model.restore(NOISY, damage)
     assert restored.shape == NOISY.shape
     assert restored.dtype == NOISY.dtype
     assert bool(((restored >= 0) & (restored <= 1)).all())
@@ -48,10 +52,10 @@ def test_every_baseline_gives_probabilities_on_every_channel(model: Any, channel
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_what_is_known_exactly_is_returned(model: Any) -> None:
-    assert torch.equal(model.restore(CLEAN, BitFlip(0.0)).round(), CLEAN)
-    assert torch.equal(model.restore(1 - CLEAN, BitFlip(1.0)).round(), CLEAN)
-    completed = model.restore(HOLE.corrupt(CLEAN), HOLE)
-    assert torch.equal(completed.round()[~HOLE.hidden], CLEAN[~HOLE.hidden])
+    assert torch.equal(model.restore(CLEAN, Damage(0.0)).round(), CLEAN)
+    assert torch.equal(model.restore(1 - CLEAN, Damage(1.0)).round(), CLEAN)
+    completed = model.restore(WITH_HOLE, HOLE)
+    assert torch.equal(completed.round()[:, VISIBLE], CLEAN[:, VISIBLE])
 
 
 # --- the pointwise estimate ---
@@ -62,7 +66,7 @@ def test_ope_is_bayes_for_independent_pixels(p: float) -> None:
     mean = (TRAIN.double().numpy().sum(axis=0) + 1) / (len(TRAIN) + 2)
     seen = NOISY.double().numpy()
     ink, paper = mean * np.where(seen == 1, 1 - p, p), (1 - mean) * np.where(seen == 0, 1 - p, p)
-    np.testing.assert_allclose(PointwiseEstimate.fit(TRAIN).restore(NOISY, BitFlip(p)), ink / (ink + paper), rtol=1e-5)
+    np.testing.assert_allclose(PointwiseEstimate.fit(TRAIN).restore(NOISY, Damage(p)), ink / (ink + paper), rtol=1e-5)
 
 
 # --- nearest neighbours ---
@@ -72,20 +76,19 @@ def test_ope_is_bayes_for_independent_pixels(p: float) -> None:
 def test_one_neighbour_under_flips_is_the_hamming_nearest(p: float) -> None:
     distance = (NOISY.numpy()[:, None] != TRAIN.numpy()[None]).sum(axis=2)
     expected = TRAIN.numpy()[distance.argmin(axis=1)]
-    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(NOISY, BitFlip(p)), expected)
-    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(1 - NOISY, BitFlip(1 - p)), expected)
+    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(NOISY, Damage(p)), expected)
+    np.testing.assert_array_equal(NearestNeighbour(TRAIN).restore(1 - NOISY, Damage(1 - p)), expected)
 
 
 def test_the_nearest_is_the_likeliest_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    likelihood = log_likelihood(UNEVEN, NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2)
+    likelihood = log_likelihood(BitFlip(RATES), NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2)
     for block in (baselines.BLOCK, 4):
         monkeypatch.setattr(baselines, "BLOCK", block)
         assert torch.equal(NearestNeighbour(TRAIN).restore(NOISY, UNEVEN), TRAIN[likelihood.argmax(1)])
 
 
 def test_a_hole_is_filled_by_the_nearest_on_visible_pixels() -> None:
-    seen = ~HOLE.hidden[0].numpy()
-    observed = HOLE.corrupt(CLEAN)
+    seen, observed = VISIBLE.numpy(), WITH_HOLE
     distance = (observed.numpy()[:, None, seen] != TRAIN.numpy()[None][:, :, seen]).sum(axis=2)
     exemplar = TRAIN.numpy()[distance.argmin(axis=1)]
     expected = np.where(seen, CLEAN.numpy(), exemplar)
@@ -98,7 +101,7 @@ def test_a_hole_is_filled_by_the_nearest_on_visible_pixels() -> None:
 
 
 def test_median_within_the_image_is_numpys() -> None:
-    restored = Median(SHAPE).restore(NOISY, BitFlip(0.2)).reshape(-1, *SHAPE)
+    restored = Median(SHAPE).restore(NOISY, Damage(0.2)).reshape(-1, *SHAPE)
     windows = np.lib.stride_tricks.sliding_window_view(NOISY.reshape(-1, *SHAPE).numpy(), (3, 3), axis=(1, 2))
     expected = np.median(windows, axis=(-2, -1))
     np.testing.assert_array_equal((restored > 0.5).float()[:, 1:-1, 1:-1], expected)
@@ -111,7 +114,7 @@ def votes(ink: np.ndarray, voting: np.ndarray, row: int, column: int) -> float |
 
 def test_median_fills_a_hole_from_its_rim() -> None:
     """Against the definition, pixel by pixel and ring by ring; of a tie the result is paper."""
-    restored = Median(SHAPE).restore(HOLE.corrupt(CLEAN), HOLE).reshape(-1, *SHAPE)
+    restored = Median(SHAPE).restore(WITH_HOLE, HOLE).reshape(-1, *SHAPE)
     for clean, image in zip(CLEAN.reshape(-1, *SHAPE).numpy(), restored.numpy(), strict=True):
         ink, voting, expected = clean > 0.5, ~HIDDEN.numpy(), clean.astype(float)
         while not voting.all():

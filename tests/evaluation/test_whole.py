@@ -17,7 +17,7 @@ from torch import Tensor
 
 import restore
 from restore.api import Restorer
-from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
+from restore.channels import Damage, parse_task
 from restore.errors import ModelError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import compare, evaluate, nothing, restorer_of
@@ -46,7 +46,7 @@ def engine() -> Engine:
     return Engine.of(random_prior((12, 10)), CPU)
 
 
-def perfect(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
+def perfect(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
     (found,) = (image for image in images() if image.shape == image_shape)
     return found.reshape(1, -1)
 
@@ -58,10 +58,10 @@ def test_scores_are_over_the_pixels_of_all_images_beside_the_damaged_ones_and_th
     draw, wrong, filtered = seeded(), 0, {3: 0, 5: 0}
     for truth in truths:
         row = truth.reshape(1, -1)
-        observed, channel = task.damage(row, (truth.shape[0], truth.shape[1]), draw)
+        observed, damage = task.damage(row, (truth.shape[0], truth.shape[1]), draw)
         wrong += int((observed != row).sum())
         for side in filtered:
-            median = Median((truth.shape[0], truth.shape[1]), side).restore(observed, channel)
+            median = Median((truth.shape[0], truth.shape[1]), side).restore(observed, damage)
             filtered[side] += int(((median > 0.5) != row).sum())
     pixels = sum(truth.numel() for truth in truths)
     best = min(filtered, key=lambda side: filtered[side])
@@ -79,10 +79,10 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
         wrong = hidden = 0
         for truth in truths:
             image_shape = (truth.shape[0], truth.shape[1])
-            observed, channel = task.damage(truth.reshape(1, -1), image_shape, draw)
+            observed, damage = task.damage(truth.reshape(1, -1), image_shape, draw)
             pixels = observed.reshape(image_shape).bool().numpy()
-            if isinstance(channel, Occlusion):
-                mask = channel.hidden.reshape(image_shape).numpy()
+            if damage.hidden is not None:
+                mask = np.asarray(damage.hidden[0])
                 found = Restorer(engine).complete(pixels, mask, p, force=True)
                 hidden += int((found != truth.bool().numpy())[mask].sum())
             else:
@@ -97,16 +97,16 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
 def test_holes_of_grey_images_of_the_priors_size_are_filled_as_for_callers() -> None:
     grey, shape = Engine.of(grey_prior(), CPU), (5, 7)
     truth = torch.rand(6, 35, generator=seeded(2))
-    observed, channel = parse_task("patch:2", grey=True).damage(truth, shape, seeded(5))
-    assert isinstance(channel, Occlusion)
-    masks, seen = (each.reshape(6, *shape).numpy() for each in (channel.hidden, observed))
-    restored = restorer_of(grey)(observed, channel, shape)
+    observed, damage = parse_task("patch:2", grey=True).damage(truth, shape, seeded(5))
+    masks, seen = np.asarray(damage.hidden), observed.reshape(6, *shape).numpy()
+    restored = restorer_of(grey)(observed, damage, shape)
     np.testing.assert_array_equal(restored.reshape(seen.shape), Restorer(grey).complete(seen, masks, force=True))
-    assert torch.equal(restored[~channel.hidden], truth[~channel.hidden])
+    visible = torch.from_numpy(~masks).flatten(1)
+    assert torch.equal(restored[visible], truth[visible])
 
 
 def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
-    def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
+    def lost(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         return observed * torch.nan
 
     with pytest.raises(ModelError):
@@ -116,13 +116,14 @@ def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
     image = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])
     row = image.reshape(1, 9)
-    found = Median((3, 3), grey=True).restore(row, GaussianNoise(0.1)).reshape(3, 3)
+    found = Median((3, 3), grey=True).restore(row, Damage(sigma=0.1)).reshape(3, 3)
     assert float(found[1, 1]) == 0.5 and float(found[0, 0]) == pytest.approx(0.2)
-    hidden = torch.zeros(1, 9, dtype=torch.bool)
-    hidden[0, 4] = True
-    filled = Median((3, 3), grey=True).restore(row, Occlusion(hidden, noise=GaussianNoise(0.0)))
-    assert torch.equal(filled[~hidden], row[~hidden]) and float(filled[0, 4]) == pytest.approx(0.4)
-    assert (Median((3, 3), grey=True).restore(row, Occlusion(torch.ones_like(hidden))) == 0.5).all()
+    hidden = np.zeros((1, 3, 3), bool)
+    hidden[0, 1, 1] = True
+    filled = Median((3, 3), grey=True).restore(row, Damage(hidden=hidden))
+    visible = torch.from_numpy(~hidden).flatten(1)
+    assert torch.equal(filled[visible], row[visible]) and float(filled[0, 4]) == pytest.approx(0.4)
+    assert (Median((3, 3), grey=True).restore(row, Damage(hidden=np.ones_like(hidden))) == 0.5).all()
 
 
 def test_grey_images_have_psnr_and_ssim() -> None:

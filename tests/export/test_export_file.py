@@ -24,7 +24,7 @@ from exports import (
 from priors import random_prior
 
 from restore import zoo
-from restore.inference.damage import Damage
+from restore.channels.damage import Damage
 from restore.inference.onnx import contract
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine

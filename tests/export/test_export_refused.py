@@ -16,9 +16,9 @@ from exports import (
     kinds,
 )
 
+from restore.channels.damage import Damage
 from restore.errors import ModelError
 from restore.export import packing
-from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.zoo import GRAPH
 from restore.zoo.description import FORMAT

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from grey_priors import SPIKED, TRUNCATED, grey_prior, saved_grey
 
+from restore.channels.damage import Damage
 from restore.errors import UsageError
 from restore.export.packing import standalone
-from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.marginals import Status

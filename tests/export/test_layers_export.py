@@ -10,8 +10,8 @@ import torch
 from priors import random_convolutional_deep_prior
 
 from restore import zoo
+from restore.channels.damage import Damage
 from restore.export.packing import beside_weights
-from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.zoo import GRAPH, describe, save

@@ -9,8 +9,8 @@ from exports import SHAPE, settled
 from grey_priors import grey_prior
 from priors import random_conditional
 
+from restore.channels.damage import Damage
 from restore.export.graph import Alike, Graph, Grey, Learnt
-from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.zoo import TrainedPrior
 

@@ -19,8 +19,7 @@ from together import PIPELINES
 from torch import Tensor
 from unit_cases import CASES
 
-from restore.channels import BitFlip, GaussianNoise, Occlusion, parse_task
-from restore.channels.salt_and_pepper import SaltAndPepper
+from restore.channels import BitFlip, Damage, GaussianNoise, Occlusion, SaltAndPepper, parse_task
 from restore.families import FAMILIES, Features, Spec
 from restore.fields import Fields
 from restore.learning.course import CleanImages
@@ -100,7 +99,6 @@ CHANNELS = {
     "flips": lambda place: BitFlip(place(torch.linspace(0, 1, 9))),
     "noise": lambda place: GaussianNoise(place(torch.full((1, 9), 0.2))),
     "salt": lambda place: SaltAndPepper(0.2),
-    "hole": lambda place: BitFlip(0.1) + Occlusion(place(torch.arange(9) < 3)),
 }
 
 
@@ -126,7 +124,7 @@ def test_damage_is_drawn_where_the_generator_is(text: str) -> None:
         found = []
         for device in (images.device, torch.device("cpu")):
             damaged = task.damage(images, (3, 3), torch.Generator(device).manual_seed(1))
-            evidence = damaged.channel.evidence(damaged.observed)
+            evidence = damaged.damage.channel(grey=False).evidence(damaged.observed)
             found.append((damaged.observed, evidence.linear))
         return found
 
@@ -216,7 +214,6 @@ def test_chains() -> None:
 def test_the_engine_restores_what_it_is_given_on_any_device(name: str) -> None:
     from small_engines import PIXELS, SHAPE, some_images, trained
 
-    from restore.inference.damage import Damage
     from restore.inference.torch_engine import Engine
 
     prior = {"binary": trained(clear=0.3), "once": trained(modes=0, starts=1), "grey": grey_prior(shape=SHAPE)}[name]
@@ -225,7 +222,7 @@ def test_the_engine_restores_what_it_is_given_on_any_device(name: str) -> None:
         assert not prior.description.tries_again
     images = some_images(7)
     channel = GaussianNoise(0.2) if name == "grey" else BitFlip(0.1)
-    hole = channel + Occlusion(torch.arange(PIXELS) < 4)
+    hole = Occlusion(torch.arange(PIXELS) < 4, channel)
     told = Damage(sigma=0.2) if name == "grey" else Damage(p=0.1)
 
     def work(place: Place) -> Any:

@@ -14,8 +14,8 @@ from grey_priors import grey_prior
 from priors import random_conditional, random_prior
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion
+from restore.channels.damage import Damage, Observed
 from restore.errors import UsageError
-from restore.inference.damage import Damage, Observed
 from restore.inference.scans.reading import Cut
 
 SHAPE = (3, 4)
@@ -79,7 +79,7 @@ def test_who_is_told_of_the_damage() -> None:
         (learnt, [Damage()]),
     ):
         for damage in known:
-            damage.check_for(header)
+            header.check_damage(damage)
     for header, unknown in (
         (binary, [Damage(), Damage(sigma=0.1), Damage(0.1, 0.1)]),
         (grey, [Damage(), Damage("scan")]),
@@ -88,7 +88,7 @@ def test_who_is_told_of_the_damage() -> None:
     ):
         for damage in unknown:
             with pytest.raises(UsageError):
-                damage.check_for(header)
+                header.check_damage(damage)
 
 
 def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:
@@ -116,7 +116,7 @@ def test_the_channel_is_that_of_the_levels() -> None:
         (Damage(0.1), BitFlip(0.1)),
         (Damage(each), BitFlip(torch.from_numpy(each.reshape(2, 12)))),
         (Damage(hidden=hidden), Occlusion(flat)),
-        (Damage(0.1, hidden=hidden), BitFlip(0.1) + Occlusion(flat)),
+        (Damage(0.1, hidden=hidden), Occlusion(flat, BitFlip(0.1))),
     ):
         found, wanted = (one.evidence(observed) for one in (damage.channel(grey=False), channel))
         torch.testing.assert_close(found.linear, wanted.linear.expand_as(found.linear))

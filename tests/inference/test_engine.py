@@ -14,10 +14,10 @@ from oracle import exact_moments
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
+from restore.channels.damage import Damage
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference import torch_engine as engine_module
-from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine, grey_polarity_gain, polarity_gain, starts
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
@@ -29,7 +29,7 @@ CHANNELS: dict[str, Channel] = {
     "flips": BitFlip(0.15),
     "flips-per-pixel": BitFlip(torch.linspace(0, 1, PIXELS)),
     "mask": Occlusion(MASK),
-    "mask-and-flips": BitFlip(0.1) + Occlusion(MASK),
+    "mask-and-flips": Occlusion(MASK, BitFlip(0.1)),
     "mask-per-image": Occlusion(some_images(9, seed=4).bool()),
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from restore.channels.damage import Damage, Observed
 from restore.inference import neighbours
-from restore.inference.damage import Damage, Observed
 from restore.inference.neighbours import CONVERGED, STEPS, STILL, Neighbours, mean_field
 from restore.marginals import Status
 

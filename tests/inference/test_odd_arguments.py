@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from restore.channels.damage import Damage
 from restore.devices import pick_device
 from restore.errors import UsageError
-from restore.inference.damage import Damage
 
 
 @pytest.mark.parametrize("p", [10**400, torch.full((2, 2), 0.1, requires_grad=True)], ids=["huge", "grad"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from restore import zoo
+from restore.channels.damage import Damage
 from restore.errors import UsageError
-from restore.inference.damage import Damage
 
 pytest.importorskip("onnxruntime")
 

@@ -15,9 +15,9 @@ import torch
 from priors import saved_prior
 
 from restore import zoo
+from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, UsageError
 from restore.inference import open as room
-from restore.inference.damage import Damage, Observed
 from restore.inference.onnx.providers import PROVIDERS, providers
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options

@@ -8,9 +8,9 @@ import pytest
 from commands import QUICK, Run, fault, image
 
 from restore import zoo
+from restore.channels.damage import Damage
 from restore.errors import UsageError
 from restore.inference import threads
-from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.onnx.providers import CPU, PROVIDERS, Provider, providers
 

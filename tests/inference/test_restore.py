@@ -16,10 +16,10 @@ from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import random_rbm
 from priors import random_conditional
 
+from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning, UsageError
 from restore.images import enlarge, shrink
 from restore.inference import trust
-from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.options import Options
 from restore.inference.restore import AXES, TOGETHER, restore

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from restore.inference.damage import Damage
+from restore.channels.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.marginals import Status

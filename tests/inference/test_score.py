@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 
-from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
+from restore.channels import levels as scales
+from restore.channels.damage import Damage, Observed
+from restore.channels.noise import WIDTH
 from restore.inference import score as room
 from restore.inference.choose import choose
-from restore.inference.damage import Damage, Observed
 from restore.inference.score import Sample
 from restore.inference.tiles.blend import Prior
 from restore.priors import RBM
@@ -43,7 +44,7 @@ def held_out(seen: np.ndarray, fold: np.ndarray, hidden: np.ndarray, of_white: A
     return means
 
 
-LEVELS = bit_flip.LEVELS.levels
+LEVELS = scales.FLIPS.levels
 
 
 # --- predictive probabilities, against enumeration ---
@@ -94,13 +95,13 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
         picture = Observed(seen, Damage("auto"))
         (choice,) = choose([picture], [Prior(engine())], grey=False)
         fold, none = Sample.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
-        level = bit_flip.LEVELS.guess
+        level = scales.FLIPS.guess
         for _ in range(2):
             rounds += 1
             means = held_out(seen, fold, none, level, level)
             curve = np.array([log_shown(means, seen, each, each).mean() for each in LEVELS])
             level = peak(curve)
-            if bit_flip.LEVELS.near[0] <= level <= bit_flip.LEVELS.near[1]:
+            if scales.FLIPS.near[0] <= level <= scales.FLIPS.near[1]:
                 break
         assert choice.found is not None and choice.damage.p == choice.found.value
         # As probable as the best level, but for bins of log-odds 1/80 wide.
@@ -154,9 +155,9 @@ def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def log_grey(seen: np.ndarray, means: np.ndarray, variances: np.ndarray, p: float, sigma: float) -> np.ndarray:
     """log p(y) of the nearest of 256 levels: salt or pepper, or the normal density there times its width."""
-    total = variances + sigma**2 + salt_and_pepper.WIDTH**2
+    total = variances + sigma**2 + WIDTH**2
     density = np.exp(-((seen - means) ** 2) / (2 * total)) / np.sqrt(2 * np.pi * total)
-    return np.log((1 - p) * density * salt_and_pepper.WIDTH + p * ((seen <= 0) | (seen >= 1)) / 2)
+    return np.log((1 - p) * density * WIDTH + p * ((seen <= 0) | (seen >= 1)) / 2)
 
 
 @pytest.mark.parametrize("sigma", [0.05, 0.15, 0.3])
@@ -164,7 +165,7 @@ def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     means, variances, clean = grey_picture()
     seen = clean + np.random.default_rng(1).normal(0, sigma, clean.shape)
     (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
-    fine = np.geomspace(*gaussian_noise.LEVELS.levels[[0, -1]], 800)
+    fine = np.geomspace(*scales.NOISE.levels[[0, -1]], 800)
     curve = [log_grey(seen, means, variances, 0.0, level).mean() for level in fine]
     assert choice.found is not None and choice.found.name == "sigma"
     # The parabola through the best of 40 levels, a tenth apart, misses the peak by less than a fiftieth.
@@ -180,7 +181,7 @@ def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
     damage = Damage("auto", sigma=0.05)
     seen = np.where((seen == 0) | (seen == 1), seen, seen + draw.normal(0, 0.05, seen.shape))
     (choice,) = choose([Observed(seen, damage)], [Knowing(means, variances)], grey=True)
-    fine = np.linspace(*salt_and_pepper.LEVELS.levels[[0, -1]], 2000)
+    fine = np.linspace(*scales.IMPULSES.levels[[0, -1]], 2000)
     curve = [log_grey(seen, means, variances, level, 0.05).mean() for level in fine]
     assert choice.found is not None and choice.found.name == "p"
     assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
@@ -309,7 +310,7 @@ def test_crops_lie_where_something_is() -> None:
 def test_the_pixels_predicted_are_under_the_guess_and_not_under_the_word() -> None:
     candidate = Knowing(spots(30, 40)[0])
     choose([Observed(spots(30, 40)[1], Damage("auto"))], [candidate], grey=False)
-    assert candidate.calls[0][1].p == bit_flip.LEVELS.guess
+    assert candidate.calls[0][1].p == scales.FLIPS.guess
     # Where nothing is damaged, holes are predicted from pixels that are hardly in doubt.
     hole = np.zeros((30, 40), bool)
     hole[5:9, 5:9] = True

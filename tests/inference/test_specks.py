@@ -15,11 +15,11 @@ from scipy import ndimage, stats
 
 import restore as package
 from restore.channels import Specks
+from restore.channels.damage import Damage, Observed
 from restore.channels.specks import LEAST, MOST, log_share
 from restore.channels.values import probability_of
 from restore.errors import Foreign, UsageError
 from restore.inference import specks
-from restore.inference.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
@@ -227,7 +227,7 @@ def test_how_often_a_shape_may_repeat_is_what_chance_allows() -> None:
 
 
 def speckled(clean: np.ndarray) -> np.ndarray:
-    return np.asarray(Specks(0.02).damage_picture(clean.astype(float), np.random.default_rng(0))[0] > 0.5)
+    return np.asarray(Specks(0.02).corrupt(clean.astype(float), np.random.default_rng(0)) > 0.5)
 
 
 def check_cleaned(clean: np.ndarray, seen: np.ndarray, answer: Restored) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
-from restore.inference.damage import Damage, Observed
+from restore.channels.damage import Damage, Observed
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.squares import SIDES, Squares, squares_in

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from enumerated import Knowing
 
+from restore.channels.damage import Damage
 from restore.inference import trust
 from restore.inference.choose import Choice
-from restore.inference.damage import Damage
 from restore.inference.restored import Found
 from restore.inference.trust import NOISIEST, independent, refusal
 from restore.marginals import Status

@@ -37,8 +37,8 @@ def test_the_error_is_that_of_the_engine_from_one_start(grey: bool, tmp_path: Pa
     images = (bars() * 0.8 + 0.1) if grey else bars()
     trained = train(settings, images, SHAPE, Session(tmp_path, "x"))
     _, clean = split(settings, images)
-    observed, channel = parse_task(task, grey=grey).damage(clean, SHAPE, seeded(settings.seed))
-    found = Engine.of(trained.prior, torch.device("cpu")).restore(observed, channel).means[0]
+    observed, damage = parse_task(task, grey=grey).damage(clean, SHAPE, seeded(settings.seed))
+    found = Engine.of(trained.prior, torch.device("cpu")).restore(observed, damage.channel(grey)).means[0]
     wrong = (found - clean).square() if grey else ((found > 0.5) != (clean > 0.5)).double()
     assert 0 < float(wrong.mean()) < 0.3
     assert trained.error == pytest.approx(float(wrong.mean()), rel=1e-5)

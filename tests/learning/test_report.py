@@ -18,7 +18,7 @@ from timed_runs import Hands
 
 import restore
 from restore import zoo
-from restore.channels import BitFlip, parse_task
+from restore.channels import BitFlip, Damage, parse_task
 from restore.errors import OutputError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Report, evaluate
@@ -70,7 +70,7 @@ def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
     truth = made.held_out_pixels(CPU)
     assert truth is not None and list(record["scores"]) == ["flip:0.1", "flip:0.2"] and record["verdict"] in lines[0]
     observed = BitFlip(0.1).corrupt(truth, torch.Generator().manual_seed(0))
-    median = Median((5, 6), 3).restore(observed, BitFlip(0.1)) > 0.5
+    median = Median((5, 6), 3).restore(observed, Damage(0.1)) > 0.5
     for name, restored in (("nothing", observed), ("median 3x3", median)):
         found = record["scores"]["flip:0.1"][name]["error_all"]["mean"]
         assert found == pytest.approx(float((restored != truth).double().mean()))

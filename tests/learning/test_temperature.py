@@ -77,7 +77,7 @@ def test_it_is_fitted_to_what_the_prior_restores_whatever_its_own() -> None:
 
     def loss(temperature: float) -> float:
         engine = Engine.of(prior(temperature), torch.device("cpu"))
-        means = (engine.restore(*each).means[0].double() for each in damaged)
+        means = (engine.restore(each.observed, each.damage.channel(grey=False)).means[0].double() for each in damaged)
         return float(sum(torch.nn.functional.binary_cross_entropy(mean, clean.double()).log() for mean in means))
 
     assert found > 1.1
@@ -86,7 +86,7 @@ def test_it_is_fitted_to_what_the_prior_restores_whatever_its_own() -> None:
 
 def test_a_temperature_divides_the_log_odds_of_pixels_alone() -> None:
     evidence = TASKS[0].damage(torch.ones(3, 20), SHAPE, torch.Generator().manual_seed(0))
-    fields = evidence.channel.evidence(evidence.observed)
+    fields = evidence.damage.channel(grey=False).evidence(evidence.observed)
 
     def solved(temperature: float) -> Solution:
         made = prior(temperature)

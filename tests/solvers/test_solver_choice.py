@@ -15,8 +15,8 @@ from priors import random_conditional, random_prior
 import restore
 from restore import zoo
 from restore.channels import BitFlip
+from restore.channels.damage import Damage
 from restore.errors import UsageError
-from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible
 from restore.registry import SOLVERS

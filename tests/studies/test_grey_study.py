@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from baselines import PixelwiseEstimate
-from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
+from blobs import CLEAN, DAMAGE, NOISE, NOISY, SHAPE, few, images
 from channel_likelihoods import log_likelihood
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS
-from restore.channels import Channel
+from restore.channels import Damage
 from restore.units import Spiked
 
 __all__ = ["few"]
@@ -24,7 +24,7 @@ def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
     training = images(400, 3)
     estimate = study.pixelwise_estimate(training)
     assert isinstance(estimate.units, Spiked)
-    restored = estimate.restore(NOISY, NOISE)
+    restored = estimate.restore(NOISY, DAMAGE)
     # By its definition, on a grid of values with the atom at 0 beside it.
     x = (torch.arange(4000) + 0.5) / 4000
     log_prior = estimate.units.log_weight(x[:, None].expand(-1, NOISY.shape[1])).double()
@@ -56,7 +56,7 @@ def test_the_hole_is_scored_by_its_own_pixels() -> None:
     assert score.standard_error == pytest.approx((moved - score.mean) / 1e-3, rel=1e-3)
 
 
-def oracle(observed: Tensor, channel: Channel) -> Tensor:
+def oracle(observed: Tensor, damage: Damage) -> Tensor:
     """A prior that nobody has: it knows the truth, and is off by a little."""
     return CLEAN + 0.001
 

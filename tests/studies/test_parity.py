@@ -12,7 +12,7 @@ from grey_priors import grey_prior
 from parity import Parity, parities
 from priors import random_conditional, random_prior
 
-from restore.inference.damage import Damage
+from restore.channels.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.marginals import Marginals, Status
 from restore.zoo import TrainedPrior

@@ -11,11 +11,11 @@ from machines import seeded
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS
-from restore.channels import GaussianNoise
+from restore.channels import Damage, GaussianNoise
 
 SHAPE = (12, 14)
 SIGMA = 0.2
-NOISE = GaussianNoise(SIGMA)
+NOISE, DAMAGE = GaussianNoise(SIGMA), Damage(sigma=SIGMA)
 
 
 def images(n: int, seed: int) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from machines import brute_force, random_rbm
 from oracle import exact_moments
 
-from restore.inference.damage import Damage, Observed
+from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.neighbours import Neighbours
 from restore.inference.tiles.blend import Posterior, Watch

@@ -153,8 +153,8 @@ class Exported:
             return Fields(ink)
         whole = np.broadcast_to(np.float32(p), image.shape).reshape(len(image), -1)
         hidden = np.broadcast_to(mask, image.shape).reshape(len(image), -1)
-        channel = BitFlip(torch.from_numpy(whole.astype(np.float64))) + Occlusion(torch.from_numpy(hidden.copy()))
-        return channel.evidence(ink)
+        flips = BitFlip(torch.from_numpy(whole.astype(np.float64)))
+        return Occlusion(torch.from_numpy(hidden.copy()), flips).evidence(ink)
 
     def solved(self, image: np.ndarray, p: Any = 0.1, mask: Any = False, **settings: Any) -> Solution:
         """What the library's solver finds in one try, as a graph has."""

@@ -19,7 +19,7 @@ from stored import PUBLISHED, inference, refused, reheaded
 
 import restore
 from restore import zoo
-from restore.inference.damage import Damage
+from restore.channels.damage import Damage
 from restore.inference.onnx import contract as seal
 from restore.inference.onnx.engine import OnnxEngine
 from restore.marginals import Status

@@ -13,7 +13,7 @@ DRAWS, COVERED = 50, 0.95
 ROUNDED = 0.1**2
 
 
-def separation(values: Sequence[float]) -> float:
+def separation(values: Sequence[float] | np.ndarray) -> float:
     """Ashman's D of numbers: the distance of two Gaussians' means by the root of their mean variance.
 
     The Gaussians are fitted by EM (Dempster, Laird & Rubin, 1977), from the split into a lower and an upper part with

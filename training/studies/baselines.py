@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.channels import Channel
-from restore.channels.bit_flip import CERTAIN
+from restore.channels import Damage
+from restore.channels.flips import CERTAIN
 from restore.units import Units
 
 # Images that are compared with all training images at a time, to bound memory.
@@ -37,8 +37,8 @@ class PointwiseEstimate:
         mean = (images.sum(dim=0, dtype=torch.float64) + 1) / (len(images) + 2)
         return cls(torch.logit(mean).float())
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        return torch.sigmoid(self.log_odds.to(observed) + channel.evidence(observed).linear)
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        return torch.sigmoid(self.log_odds.to(observed) + damage.channel(grey=False).evidence(observed).linear)
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class PixelwiseEstimate:
 
     units: Units
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        return self.units.moments(channel.evidence(observed))[0].clamp(0, 1)
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        return self.units.moments(damage.channel(grey=True).evidence(observed))[0].clamp(0, 1)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class NearestNeighbour:
     images: Tensor
     keep_known: bool = True
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        evidence = channel.evidence(observed).linear
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        evidence = damage.channel(grey=False).evidence(observed).linear
         # A positive factor changes no order. This one makes the fields of a uniform channel ±1, so that scores are
         # whole numbers and ties stay ties, however a sum is rounded.
         scaled = evidence / evidence.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny)

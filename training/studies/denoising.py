@@ -15,7 +15,7 @@ from baselines import NearestNeighbour, PointwiseEstimate
 from harness import Asked, main, publish, read, write
 from torch import Tensor
 
-from restore.channels import BitFlip, parse_task
+from restore.channels import Damage, parse_task
 from restore.console import say
 from restore.errors import UsageError
 from restore.evaluation import metrics
@@ -81,17 +81,17 @@ def measured(
         alone: priors by name that are measured from one start only.
         known: names of curves that need not be measured.
     """
-    methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
+    methods: dict[str, Callable[[Tensor, Damage], Tensor | Solution]] = {
         "OPE": PointwiseEstimate.fit(training).restore,
         "1-NN": NearestNeighbour(training, keep_known=False).restore,
     }
     for count in EXEMPLARS:
         methods[f"1-NN of {count:,}"] = NearestNeighbour(training[:count], keep_known=False).restore
     for name, engine in engines.items():
-        methods[name + ONE] = one_start(engine).restore
-        methods[name] = engine.restore
+        methods[name + ONE] = by(one_start(engine))
+        methods[name] = by(engine)
         methods[name + CLEAN] = partial(_from, engine, truth)
-    methods |= {name + ONE: one_start(engine).restore for name, engine in (alone or {}).items()}
+    methods |= {name + ONE: by(one_start(engine)) for name, engine in (alone or {}).items()}
     curves = []
     for name, method in methods.items():
         if name in known:
@@ -108,24 +108,29 @@ def one_start(engine: Engine) -> Engine:
     return Engine(replace(engine.trained, description=alone), engine.device)
 
 
-def _from(engine: Engine, start: Tensor, observed: Tensor, channel: BitFlip) -> Solution:
+def by(engine: Engine) -> Callable[[Tensor, Damage], Solution]:
+    """A prior of binary images as a method."""
+    return lambda observed, damage: engine.restore(observed, damage.channel(grey=False))
+
+
+def _from(engine: Engine, start: Tensor, observed: Tensor, damage: Damage) -> Solution:
     """The solutions that starts of one's own lead to."""
     with torch.inference_mode():
-        machine = machine_under(engine.trained, channel.evidence(observed.to(engine.device)))
+        evidence = damage.channel(grey=False).evidence(observed.to(engine.device))
+        machine = machine_under(engine.trained, evidence)
         return SeveralStarts(engine.solver).solve(machine, start[:, None].to(engine.device))
 
 
 def _curve(
     name: str,
-    method: Callable[[Tensor, BitFlip], Tensor | Solution],
+    method: Callable[[Tensor, Damage], Tensor | Solution],
     truth: Tensor,
     image_shape: tuple[int, int],
     seed: int,
 ) -> Curve:
     correlations, errors, depths = [], [], []
     for p in PROBABILITIES:
-        observed, _ = parse_task(f"flip:{p}").damage(truth, image_shape, torch.Generator().manual_seed(seed))
-        found = method(observed, BitFlip(p))
+        found = method(*parse_task(f"flip:{p}").damage(truth, image_shape, torch.Generator().manual_seed(seed)))
         restored = (found.means[0] if isinstance(found, Solution) else found).cpu()
         correlations.append(metrics.summary(metrics.matthews(truth, restored)))
         errors.append(metrics.summary(100 * metrics.error_all(truth, restored)))

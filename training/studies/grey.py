@@ -17,7 +17,7 @@ from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS, tuned
-from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
+from restore.channels import Damage, parse_task
 from restore.console import say
 from restore.data import load
 from restore.errors import UsageError
@@ -31,8 +31,8 @@ from restore.units import Spiked, TruncatedGaussian
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Maps observed images (N, D) and their channel to the grey value of each pixel.
-Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
+# Maps observed images (N, D) and their damage to the grey value of each pixel.
+Restorer: TypeAlias = Callable[[Tensor, Damage], Tensor]
 
 # The data sets, and how many of their test images by default.
 SETS = ("mnist", "cbcl")
@@ -81,14 +81,14 @@ class Biharmonic:
 
     image_shape: tuple[int, int]
 
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        """Values in [0, 1]; raises UsageError if the channel does not say which pixels are hidden."""
+    def restore(self, observed: Tensor, damage: Damage) -> Tensor:
+        """Values in [0, 1]; raises UsageError if no pixels are hidden."""
         from skimage.restoration import inpaint_biharmonic
 
-        if not isinstance(channel, Occlusion):
-            raise UsageError(f"biharmonic inpainting only fills known pixels; {type(channel).__name__} has none")
+        if damage.hidden is None:
+            raise UsageError("biharmonic inpainting only fills known pixels; this damage hides none")
         images = observed.double().reshape(-1, *self.image_shape).numpy()
-        hidden = channel.hidden.expand(observed.shape).reshape(images.shape).numpy()
+        hidden = np.broadcast_to(np.asarray(damage.hidden), images.shape).copy()
         found = [inpaint_biharmonic(*pair) for pair in zip(images, hidden, strict=True)]
         return torch.from_numpy(np.stack(found)).reshape(observed.shape).to(observed).clamp(0, 1)
 
@@ -117,21 +117,21 @@ def measured(
     entries = []
     for text in TASKS:
         task = parse_task(text, grey=True)
-        observed, channel = task.damage(truth, image_shape, torch.Generator().manual_seed(seed))
+        observed, damage = task.damage(truth, image_shape, torch.Generator().manual_seed(seed))
         methods: dict[str, Restorer] = {"as observed": _as_observed, "pixelwise": pixelwise.restore}
         parameters: dict[str, Mapping[str, Any]] = {}
-        if isinstance(channel, GaussianNoise):
+        if damage.hidden is None:
             for name in DENOISERS:
-                denoiser = tuned(name, validation, float(channel.sigma), image_shape, seed + 1)
+                denoiser = tuned(name, validation, float(damage.known("sigma")), image_shape, seed + 1)
                 methods[name], parameters[name] = denoiser.restore, denoiser.parameters
         else:
             methods["biharmonic"] = Biharmonic(image_shape).restore
         for name, restorer in (methods | dict(priors)).items():
-            restored = restorer(observed, channel).cpu().clamp(0, 1)
+            restored = restorer(observed, damage).cpu().clamp(0, 1)
             quality = (
-                hole_psnr(truth, restored, channel.hidden)
-                if isinstance(channel, Occlusion)
-                else metrics.summary(metrics.psnr(truth, restored))
+                metrics.summary(metrics.psnr(truth, restored))
+                if damage.hidden is None
+                else hole_psnr(truth, restored, torch.as_tensor(damage.hidden).flatten(1))
             )
             similarity = metrics.summary(metrics.ssim(truth, restored, image_shape))
             entries.append(Entry(data, text, name, quality, similarity, parameters.get(name, {})))
@@ -163,7 +163,7 @@ def hole_psnr(truth: Tensor, restored: Tensor, hidden: Tensor) -> Score:
     return Score(float(decibels), 10 / torch.tensor(10.0).log().item() * error.standard_error / error.mean, error.n)
 
 
-def _as_observed(observed: Tensor, channel: Channel) -> Tensor:
+def _as_observed(observed: Tensor, damage: Damage) -> Tensor:
     return observed.clamp(0, 1)
 
 
@@ -206,7 +206,7 @@ def figure_of(entries: Sequence[Entry]) -> Figure:
 
 
 def _by_prior(engine: Engine) -> Restorer:
-    return lambda observed, channel: engine.restore(observed, channel).means[0]
+    return lambda observed, damage: engine.restore(observed, damage.channel(grey=True)).means[0]
 
 
 def study(asked: Asked) -> None:

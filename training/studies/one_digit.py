@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from baselines import NearestNeighbour, PointwiseEstimate
-from denoising import ONE, PROBABILITIES, one_start
+from denoising import ONE, PROBABILITIES, by, one_start
 from harness import Asked, main, publish, read, write
 from PIL import Image
 from torch import Tensor
 
-from restore.channels import BitFlip, parse_task
+from restore.channels import Damage, parse_task
 from restore.evaluation import metrics
 from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
@@ -39,13 +39,12 @@ class Estimates:
 
 
 def estimates(
-    name: str, method: Callable[[Tensor, BitFlip], Tensor | Solution], truth: Tensor, seed: int
+    name: str, method: Callable[[Tensor, Damage], Tensor | Solution], truth: Tensor, seed: int
 ) -> tuple[Estimates, Tensor]:
     """What a method makes of the digit (1, D) at every probability, in numbers and as means (11, D)."""
     found = []
     for p in PROBABILITIES:
-        observed, _ = parse_task(f"flip:{p}").damage(truth, (28, 28), torch.Generator().manual_seed(seed))
-        restored = method(observed, BitFlip(p))
+        restored = method(*parse_task(f"flip:{p}").damage(truth, (28, 28), torch.Generator().manual_seed(seed)))
         found.append((restored.means[0] if isinstance(restored, Solution) else restored).cpu())
     mcc = tuple(round(float(metrics.matthews(truth, each)[0]), 3) for each in found)
     ink = tuple(round(float(each.sum() / truth.sum()), 3) for each in found)
@@ -64,11 +63,11 @@ def study(asked: Asked) -> None:
     """Restore one digit at every flip probability; write one-digit.json, a table, and a picture beside the runs."""
     path, settings = asked.records / "one-digit.json", {"seed": asked.seed, "digit": DIGIT}
     truth, training = asked.images("mnist", "test", DIGIT + 1)[DIGIT:], asked.images("mnist", "train")
-    methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
+    methods: dict[str, Callable[[Tensor, Damage], Tensor | Solution]] = {
         "OPE": PointwiseEstimate.fit(training).restore,
         "1-NN": NearestNeighbour(training, keep_known=False).restore,
     }
-    methods |= {name + ONE: one_start(Engine.load(name, asked.device)).restore for name in PRIORS}
+    methods |= {name + ONE: by(one_start(Engine.load(name, asked.device))) for name in PRIORS}
     found: list[Estimates] = read(path, settings, estimates=Estimates)["estimates"]
     if len(found) < len(methods):
         pairs = [estimates(name, method, truth, asked.seed) for name, method in methods.items()]

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import onnxruntime
 
+from restore.channels.damage import Damage
 from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
-from restore.inference.damage import Damage
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
 from restore.inference.onnx.providers import is_provided, missing, providers
-from restore.inference.options import LEVELS
 from restore.inference.tiles.blocks import PART
 from restore.marginals import Marginals, Status, voided
+from restore.registry import LEVELS
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference, calmer

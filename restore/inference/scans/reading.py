@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from restore.channels.bit_flip import CERTAIN
+from restore.channels.damage import Observed, Pixels
+from restore.channels.flips import CERTAIN
 from restore.images.tones import Tones, counted, faint, has_dark_ground, has_third_tone
-from restore.inference.damage import Observed, Pixels
 from restore.inference.scans.sharpen import blur_of, sharpened
 from restore.inference.scans.two_tones import tones_of
 from restore.marginals import Status

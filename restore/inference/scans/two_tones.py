@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.channels.two_tone import TwoTone
+from restore.channels.flips import TwoTone
 
 # Standard deviation, in pixels, of the Gaussian over which a level is averaged: light and paper change over more.
 REACH = 30.0

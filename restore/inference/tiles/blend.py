@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from restore.channels.damage import Damage, Observed
 from restore.inference import threads
-from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blocks import blocks_of, parts_of
 from restore.inference.tiles.grid import Cover

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel
+from restore.channels import Damage
 from restore.errors import OutputError, RestoreError, RestoreWarning, option, shown
 from restore.evaluation.card import TASKS
 from restore.evaluation.evaluate import SIDES, Report, Restorer, by_median, evaluate, nothing, restorer_of, task_of
@@ -85,8 +85,8 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     """The simple restorers that a prior has to beat, and doing nothing."""
     header, pixels = prior.description, moved_to(prior.pointwise, torch.device("cpu"))
 
-    def alone(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
-        return pixels.moments(channel.evidence(observed))[0].clamp(0, 1)
+    def alone(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
+        return pixels.moments(damage.channel(header.grey).evidence(observed))[0].clamp(0, 1)
 
     medians = {f"median {side}x{side}": by_median(side, grey=header.grey) for side in SIDES}
     return {"nothing": nothing, "pixel by pixel": alone, **medians}

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from skimage import data
 
-from restore.channels.bit_flip import CERTAIN
+from restore.channels.damage import Damage, Observed
+from restore.channels.flips import CERTAIN
 from restore.images.tones import THIRD, Tones, counted
-from restore.inference.damage import Damage, Observed
 from restore.inference.scans import two_tones
 from restore.inference.scans.reading import Reading, read
 from restore.inference.scans.two_tones import Local, smoothed, tones_of

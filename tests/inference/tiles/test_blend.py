@@ -11,10 +11,10 @@ import torch
 from enumerated import SHAPE, ExactEngine, Table, small_machine
 from test_blocks import alike, answer, noisy, tiled
 
+from restore.channels.damage import Damage, Observed
 from restore.couplings import Dense
 from restore.fields import Fields
 from restore.inference import torch_engine
-from restore.inference.damage import Damage, Observed
 from restore.inference.tiles.blend import Prior
 from restore.marginals import Marginals, Status
 from restore.priors import RBM, ConvolutionalRBM

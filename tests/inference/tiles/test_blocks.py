@@ -10,8 +10,8 @@ import torch
 from card import card
 from machines import random_features, random_rbm
 
+from restore.channels.damage import Damage, Observed
 from restore.inference import torch_engine
-from restore.inference.damage import Damage, Observed
 from restore.inference.tiles import blocks
 from restore.inference.tiles.blend import Posterior, Prior
 from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of

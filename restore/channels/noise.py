@@ -1,0 +1,136 @@
+"""Models of grey images: Gaussian noise, and salt and pepper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restore.channels import flips
+from restore.channels.values import Parameter, as_floats, like, module_of, normal, require, uniform
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from restore.fields import Fields
+
+# The largest inverse variance that solvers are given: a pixel seen exactly counts as known to 1 % of the grey scale.
+CERTAIN = 1e4
+
+# The same as a standard deviation.
+SHARPEST = 0.01
+
+# Grey levels are told apart to this much, so that densities are probabilities.
+WIDTH = 1 / 255
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Add normal noise to each pixel: p(y_i | x_i) has mean x_i and standard deviation sigma_i.
+
+    As a function of x_i this is exp(x_i y_i / sigma_i² - x_i² / (2 sigma_i²)), a linear and a quadratic field.
+    The observation is not clipped at black and white; if it was, as in a file of 8 bits, this is an approximation.
+
+    Attributes:
+        sigma: standard deviation, where black is 0 and white is 1: one number or an array that broadcasts with the
+            images, finite and not negative. With 0 a pixel is seen exactly. The evidence for a sigma below
+            SHARPEST = 1/sqrt(CERTAIN) is that for SHARPEST.
+
+    Raises:
+        UsageError: if sigma is anything else.
+
+    >>> import torch
+    >>> fields = GaussianNoise(0.5).evidence(torch.tensor([0.75]))
+    >>> fields.linear.item(), fields.quadratic.item()  # y / sigma², 1 / sigma²
+    (3.0, 4.0)
+    """
+
+    sigma: Parameter
+
+    def __post_init__(self) -> None:
+        require(self.sigma, "sigma is the standard deviation of noise and must be a finite number from 0 up")
+
+    def __str__(self) -> str:
+        return f"noise:{self.sigma!r}"
+
+    def corrupt(self, x: Any, generator: Any) -> Any:
+        return x + like(self.sigma, x) * normal(x, generator)
+
+    def evidence(self, y: Tensor) -> Fields:
+        from restore.fields import Fields
+
+        y = as_floats(y)
+        precision = like(self.sigma, y).square().reciprocal().clamp_max(CERTAIN)
+        return Fields(y * precision, precision)
+
+
+EXACT = GaussianNoise(0.0)
+
+
+@dataclass(frozen=True)
+class SaltAndPepper:
+    """Show 0 or 1, equally likely, with probability p_i; let other pixels come through `noise`.
+
+    Evidence is exact for values x that have a density, and perhaps an atom at 0 (`restore.units.Spiked`). Then a value
+    strictly between 0 and 1 came through the noise. A 1 is an impulse, since a density gives 1 no mass, and says
+    nothing of x. A 0 is an impulse too, unless pixels are otherwise seen exactly: then x = 0 shows 0 with probability
+    1 - p/2, any other x with p/2, and this is all that a 0 says.
+
+    In files of 8 bits both ends have mass: true white (255) counts as an impulse here, and so does noise clipped at
+    black or white. So where much of an image is truly white, this is an approximation.
+
+    Attributes:
+        probability: p, one number or an array that broadcasts with the images, in [0, 1]. With 0 all pixels come
+            through the noise; with 1 nothing is seen.
+        noise: the channel of the other pixels; by default they are exact.
+
+    Raises:
+        UsageError: if a probability is not a number in [0, 1].
+
+    >>> import torch
+    >>> fields = SaltAndPepper(0.2).evidence(torch.tensor([1.0, 0.5]))
+    >>> fields.quadratic.tolist()  # how exactly each pixel is known: a white one not at all
+    [0.0, 10000.0]
+    """
+
+    probability: Parameter
+    noise: GaussianNoise = EXACT
+
+    def __post_init__(self) -> None:
+        require(self.probability, "p is the probability of salt or pepper and must lie in [0, 1]", 1)
+
+    def __str__(self) -> str:
+        return f"salt:{self.probability!r}"
+
+    def corrupt(self, x: Any, generator: Any) -> Any:
+        # Published scores were measured on data sets for which noise was drawn even if there is none.
+        exact = self.noise is EXACT and isinstance(x, np.ndarray)
+        noisy = x if exact else self.noise.corrupt(x, generator)
+        draw, p, where = uniform(x, generator), like(self.probability, x), module_of(x).where
+        return where(draw < p / 2, 1.0, where(draw < p, 0.0, noisy))
+
+    def evidence(self, y: Tensor) -> Fields:
+        import torch
+
+        from restore.fields import Fields
+
+        y = as_floats(y)
+        through, ends = self.noise.evidence(y), (y == 0) | (y == 1)
+        p = like(self.probability, y, double=True)
+        impulse = ends & (p > 0)
+        # log((1 - p/2) / (p/2)): how much likelier a 0 is if x = 0 than for any other x.
+        absence = (torch.log(2 - p) - torch.log(p)).clamp_max(flips.CERTAIN).to(y.dtype)
+        dark = (y == 0) & (like(self.noise.sigma, y) == 0)
+        return Fields(
+            torch.where(impulse, 0.0, through.linear),
+            torch.where(impulse, 0.0, through.quadratic),
+            torch.where(dark, -absence, 0.0),
+        )
+
+    def log_predictive(self, y: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """log p(y) of grey levels with these means and variances before they are damaged, in numpy."""
+        p, variance = np.asarray(self.probability), variances + np.square(self.noise.sigma) + WIDTH**2
+        density = np.exp(-((y - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
+        ends = ((y <= 0) | (y >= 1)) / 2
+        return np.asarray(np.log(((1 - p) * density * WIDTH + p * ends).clip(1e-12)))
