@@ -18,8 +18,8 @@ class Scale:
     """Levels of noise to compare.
 
     Attributes:
-        level: maps places on the scale to levels, increasing.
-        first, last: the places between which levels are compared, evenly spaced.
+        level: maps positions on the scale to levels, increasing.
+        first, last: the positions between which levels are compared, evenly spaced.
         guess: the level under which a picture is predicted while its own is unknown.
         near: levels in this range are near the guess; under others it is predicted once more
             (`benchmarks/levels_found.py`).
@@ -32,12 +32,12 @@ class Scale:
     near: tuple[float, float]
 
     @property
-    def places(self) -> np.ndarray:
+    def positions(self) -> np.ndarray:
         return np.linspace(self.first, self.last, COUNT)
 
     @property
     def levels(self) -> np.ndarray:
-        return self.level(self.places)
+        return self.level(self.positions)
 
     @classmethod
     def of_probabilities(cls, low: float, high: float) -> Scale:

@@ -276,7 +276,7 @@ def level_of(prediction: Prediction, index: int) -> Found | None:
     if sample.unknown is None:
         return None
     curve = prediction.curve(SURER_OF_LEVEL)[:, index]
-    return Found(sample.unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.places)))))
+    return Found(sample.unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:

@@ -70,24 +70,24 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     low, high = float(grey.min()), float(grey.max())
     tones, level, drawn = None, None, False
     if bool(((grey == low) | (grey == high)).all()):
-        at = (low + high) / 2 if low < high else 0.5
+        cutoff = (low + high) / 2 if low < high else 0.5
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
     else:
-        found = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
-        at = (found.threshold + 0.5) / 255 if threshold is None else threshold
-        parts, ends = (grey[grey <= at], grey[grey > at]), (0.0, 1.0)
+        split = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
+        cutoff = (split.threshold + 0.5) / 255 if threshold is None else threshold
+        parts, ends = (grey[grey <= cutoff], grey[grey > cutoff]), (0.0, 1.0)
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
         if careful and getattr(picture.pixels, "classes", False):
             return Status.CLASSES
-        if careful and has_third_tone(picture.pixels, at, damage.hidden):
+        if careful and has_third_tone(picture.pixels, cutoff, damage.hidden):
             return Status.NOT_INK
-        if careful and (not found.binary or has_dark_ground(sample, black, white, hidden)):
+        if careful and (not split.binary or has_dark_ground(sample, black, white, hidden)):
             return _scan(picture, careful=True)
         if careful and faint(black, white):
             return Status.FAINT
-        level, tones, drawn = at, (black, white), found.drawn
+        level, tones, drawn = cutoff, (black, white), split.drawn
     whole = sample.shape == picture.shape
-    cut = (sample > at).astype(np.float32) if whole else Cut(picture.pixels, at)
+    cut = (sample > cutoff).astype(np.float32) if whole else Cut(picture.pixels, cutoff)
     return Reading(replace(picture, pixels=cut), tones, level, drawn)
 
 

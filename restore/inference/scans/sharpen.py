@@ -32,8 +32,8 @@ def blur_of(grey: np.ndarray, tones: Tones) -> float:
     part = grey[tuple(slice(max(0, (size - SIDE) // 2), (size + SIDE) // 2) for size in grey.shape)]
     if _noise(part) > NOISIEST * tones.contrast:
         return 0.0
-    found = {width: tones_of(sharpened(part, width)) for width in (0.0, *WIDTHS)}
-    return max(found, key=lambda width: 0.0 if (after := found[width]) is None else after.contrast / after.noise)
+    after = {width: tones_of(sharpened(part, width)) for width in (0.0, *WIDTHS)}
+    return max(after, key=lambda width: 0.0 if (tones := after[width]) is None else tones.contrast / tones.noise)
 
 
 def sharpened(grey: np.ndarray, width: float) -> np.ndarray:

@@ -94,8 +94,8 @@ def tones_of(grey: np.ndarray) -> Tones | None:
     >>> ink = np.zeros((40, 60), bool)
     >>> ink[10:30, 20:24] = True
     >>> page = np.where(ink, 0.3, 0.8) + 0.05 * np.random.default_rng(0).standard_normal(ink.shape)
-    >>> found = tones_of(page)
-    >>> found.distinct and found.even, bool((found.channel.log_odds(page)[ink] < 0).all())
+    >>> tones = tones_of(page)
+    >>> tones.distinct and tones.even, bool((tones.channel.log_odds(page)[ink] < 0).all())
     (True, True)
     """
     shading = _shading(grey)
@@ -104,7 +104,7 @@ def tones_of(grey: np.ndarray) -> Tones | None:
         return None
     values = ((grey - shading) / spread).astype(np.float32)
     local, least = Local(values.shape), ROUNDED / spread
-    belongs, separation, uneven = _told_apart(values, local, least)
+    belongs, separation, uneven = _split(values, local, least)
     classes = _Classes.measured(values, belongs, local, least)
     black, white = sorted(
         [spread * level + shading for level in (classes.ground, classes.figure)], key=lambda level: float(level.mean())
@@ -113,7 +113,7 @@ def tones_of(grey: np.ndarray) -> Tones | None:
     return Tones(TwoTone(black, white, noise / SHARE**0.5), noise, separation, uneven)
 
 
-def _told_apart(values: np.ndarray, local: Local, least: float) -> tuple[np.ndarray, float, float]:
+def _split(values: np.ndarray, local: Local, least: float) -> tuple[np.ndarray, float, float]:
     """Each pixel's probability of being figure, with the separation and the unevenness of `Tones`."""
     smooth = smoothed(values, SMOOTHED[0])
     off = smooth - local.image(local.sums(smooth) / local.sums(np.ones_like(smooth)))
@@ -186,11 +186,12 @@ def _shading(grey: np.ndarray) -> np.ndarray:
     """The parabola over rows and columns that fits a picture (H, W) best: the light, for the most part."""
     rows, columns = (np.stack([np.linspace(-1, 1, size) ** power for power in range(3)]) for size in grey.shape)
     powers = [(i, j) for i in range(3) for j in range(3 - i)]
-    products, found = (rows @ rows.T, columns @ columns.T), rows @ grey @ columns.T
+    products, projected = (rows @ rows.T, columns @ columns.T), rows @ grey @ columns.T
     normal = [[products[0][i, k] * products[1][j, m] for k, m in powers] for i, j in powers]
     weights = np.zeros((3, 3))
     # Least squares of least norm, as a picture of one row has no slope.
-    weights[tuple(np.transpose(powers))] = np.linalg.lstsq(np.array(normal), np.array([found[at] for at in powers]))[0]
+    targets = np.array([projected[power] for power in powers])
+    weights[tuple(np.transpose(powers))] = np.linalg.lstsq(np.array(normal), targets)[0]
     return np.asarray(rows.T @ weights @ columns)
 
 
@@ -198,13 +199,13 @@ def _unevenness(grey: np.ndarray, classes: _Classes, ground: np.ndarray) -> floa
     """How uneven the smoothed ground is without its noise, as a share of the classes' distance."""
     apart = classes.figure - classes.ground
     weight = smoothed(ground.astype(np.float32), FROM)
-    seen = smoothed(np.where(ground, (grey - classes.ground) / apart, 0).astype(np.float32), FROM)
+    level = smoothed(np.where(ground, (grey - classes.ground) / apart, 0).astype(np.float32), FROM)
     amid = ground & (weight > AMID)
     if not amid.any():
         return 0.0
     # White noise keeps this share of its variance under the Gaussian.
     noise = float(np.mean((classes.width / apart) ** 2)) / (4 * np.pi * FROM**2)
-    return max(0.0, float(np.mean((seen[amid] / weight[amid]) ** 2)) - noise) ** 0.5
+    return max(0.0, float(np.mean((level[amid] / weight[amid]) ** 2)) - noise) ** 0.5
 
 
 class Local:
@@ -231,8 +232,8 @@ def _axis(size: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
     # The last cell may be shorter.
     middles = np.minimum(centres, (np.arange(count) * CELL + size - 1) / 2)
     gather = np.exp(-(((middles - centres[:, None]) / reach) ** 2) / 2)
-    place = ((pixels - centres[0]) / CELL).clip(0, count - 1)
-    spread = (1 - np.abs(place[:, None] - np.arange(count))).clip(0)
+    position = ((pixels - centres[0]) / CELL).clip(0, count - 1)
+    spread = (1 - np.abs(position[:, None] - np.arange(count))).clip(0)
     return gather.astype(np.float32), spread.astype(np.float32)
 
 
@@ -244,6 +245,6 @@ def smoothed(grey: np.ndarray, width: float) -> np.ndarray:
     weights = np.exp(-((np.arange(-reach, reach + 1) / width) ** 2) / 2)
     weights = (weights / weights.sum()).astype(grey.dtype)
     for axis in (0, 1):
-        margins = [(reach, reach) if each == axis else (0, 0) for each in (0, 1)]
+        margins = [(reach, reach) if other == axis else (0, 0) for other in (0, 1)]
         grey = np.lib.stride_tricks.sliding_window_view(np.pad(grey, margins, "edge"), len(weights), axis) @ weights
     return grey
