@@ -72,6 +72,7 @@ class Task:
         observed, damage = clean.to(generator.device).reshape(-1, *image_shape), Damage()
         for step in self.steps:
             observed, hidden = _after(step, observed, generator)
+            hidden = None if hidden is None else hidden.to(clean.device)
             damage = self._joined(damage, self._known(step, hidden, image_shape), step)
         return Damaged(observed.flatten(1).to(clean.device), damage)
 
