@@ -27,10 +27,10 @@ except ModuleNotFoundError as fault:
     raise ModuleNotFoundError(said, name=fault.name) from fault
 
 from restore.learning.course import CleanImages, pixel_means
+from restore.learning.finish import own_modes
 from restore.learning.learners import LEARNERS
 from restore.learning.learners import METHODS as OFFERED
 from restore.learning.loop import Steps
-from restore.learning.modes import own_modes
 from restore.learning.recipe.plan import usual_inference
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.recipe.spec import Optimizer

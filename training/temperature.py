@@ -17,10 +17,10 @@ import typer
 from restore import zoo
 from restore.data import load
 from restore.errors import UsageError
+from restore.learning.finish import IMAGES, fitted
 from restore.learning.lesson import lesson_of
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
-from restore.learning.temperature import IMAGES, fitted
 
 RECIPES = Path(__file__).parent / "recipes"
 

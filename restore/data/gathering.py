@@ -31,8 +31,6 @@ WINDOWS = 1000
 WINDOW = 32
 # The fewest images to split by file.
 FEWEST = 3
-# How many whole images are held out beside patches.
-WHOLES = 2
 # How many images are looked at to tell black and white from grey.
 SAMPLE = 1000
 
@@ -86,7 +84,6 @@ class Gathered:
         levels: whether they are black and white, or grey: as detected, or as asked for.
         threshold: 0 to 254; a pixel above it is white.
         patches: as in `Gathering`, or how many were chosen.
-        wholes: where patches were drawn, the first images of which none was learnt from, (H, W) each; else none.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
             were split, repetitions across the split, levels and polarity. They include those of `training`.
     """
@@ -96,7 +93,6 @@ class Gathered:
     levels: Levels
     threshold: int
     patches: int = 0
-    wholes: tuple[Images, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -159,9 +155,8 @@ def gather(
         *level_notes,
         *training.notes,
     )
-    wholes = tuple(stock.images[number] for number in np.flatnonzero(kept)[:WHOLES]) if gathering.patches else ()
     held_out = Dataset(pieces[kept[owner]], stock.label, "test")
-    return Gathered(training, held_out, levels, threshold, gathering.patches, wholes, notes)
+    return Gathered(training, held_out, levels, threshold, gathering.patches, notes)
 
 
 def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[str, ...]]:

@@ -14,8 +14,8 @@ from torch import Tensor
 from restore.channels import parse_task
 from restore.errors import InputError, ModelError, UsageError, option, reason, shown
 from restore.learning.course import independent_pixels
+from restore.learning.finish import own_modes
 from restore.learning.gradients.independent import pixel_means
-from restore.learning.modes import own_modes
 from restore.learning.recipe.plan import STARTS
 from restore.marginals import Status
 from restore.priors import RBM

@@ -16,9 +16,9 @@ from restore.errors import TrainingError, UsageError
 from restore.export.beside import add_graph
 from restore.files import write_atomically
 from restore.learning.course import course_of, pixels_of, split, wider
+from restore.learning.finish import fitted, own_modes
 from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive, fit
-from restore.learning.modes import own_modes
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.rules.contract import InRounds
 from restore.learning.rules.frank_wolfe import Growth
@@ -30,7 +30,6 @@ from restore.learning.run.place import keep, remedy, save
 from restore.learning.run.report import write_report
 from restore.learning.run.session import SWEEPING, Passed, Session
 from restore.learning.starting import growing_start, pretrained, started
-from restore.learning.temperature import fitted
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior

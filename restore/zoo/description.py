@@ -44,7 +44,7 @@ class Description(Spec):
             restored best in tiles side by side: one between two objects looks like neither.
         auto: place among the priors that `auto` considers, from 1; 0 for none.
         temperature: what the log-odds of its pixels are divided by, if its solver is surer of them than it is right;
-            see `restore.learning.temperature`.
+            see `restore.learning.finish`.
     """
 
     name: str

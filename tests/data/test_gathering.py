@@ -89,9 +89,9 @@ def test_row_47_images_that_are_learnt_from_are_no_held_out_ones_and_that_is_sai
     assert as_set(found.held_out.images) == as_set(images[held]) - as_set(images[[first]])
     np.testing.assert_array_equal(found.training.images, images[~held])
     assert f"1 of {held.sum()} held-out images are also learnt from and are left out" in found.notes
-    # No patch is cut out of it either, nor is it a whole image to be judged by.
-    parts = gather(tmp_path, Gathering(held_out=0.2, shape=(4, 4), patches=100))
-    assert as_set(np.stack(parts.wholes)) == as_set(images[held][1:3])
+    # No patch is cut out of it either; these are as large as the images.
+    parts = gather(tmp_path, Gathering(held_out=0.2, shape=GREY.shape[1:], patches=100))
+    assert as_set(parts.held_out.images) == as_set(found.held_out.images)
 
 
 def test_row_47_if_all_held_out_images_are_learnt_from_they_stay_and_that_is_said() -> None:

@@ -56,14 +56,14 @@ def test_a_prior_of_two_modes_has_both(monkeypatch: pytest.MonkeyPatch) -> None:
     # 16 pixels, mostly all black or all white, each as often as the other. Plain Gibbs sampling never leaves the mode
     # that it is in: the hidden unit would have to turn against 16 pixels.
     machine = RBM.binary(torch.full((16, 1), 4.0), torch.full((16,), -2.0), torch.full((1,), -32.0))
-    monkeypatch.setattr("restore.learning.modes.SWEEPS", 5)
+    monkeypatch.setattr("restore.learning.finish.SWEEPS", 5)
     prior, converged = prior_of(machine, header((4, 4)), 0, lambda done, note="": None)
     assert abs(float(prior.pixel_means.mean()) - 0.5) < 5 * 0.5 / STARTS["modes"] ** 0.5
     assert converged >= imports.ENOUGH and len(prior.modes) == prior.description.inference.modes
 
 
 def test_damping_is_the_least_that_converges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("restore.learning.modes.SWEEPS", 5)
+    monkeypatch.setattr("restore.learning.finish.SWEEPS", 5)
     weak = RBM.binary(torch.zeros(36, 4), torch.zeros(36), torch.zeros(4))
     prior, share = prior_of(weak, header((6, 6)), 0, lambda done, note="": None)
     assert share == 1 and prior.description.inference == Inference(max_iter=imports.STEPS, **STARTS)

@@ -11,9 +11,9 @@ from machines import FLAT, bars_and_stripes, numerical_gradients, random_rbm, se
 from torch import Tensor
 
 from restore.learning.course import initial_prior
+from restore.learning.finish import own_modes
 from restore.learning.gradients.centring import FORGETTING, centred
 from restore.learning.gradients.statistics import clamped
-from restore.learning.modes import own_modes
 from restore.learning.rules.contract import Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood

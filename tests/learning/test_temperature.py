@@ -16,7 +16,7 @@ from restore import zoo
 from restore.channels import parse_task
 from restore.fields import Fields
 from restore.inference.torch_engine import Engine, solve
-from restore.learning.temperature import best, fitted
+from restore.learning.finish import best, fitted
 from restore.priors import RBM
 from restore.solvers import MeanField, Solution, solver_of
 from restore.zoo import TrainedPrior

@@ -18,8 +18,8 @@ from timed_runs import Hands, Timed, bars, in_time, log_of, timed
 
 from restore.learning import modes
 from restore.learning.course import Trial
+from restore.learning.finish import own_modes
 from restore.learning.lesson import lesson_of
-from restore.learning.modes import own_modes
 from restore.learning.optimizers import scheduled_rate
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.spec import Optimizer

@@ -14,7 +14,7 @@ from priors import random_deep_prior
 
 from restore.channels import BitFlip
 from restore.inference.torch_engine import Engine
-from restore.learning.modes import own_modes
+from restore.learning.finish import own_modes
 from restore.priors import LayeredPrior
 from restore.priors.bits import unpack
 from restore.solvers import TAP

@@ -1,8 +1,12 @@
-"""The temperature of a prior: how much surer its solver is of pixels than it is right, on images held out."""
+"""What a prior gets after its last step: its own modes, as starts for its solver, and a temperature.
+
+Modes are TAP solutions without evidence. The temperature is how much surer a solver is of pixels than it is right, on
+images held out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +16,52 @@ from torch import Tensor
 from restore.channels import Task
 from restore.channels.values import log_odds_of
 from restore.inference.torch_engine import Engine
+from restore.priors import RBM, FullyVisible, LayeredPrior
+from restore.priors.bits import pack
+from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
+from restore.solvers.tap import TAP
 from restore.zoo import TrainedPrior
+from restore.zoo.inference import Inference
+
+# Gibbs sweeps that lead a chain away from the training image it starts at.
+SWEEPS = 500
+
+# How many chains run side by side.
+BLOCK = 1000
+
+# With a time limit the clock is looked at after every so many sweeps.
+AT_ONCE = 10
 
 # How many images are restored after each damage, at most: with 500, those of published priors differ by less than .03.
 IMAGES = 200
 
 # Between which temperatures is searched.
 COLD, HOT = 0.5, 4.0
+
+
+def own_modes(
+    prior: LayeredPrior | FullyVisible,
+    images: Tensor,
+    inference: Inference,
+    generator: torch.Generator,
+    late: Callable[[], bool] | None = None,
+) -> Tensor:
+    """Find as many modes as an inference has: TAP solutions from samples, as packed binary images (modes, bytes).
+
+    Gibbs chains start at training images (N, D) and leave them, so that modes are found as often as they have mass.
+    """
+    move: Callable[..., Tensor] = gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
+    at_once = SWEEPS if late is None else AT_ONCE
+    solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
+    count, blocks = inference.modes, list[Tensor]()
+    for first in range(0, count, BLOCK):
+        chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
+        chains = images[chosen]
+        for _ in range(0, SWEEPS, at_once):
+            if late is None or not late():
+                chains = move(prior, chains, at_once, generator)
+        blocks.append(pack(solver.solve(prior, chains).means[0] > 0.5))
+    return torch.cat(blocks) if blocks else pack(images[:0])
 
 
 def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int) -> float:
