@@ -28,13 +28,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
-from bad_images import GREY, GREY16, encoded, pages, png16
-from drawing_server import DrawingServer
-from idx_files import idx_bytes
-from measured import linux
+from bad_images import GREY, GREY16, encoded, fax, huge_tile, many_pages, many_strips, many_tags, pages, png16, tiff
+from data_sets import idx_bytes
 from PIL import Image
+from processes import DrawingServer, linux
 from recipes import GOOD
-from short_files import fax, huge_tile, many_pages, many_strips, many_tags, tiff
 
 from restore import zoo
 from restore.data import Wanted, gather, load

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 from PIL import Image
 from priors import saved_prior
+from processes import HANG, wait_for
 from serving import PIXELS, address, ask, form, post, serving
-from waiting import HANG, wait_for
 
 import restore
 from restore import zoo

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from elsewhere import part
 from families import filtered, tuned, wrong_of_each
 from filters import Candidate, Seen, median
 from kinds_of_pictures import icon, mask, plan
@@ -86,12 +85,3 @@ def test_what_is_wrong_of_each_picture_is_on_average_what_is_wrong() -> None:
     for seen in (inverted(clean, 0.2, 0), holed(clean, 0)):
         found = [one.ink for one in seen]
         assert np.mean(wrong_of_each(clean, seen, found)) == pytest.approx(wrong(clean, seen)(found))
-
-
-def test_a_part_of_a_picture_is_one_with_edges() -> None:
-    """Of four places of a sheet half of which is blank, one at least lies elsewhere, but for one seed in sixteen."""
-    sheet = np.zeros((160, 1600), bool)
-    sheet[:, 800::2] = True
-    parts = [part(sheet, np.random.default_rng(seed)) for seed in range(8)]
-    assert all(each.shape == (160, 200) for each in parts)
-    assert sum(each.any() for each in parts) >= 6

@@ -11,15 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import unet
-from filters import (
-    FILTERS,
-    Seen,
-    biharmonic,
-    filled,
-    ising,
-    median,
-    total_variation,
-)
+from filters import FILTERS, Seen, biharmonic, filled, ising, median, total_variation
 from letters import misread, printed
 
 from restore.errors import InputError

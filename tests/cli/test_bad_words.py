@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import bad_images
-import bad_outputs
 import numpy as np
 import pytest
 from commands import Run, fault, image, levels
@@ -91,9 +90,9 @@ def test_usage_fault(
     assert [path.name for path in tmp_path.iterdir()] == ["image.png"]
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_outputs.OUTPUTS if c.possible])
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.OUTPUTS if c.possible])
 def test_bad_output(
-    case: bad_outputs.OutputCase, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    case: bad_images.OutputCase, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inputs, output = case.arrange(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -104,7 +103,7 @@ def test_bad_output(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("name", bad_outputs.ODD_NAMES.values(), ids=bad_outputs.ODD_NAMES.keys())
+@pytest.mark.parametrize("name", bad_images.ODD_NAMES.values(), ids=bad_images.ODD_NAMES.keys())
 def test_row56_odd_names_work(name: str, run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Image.fromarray(bad_images.GREY).save(open(tmp_path / name, "wb"), "PNG")  # noqa: SIM115, PTH123

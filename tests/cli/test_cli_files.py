@@ -14,10 +14,9 @@ from threading import Lock
 import bad_images
 import numpy as np
 import pytest
-from batches import again, images, stamps, strokes
-from commands import QUICK, Run, command, fault
+from commands import QUICK, Run, again, command, fault, images, stamps, strokes
 from PIL import Image
-from waiting import HANG, wait_for
+from processes import HANG, wait_for
 
 from restore.cli import batch
 from restore.images import Picture

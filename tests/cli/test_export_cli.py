@@ -10,14 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_graphs import RUINS, resealed
 from commands import Run
-from exports import (
-    SHAPE,
-    Exported,
-    images,
-    kinds,
-)
+from exports import RUINS, SHAPE, Exported, images, kinds, resealed
 from onnx import numpy_helper
 from PIL import Image
 from priors import random_prior

@@ -11,8 +11,8 @@ import pytest
 import torch
 from commands import QUICK, Run, command
 from machines import random_rbm, seeded
+from processes import HANG
 from torch import Tensor
-from waiting import HANG
 
 from restore import zoo
 from restore.learning import imports

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import typer
 from commands import Run, command
-from waiting import HANG
+from processes import HANG
 
 import restore
 from restore import zoo

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from waiting import HANG
+from processes import HANG
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "assets"

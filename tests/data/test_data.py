@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from idx_files import IMAGES, idx_bytes, write
-from overlaps import overlap
+from data_sets import IMAGES, idx_bytes, overlap, write
 from PIL import Image
 
 from restore.data import Dataset, binarise, load

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from idx_files import IMAGES, idx_bytes, write
-from mirrors import Mirror, serving
-from mnist_data import mnist, needs_mnist
-from overlaps import overlap
+from data_sets import IMAGES, idx_bytes, mnist, needs_mnist, overlap, write
+from processes import Mirror, serving
 
 from restore.data import load
 from restore.data.arrays import read_idx

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_sets import GREY, as_set, mixed, save
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pictures import GREY, as_set, mixed, save
 
 from restore.data import Wanted, gather
 from restore.data.fitting import drawn, patches, resized, spread

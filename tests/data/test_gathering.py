@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pictures import GREY, as_set, numbered, save
+from data_sets import GREY, as_set, numbered, save
 
 from restore.data import Wanted, gather, load
 from restore.data.gathering import held_out_of

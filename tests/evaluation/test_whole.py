@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 from commands import Run
-from grey_priors import grey_prior
 from machines import seeded
 from PIL import Image
-from priors import random_prior, saved_prior
+from priors import grey_prior, random_prior, saved_prior
 from torch import Tensor
 
 import restore

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import QUICK, Run, fault, levels
-from mirrors import Mirror, serving
+from processes import Mirror, serving
 from safetensors import safe_open
 from safetensors.numpy import save
 

@@ -12,15 +12,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from exports import (
-    LEARNT,
-    MADE,
-    RATES,
-    SHAPE,
-    TOLERANCE,
-    Exported,
-    kinds,
-)
+from exports import LEARNT, MADE, RATES, SHAPE, TOLERANCE, Exported, kinds
 from priors import random_prior
 
 from restore import zoo

@@ -8,13 +8,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from bad_graphs import OUTSIDE, RUINS, resealed
-from exports import (
-    SHAPE,
-    Exported,
-    images,
-    kinds,
-)
+from exports import OUTSIDE, RUINS, SHAPE, Exported, images, kinds, resealed
 
 from restore.errors import ModelError
 from restore.export import packing

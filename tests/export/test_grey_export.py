@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grey_priors import SPIKED, TRUNCATED, grey_prior, saved_grey
+from priors import SPIKED, TRUNCATED, grey_prior, saved_grey
 
 from restore.errors import UsageError
 from restore.export.packing import standalone

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 from exports import SHAPE, settled
-from grey_priors import grey_prior
-from priors import random_conditional
+from priors import grey_prior, random_conditional
 
 from restore.export.graph import Alike, Graph, Grey, Learnt
 from restore.inference.damage import Damage

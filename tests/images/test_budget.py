@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bad_images import GREY, encoded
-from measured import attacked, linux
+from processes import attacked, linux
 
 # --- sets of images ---
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_images import GREY, encoded
-from image_cases import read
+from bad_images import GREY, encoded, read
 from PIL import Image, ImageCms, PngImagePlugin
 
 from restore.images import Picture, bound, encode, read_picture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import bad_outputs
+import bad_images
 import pytest
-from bad_outputs import images
+from bad_images import images
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in bad_outputs.OUTPUTS if case.possible])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in bad_images.OUTPUTS if case.possible])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_output(case, overwrite, tmp_path):
     inputs, output = case.arrange(tmp_path)

@@ -7,17 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from conditionals import (
-    NAMES,
-    SIZES,
-    all_states,
-    log_weight,
-    log_z,
-    random_prior,
-    scores,
-    some_pairs,
-    total,
-)
+from conditionals import NAMES, SIZES, all_states, log_weight, log_z, random_prior, scores, some_pairs, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import brute_force

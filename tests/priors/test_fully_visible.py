@@ -8,13 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import brute_force, random_fully_visible, seeded
-from oracle import (
-    MAX_ENUMERATED,
-    binary_states,
-    exact_moments,
-    exact_samples,
-    state_probabilities,
-)
+from oracle import MAX_ENUMERATED, binary_states, exact_moments, exact_samples, state_probabilities
 from torch import Tensor
 
 from restore.errors import UsageError

@@ -6,8 +6,7 @@ import math
 
 import pytest
 import torch
-from layered_maps import both, halves
-from machines import random_evidence, random_rbm, seeded
+from machines import both, halves, random_evidence, random_rbm, seeded
 
 from restore.channels import BitFlip
 from restore.fields import Fields

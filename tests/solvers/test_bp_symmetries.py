@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from machines import random_rbm
-from textbook import (
-    agree,
-    forms,
-    numpy_of,
-    precision,
-    quick,
-    small,
-    under_evidence,
-)
+from textbook import agree, forms, numpy_of, precision, quick, small, under_evidence
 
 from restore.solvers import BeliefPropagation
 

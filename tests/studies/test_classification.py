@@ -9,14 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from classification import Examples, examples_of, wrong_share
+from data_sets import COPIES, NAME, ROOT, mnist, needs_silhouettes
 from labels import load_labels
-from mnist_data import mnist
 from opened import features
 from priors import saved_prior
-from silhouette_data import COPIES, NAME, ROOT, needs_silhouettes
 
 from restore.data import load
-from restore.errors import InputError
 from restore.inference.torch_engine import Engine
 
 pytest.importorskip("sklearn")
@@ -38,16 +36,6 @@ def test_wrong_labels_are_errors() -> None:
     assert wrong_share(examples(120, 0), examples(50, 1), np.random.default_rng(0)) == 0
 
 
-@pytest.mark.parametrize(
-    "few",
-    [examples(1, 0), examples(2, 0), Examples(np.eye(9, dtype=np.float32), np.zeros(9, np.int64))],
-    ids=["one", "two", "class"],
-)
-def test_too_few_images_or_classes(few: Examples) -> None:
-    with pytest.raises(InputError):
-        wrong_share(few, examples(5, 0), np.random.default_rng(0))
-
-
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 3, 4), dtype=np.uint8)
 LABELS = (IMAGES[:, 0, 0] > 127).astype(np.uint8)
 
@@ -67,24 +55,6 @@ def test_examples_are_the_features_and_labels_of_the_first_images(ending: str, t
     found = examples_of(engine, str(images), "train", 30)
     assert found.labels.tolist() == LABELS[:30].tolist()
     np.testing.assert_allclose(found.features, features(engine, IMAGES[:30] / 255))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [None, b"", idx(LABELS)[:-1], idx(LABELS) + b"x", idx(IMAGES), idx(LABELS[:9])],
-    ids=["missing", "empty", "truncated", "padded", "images", "few"],
-)
-def test_labels_that_are_missing_damaged_or_too_few(content: bytes | None, tmp_path: Path) -> None:
-    images = tmp_path / "mine-images-idx3-ubyte"
-    images.write_bytes(idx(IMAGES))
-    if content is not None:
-        (tmp_path / "mine-labels-idx1-ubyte").write_bytes(content)
-    if content != idx(LABELS[:9]):
-        with pytest.raises(InputError):
-            load_labels(str(images))
-    engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
-    with pytest.raises(InputError):
-        examples_of(engine, str(images), "train", None)
 
 
 def has_labels() -> bool:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import dcp
 import dcp_large as large
 import dcp_slow as slow
 import dcp_small as small
-import harness
-import numpy as np
 import pytest
 import torch
 from dcp_learners import ALGORITHMS, learner_of
 from dcp_small import BEST
-from harness import Asked, parsed
+from harness import parsed
 from machines import seeded
 from oracle import log_likelihood
 from torch import Tensor
 
 from restore.data import binarise, load
-from restore.errors import InputError
 from restore.learning.course import initial_prior
-from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 
 
@@ -93,8 +87,6 @@ def test_a_lane_is_what_the_learner_does_alone(
 
 # --- large sets ---
 
-SHAPE = (4, 4)
-
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,81 +118,4 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert parsed(large.Curve, json.loads(json.dumps(asdict(curve)))) == curve
 
 
-def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training, test = digits(), digits(40, 1)
-    whole = large.train(PLAN, training, test, tmp_path / "whole", 3)
-    original = large.log_weights
-
-    def stopping(*arguments: object) -> object:
-        raise Stopped(2)
-
-    monkeypatch.setattr(large, "log_weights", stopping)
-    with pytest.raises(Stopped):
-        large.train(PLAN, training, test, tmp_path / "stopped", 3)
-    assert not (tmp_path / "stopped" / "likelihood.json").exists()
-    monkeypatch.setattr(large, "log_weights", original)
-    resumed = large.train(PLAN, training, test, tmp_path / "stopped", 3)
-    assert replace(resumed, seconds=0) == replace(whole, seconds=0)
-    assert replace(large.train(PLAN, training, test, tmp_path / "whole", 3), seconds=0) == replace(whole, seconds=0)
-
-
-def curve_of(*values: float, **changed: object) -> large.Curve:
-    plan = replace(large.Plan("mnist", "CD", 0.05, 8), **changed)  # type: ignore[arg-type]
-    return large.Curve(plan, tuple(range(2, 2 * len(values) + 1, 2)), values, (0.25,) * len(values), 1.0)
-
-
-def test_arrival_is_interpolated() -> None:
-    assert large.arrival(curve_of(-150.0, -110.0, -90.0), -90) == pytest.approx(5)
-    assert large.arrival(curve_of(-95.0, -90.0), -90) == 2
-    assert large.arrival(curve_of(-150.0, -110.0), -90) is None
-    # From the first time on, whatever follows.
-    assert large.arrival(curve_of(-110.0, -90.0, -120.0, -80.0), -90) == pytest.approx(3)
-
-
 # --- the whole ---
-
-
-@pytest.mark.thorough
-def test_what_is_missing_is_trained_and_written(
-    brief: None, tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = {
-        "3": (replace(PLAN, every=1), replace(PLAN, algorithm="CD")),
-        "7b": (replace(PLAN, images=40, zero_bias=True),),
-    }
-    monkeypatch.setattr(large, "plans", lambda: few)
-    monkeypatch.setattr(small, "TRIALS", {1: 2, 2: 1})
-    monkeypatch.setattr(dcp, "ALGORITHMS", ("CD", "CS-DCP"))
-    # A stand-in for MNIST, which is not read.
-    grey = np.random.default_rng(0).integers(0, 256, (60, *SHAPE), dtype=np.uint8)
-
-    def loading(source: str, **options: object) -> object:
-        return replace(load("shifting-bar"), images=grey) if source == "mnist" else load(source)
-
-    for place in (dcp, harness):
-        monkeypatch.setattr(place, "load", loading)
-    asked = Asked(tmp_path, runs=tmp_path / "runs", seed=2)
-    record, document = asked.records / "dcp.json", (asked.root / "log.md")
-    document.write_text("# Log\n<!-- dcp-small: begin -->\nold\n<!-- dcp-small: end -->\n<!-- dcp-large: begin -->")
-    with pytest.raises(InputError, match="--train"):
-        dcp.study(asked)
-    training = replace(asked, train_missing=True)
-    dcp.study(training)
-    text = capsys.readouterr().out
-    assert "Bars & Stripes" in text and "Fig. 3, MNIST" in text and "base rate" not in text
-    written = document.read_text()
-    assert "old" not in written and "| CS-DCP | 0.5 |" in written and written.endswith("<!-- dcp-large: begin -->")
-    found = json.loads(record.read_text())
-    # Two sets, twice: CD at four rates, CS-DCP at two.
-    assert len(found["small"]) == 24 and len(found["large"]) == 3
-    # What the record has is not run again, even without its runs.
-    shutil.rmtree(asked.runs)
-    when = record.stat().st_mtime_ns
-    dcp.study(training)
-    assert capsys.readouterr().out == text
-    assert record.stat().st_mtime_ns == when and not asked.runs.exists()
-    with pytest.raises(InputError, match=r"dcp\.json: holds the study with seed 2, not 3"):
-        dcp.study(replace(asked, seed=3))
-    record.write_text("[]")
-    with pytest.raises(InputError, match="not the record of this study"):
-        dcp.study(replace(asked, seed=3))

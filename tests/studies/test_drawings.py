@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from overlaps import overlap
+from data_sets import overlap
 
 from restore.data.dataset import Dataset
 from training.data.dice import Dice

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-import dynamics_kept as kept
 import dynamics_measure as measure
 import pytest
 import torch
@@ -13,12 +11,6 @@ from machines import random_machine, seeded, two_patterns, with_weights
 from oracle import log_likelihood
 from probing.solutions import tap_solutions
 from tap_likelihood import log_weights
-
-# It needs scikit-learn.
-study = pytest.importorskip("dynamics", exc_type=ImportError)
-
-OF = {"weights": "abc", "seed": "0"}
-
 
 # --- what is measured ---
 
@@ -54,29 +46,4 @@ def test_all_layers_count_as_units_and_without_solutions_there_is_no_likelihood(
     assert measure.per_unit(machine, images, none) is None
 
 
-def test_many_starts_are_for_the_last_epoch_of_the_machine_that_is_counted() -> None:
-    one, other = measure.COUNTED, "dynamics-mnist-25"
-    epochs = list(range(1, 101))
-    assert [epoch for epoch, _ in measure.wanted(other, epochs, 60_000)] == [1, 3, 10, 32, 100]
-    assert measure.wanted(one, epochs, 60_000) == [*measure.wanted(other, epochs, 60_000), (100, 10_000)]
-    assert measure.wanted(one, [5, 9], 2429) == [(5, 500), (9, 500), (9, 2429)]
-    assert measure.wanted(one, [5, 9], 40) == [(5, 40), (9, 40)]
-
-
 # --- what is kept ---
-
-
-def test_kept_solutions_are_read_back(tmp_path: Path) -> None:
-    machine = random_machine(("bernoulli", 6), ("bernoulli", 4), ("bernoulli", 3), scale=3.0)
-    solutions = tap_solutions(machine, (torch.rand(30, 6, generator=seeded()) < 0.5).double())
-    path = tmp_path / "solutions" / "one.safetensors"
-    assert kept.read(path, OF) is None
-    kept.write(path, OF, solutions)
-    again = kept.read(path, OF)
-    for name in ("log_partition", "led_to", "status", "basins"):
-        torch.testing.assert_close(getattr(again, name), getattr(solutions, name), rtol=0, atol=0)
-    for one, other in zip(again.means, solutions.means, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)
-    assert kept.read(path, OF | {"weights": "abd"}) is None
-    path.write_bytes(path.read_bytes()[:100])
-    assert kept.read(path, OF) is None

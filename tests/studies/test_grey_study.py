@@ -1,22 +1,57 @@
-"""The study that holds priors of grey images against other denoisers."""
+"""Grey images: the study that holds priors of them against other denoisers, and those denoisers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import grey as study
 import numpy as np
 import pytest
 import torch
 from baselines import PixelwiseEstimate
-from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
+from machines import seeded
 from torch import Tensor
 
-from benchmarks.denoisers import DENOISERS
-from restore.channels import Channel
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.errors import UsageError
+from restore.evaluation import metrics
 from restore.units import Spiked
 
-__all__ = ["few"]
+SHAPE = (12, 14)
+SIGMA = 0.2
+NOISE = GaussianNoise(SIGMA)
+
+
+def images(n: int, seed: int) -> Tensor:
+    """Soft blobs on black ground, of which many pixels are exactly black."""
+    draw = seeded(seed)
+    y, x = torch.meshgrid(torch.arange(SHAPE[0]), torch.arange(SHAPE[1]), indexing="ij")
+    centre = torch.rand(n, 2, 1, 1, generator=draw) * 6 + 3
+    distance = (y - centre[:, 0]).square() + (x - centre[:, 1]).square()
+    return (1.2 * torch.exp(-distance / 12) - 0.2).clamp(0, 1).flatten(1)
+
+
+CLEAN = images(6, 0)
+NOISY = NOISE.corrupt(CLEAN, seeded(1))
+
+
+def middle(name: str) -> dict[str, object]:
+    """A choice of parameters from the middle of the grid."""
+    return {key: values[len(values) // 2] for key, values in DENOISERS[name].values.items()}
+
+
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    """Grids of two points."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, method in list(DENOISERS.items()):
+            values = {key: (value,) for key, value in middle(name).items()}
+            first = next(iter(values))
+            patch.setitem(DENOISERS, name, replace(method, values={**values, first: method.values[first][:2]}))
+        yield
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -79,3 +114,50 @@ def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> N
         assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
         assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
     assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
+
+
+# --- the denoisers ---
+
+
+@pytest.mark.parametrize("name", DENOISERS)
+def test_denoisers_denoise(name: str) -> None:
+    denoiser = Denoiser(name, SHAPE, middle(name))
+    restored = denoiser.restore(NOISY, NOISE)
+    assert (restored.shape, restored.dtype) == (NOISY.shape, NOISY.dtype)
+    assert float(restored.min()) >= 0 and float(restored.max()) <= 1
+    gain = metrics.psnr(CLEAN, restored) - metrics.psnr(CLEAN, NOISY.clamp(0, 1))
+    assert float(gain.min()) > 1
+    torch.testing.assert_close(denoiser.restore(NOISY[2:3], NOISE), restored[2:3])
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("name", DENOISERS)
+def test_tuned_is_the_best_of_the_grid(name: str) -> None:
+    validation = images(4, 2)
+    observed = NOISE.corrupt(validation, seeded(7))
+    quality = {}
+    for chosen in DENOISERS[name].grid():
+        restored = Denoiser(name, SHAPE, chosen).restore(observed, NOISE)
+        quality[float(metrics.psnr(validation, restored).mean())] = chosen
+    assert len(quality) == 2
+    assert tuned(name, validation, SIGMA, SHAPE, 7).parameters == quality[max(quality)]
+
+
+@pytest.mark.parametrize(
+    "channel", [BitFlip(0.1), SaltAndPepper(0.1), GaussianNoise(torch.full((168,), 0.1)), Occlusion(CLEAN > 0)], ids=str
+)
+def test_denoisers_undo_noise_of_one_sigma_alone(channel: Channel) -> None:
+    with pytest.raises(UsageError, match="total variation only undoes Gaussian noise"):
+        Denoiser("total variation", SHAPE).restore(NOISY, channel)
+
+
+def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:
+    slope = (torch.arange(SHAPE[0])[:, None] * 0.03 + torch.arange(SHAPE[1]) * 0.04).flatten()[None].double()
+    hidden = torch.zeros(SHAPE, dtype=torch.bool)
+    hidden[4:8, 5:9] = True
+    channel = Occlusion(hidden.flatten())
+    restored = study.Biharmonic(SHAPE).restore(channel.corrupt(slope), channel)
+    torch.testing.assert_close(restored, slope, rtol=0, atol=1e-6)
+    assert torch.equal(restored[:, ~hidden.flatten()], slope[:, ~hidden.flatten()])
+    with pytest.raises(UsageError, match="GaussianNoise has none"):
+        study.Biharmonic(SHAPE).restore(slope, NOISE)

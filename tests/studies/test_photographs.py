@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-from overlaps import overlap
+from data_sets import overlap
 
 from restore.data import Dataset
-from restore.errors import InputError
-from training.data import photographs
 from training.data.photographs import PHOTOGRAPHS_OF, SIDE, images
 
 
@@ -20,9 +17,3 @@ def test_no_photograph_is_in_both_splits() -> None:
 
 def test_the_photographs_never_change() -> None:
     assert Dataset(images("test"), "photographs", "test").fingerprint.startswith("63c99512d0ed")
-
-
-def test_a_photograph_that_is_not_there_is_a_fault_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(photographs.PHOTOGRAPHS_OF, "test", ("lenna.png",))
-    with pytest.raises(InputError, match=r"lenna\.png of scikit-image cannot be read; pip install scikit-image"):
-        images("test")

@@ -9,14 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import random_fully_visible, random_rbm, repelling, seeded, two_patterns
+from machines import repelling, seeded, two_patterns
 from oracle import exact_moments
-from probing.receptive import receptive_fields, spread
+from probing.receptive import spread
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
 from torch import Tensor
 
-from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.solvers import TAP
@@ -126,12 +125,6 @@ def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
     assert tap_solutions(machine, starts, undamped).converged == 1
 
 
-@pytest.mark.parametrize("starts", [torch.zeros(0, 12), torch.zeros(3, 11), torch.zeros(12)], ids=str)
-def test_starts_that_do_not_fit(starts: Tensor) -> None:
-    with pytest.raises(UsageError, match="do not fit"):
-        tap_solutions(two_patterns()[0], starts)
-
-
 # --------------------------------------------------------------------------------------------------------- counting
 
 
@@ -184,14 +177,3 @@ def test_spread_ranks_by_shape_and_not_by_size() -> None:
     direct = (np.abs(random) ** 0.1).mean(1) ** 10 / np.sqrt((random**2).mean(1))
     np.testing.assert_allclose(spread(torch.from_numpy(random)), direct, rtol=1e-12)
     assert ((direct > 0) & (direct < 1)).all()
-
-
-def test_activity_is_the_mean_of_hidden_units_given_images() -> None:
-    machine = random_rbm(9, 4)
-    images = (torch.rand(30, 9, generator=seeded()) < 0.5).double()
-    found = receptive_fields(machine, images)
-    assert found is not None
-    odds = images.numpy() @ machine.weights.numpy() + machine.hidden.parameters["bias"].numpy()
-    np.testing.assert_allclose(found.activity, (1 / (1 + np.exp(-odds))).mean(0), rtol=1e-9)
-    assert torch.equal(found.weights, machine.weights.T)
-    assert receptive_fields(random_fully_visible(9), images) is None

@@ -24,7 +24,7 @@ from mean_likelihoods import exact_likelihood
 from tap_likelihood import log_weights, tap_likelihood
 from torch import Tensor
 
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import TAP
@@ -174,8 +174,3 @@ def test_a_start_that_does_not_settle_is_tried_again() -> None:
     undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
     assert undamped.solve(machine, start).status.tolist() == [Status.MAX_ITER]
     assert dict(tap_likelihood(machine, start.round(), start, undamped).details)["converged"] == 1
-
-
-def test_tap_without_starts_is_refused() -> None:
-    with pytest.raises(UsageError):
-        tap_likelihood(random_rbm(6, 4), images(), images(5)[:0])

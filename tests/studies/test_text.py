@@ -68,10 +68,3 @@ def test_pages_for_testing_are_in_their_own_fonts(monkeypatch: pytest.MonkeyPatc
     assert names(families) >= {"FreeSans", "FreeMonoBold", "LiberationSerif-Italic", "LiberationMono-Regular"}
     monkeypatch.setattr(text, "TESTED", 2)
     np.testing.assert_array_equal(text.images("test"), pages(families, 2, seed=1))
-
-
-def test_without_any_font_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(text, "SYSTEM", tmp_path)
-    monkeypatch.setattr(text.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match="install matplotlib"):
-        text.images("train")

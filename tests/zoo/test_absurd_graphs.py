@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from bad_graphs import resealed
+from exports import resealed
 from PIL import Image
 from stored import PUBLISHED, inference, refused, reheaded
 

@@ -14,13 +14,12 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from data_sets import COPIES, mnist, needs_mnist, needs_silhouettes, silhouettes
 from machines import with_weights
-from mnist_data import mnist, needs_mnist
 from onnx import external_data_helper
 from parity import GREY_TOLERANCE, TOLERANCE, Parity, compared, damages
 from PIL import Image
 from safetensors import safe_open
-from silhouette_data import COPIES, needs_silhouettes, silhouettes
 
 import restore
 from restore import zoo
