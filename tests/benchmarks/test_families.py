@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from families import filtered, tuned, wrong_of_each
-from filters import Candidate, Seen, median
+from families import tuned, wrong_of_each
+from filters import Candidate, median
 from kinds_of_pictures import icon, mask, plan
 from line_art import circuits, maps, staves, tables
 from scoring import holed, inverted, wrong
@@ -55,29 +53,6 @@ def test_settings_are_chosen_on_validation_pictures() -> None:
         {"median": Candidate(median, (1, 3, 5)), "holes only": Candidate(median, flips=False)}, [square], seen
     )
     assert list(chosen) == ["median"] and chosen["median"].settings != (1,)
-
-
-def test_what_filters_leave_wrong_is_kept_for_the_same_damage_alone(tmp_path: Path) -> None:
-    clean = [np.eye(24, dtype=bool), np.zeros((24, 24), bool)]
-    seen = inverted(clean, 0.1, 0)
-    asked: list[Seen] = []
-
-    def repair(one: Seen, setting: float) -> np.ndarray:
-        asked.append(one)
-        return median(one, setting)
-
-    candidates = {"median": Candidate(repair, (3,))}
-    first = filtered(candidates, clean, seen, clean, seen, tmp_path)
-    assert first["median"] == wrong_of_each(clean, seen, [median(one, 3) for one in seen])
-    count = len(asked)
-    assert filtered(candidates, clean, seen, clean, seen, tmp_path) == first and len(asked) == count
-    assert list(filtered(candidates | {"other": Candidate(median)}, clean, seen, clean, seen, tmp_path)) == [
-        "median",
-        "other",
-    ]
-    assert len(asked) == count
-    filtered(candidates, clean, seen, clean, inverted(clean, 0.1, 1), tmp_path)
-    assert len(asked) > count
 
 
 def test_what_is_wrong_of_each_picture_is_on_average_what_is_wrong() -> None:

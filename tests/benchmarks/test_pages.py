@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 import unet
 from filters import FILTERS, Seen, biharmonic, filled, ising, median, total_variation
-from letters import misread, printed
 
 from restore.errors import InputError
 from training.data import text
@@ -56,24 +54,9 @@ def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
     assert wrong[hidden].mean() < 0.1
 
 
-def test_holes_are_squares_over_a_tenth_of_a_page() -> None:
-    mask = unet.holes(np.random.default_rng(0), (800, 608))
-    assert 0.08 < mask.mean() < 0.12
-    assert mask.sum() % 64 == 0
-
-
 @pytest.fixture
 def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unet, "PAGES", 2)
-
-
-def test_tesseract_reads_a_page_but_not_its_noise(families: list[text.Family]) -> None:
-    if shutil.which("tesseract") is None:
-        pytest.skip("tesseract is not installed")
-    page, written = printed(families, 100, 2, (200, 400))
-    assert page.shape == (200, 400) and written.isascii()
-    noise = np.random.default_rng(0).random(page.shape) < 0.5
-    assert misread(page, written) < 0.2 < 0.7 < misread(page ^ noise, written)
 
 
 def test_the_command_prints_a_row_for_each_candidate(

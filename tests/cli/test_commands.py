@@ -52,7 +52,7 @@ def test_other_sizes_are_restored_in_tiles_or_resized(
         assert ("of 12x10" in capsys.readouterr().err) == ("--force" in words)
 
 
-def test_row49_a_folder_with_one_stem_in_two_formats(run: Run, model: str, tmp_path: Path) -> None:
+def test_images_of_one_stem_in_two_formats_keep_their_outputs_apart(run: Run, model: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     picture = Image.fromarray(bad_images.GREY)
     for name in ("a.png", "a.jpg", "a.tif"):

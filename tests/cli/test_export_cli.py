@@ -36,7 +36,7 @@ def fault(capfd: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize("ruin", RUINS.values(), ids=[f"44-{name}" for name in RUINS])
+@pytest.mark.parametrize("ruin", RUINS.values(), ids=RUINS)
 def test_denoise_with_what_is_no_graph(
     ruin: Callable[[bytes], bytes], beside: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,7 +53,7 @@ def test_denoise_with_what_is_no_graph(
 @pytest.mark.parametrize(
     "words",
     ["mixed", "no/such.onnx", "{} --engine torch", "{} --device quantum"],
-    ids=["38-name", "38-file", "44-torch", "44-device"],
+    ids=["name", "file", "torch", "device"],
 )
 def test_denoise_without_a_model_that_will_do(
     words: str, exported: Callable[[str], Exported], run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
@@ -94,7 +94,7 @@ def test_info_of_an_exported_file(
 def test_a_prior_that_diverges_is_told_of_in_json(
     exported: Callable[[str], Exported], tmp_path: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Row 62: said in JSON that every reader takes, and on stderr."""
+    """Said in JSON that every reader takes, and on stderr."""
     case = exported("tap")
     model = copy.deepcopy(case.model)
     for tensor in model.graph.initializer:

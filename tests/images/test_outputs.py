@@ -1,4 +1,4 @@
-"""Which files are read and where results go: every row of the table of bad outputs (rule 7)."""
+"""Which files are read and where results go: every row of the table of bad outputs."""
 
 from __future__ import annotations
 

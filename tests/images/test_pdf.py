@@ -1,4 +1,4 @@
-"""Pages of PDF: read in the resolution of their scans, refused within a budget, and written without loss (row 25)."""
+"""Pages of PDF: read in the resolution of their scans, refused within a budget, and written without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading images and masks: every row of the table of bad images, and what conversions keep (rules 1 to 3)."""
+"""Reading images and masks: every row of the table of bad images, and what conversions keep."""
 
 from __future__ import annotations
 

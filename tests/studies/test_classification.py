@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from classification import Examples, examples_of, wrong_share
-from data_sets import COPIES, NAME, ROOT, mnist, needs_silhouettes
-from labels import load_labels
 from opened import features
 from priors import saved_prior
 
-from restore.data import load
 from restore.inference.torch_engine import Engine
 
 pytest.importorskip("sklearn")
@@ -55,33 +51,3 @@ def test_examples_are_the_features_and_labels_of_the_first_images(ending: str, t
     found = examples_of(engine, str(images), "train", 30)
     assert found.labels.tolist() == LABELS[:30].tolist()
     np.testing.assert_allclose(found.features, features(engine, IMAGES[:30] / 255))
-
-
-def has_labels() -> bool:
-    folder = Path(os.environ.get("RESTORE_DATA", "")) / "mnist"
-    return all((folder / f"{part}-labels-idx1-ubyte.gz").is_file() for part in ("train", "t10k"))
-
-
-@pytest.mark.skipif(not has_labels(), reason="needs MNIST with labels: set RESTORE_DATA")
-def test_the_labels_of_mnist() -> None:
-    train, test = (load_labels("mnist", split=split) for split in ("train", "test"))
-    # The digits at the beginning of both, as everybody knows them.
-    assert train[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
-    assert np.bincount(test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    # Ones have the least ink, so labels and images are in the same order.
-    ink = mnist("test").images.reshape(len(test), -1).mean(1)
-    assert np.argmin([ink[test == digit].mean() for digit in range(10)]) == 1
-
-
-@needs_silhouettes
-def test_the_labels_of_the_silhouettes() -> None:
-    from scipy.io import loadmat
-
-    whole = loadmat(COPIES[0])
-    given: dict[bytes, set[int]] = {}
-    for row, label in zip(whole["X"], whole["Y"].ravel(), strict=True):
-        given.setdefault(row.reshape(28, 28).T.astype(bool).tobytes(), set()).add(int(label))
-    for split in ("train", "test"):
-        labels, images = load_labels(NAME, split=split, root=ROOT), load(NAME, split=split, root=ROOT).images
-        # Every picture has a class that the file gives to the same picture.
-        assert all(int(label) in given[(image > 0).tobytes()] for image, label in zip(images, labels, strict=True))

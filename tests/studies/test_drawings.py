@@ -9,7 +9,7 @@ from data_sets import overlap
 from restore.data.dataset import Dataset
 from training.data.dice import Dice
 from training.data.drawings import KINDS, TESTED, drawing, drawings, images
-from training.data.pen import SIDE, Pen, oval, paced
+from training.data.pen import SIDE, Pen
 
 
 def test_a_picture_depends_on_its_seed_and_number_alone() -> None:
@@ -49,26 +49,6 @@ def test_a_line_of_one_pixel_never_vanishes(down: float) -> None:
     pen.line([(10, down), (110, down)], 1)
     drawn = np.asarray(pen.drawn()) > 0
     assert set(drawn[:, 12:108].sum(0)) <= {1, 2} and not drawn[24:].any()
-
-
-def test_a_sheet_is_turned_about_its_middle() -> None:
-    upright, turned = smooth_pen(), smooth_pen(90)
-    for pen in (upright, turned):
-        pen.area([(20, 30), (90, 40), (60, 100)])
-    found, expected = (np.asarray(pen.drawn()) > 0 for pen in (turned, upright))
-    # Its corners lie within a pixel.
-    assert (np.roll(np.rot90(expected, -1), 1, axis=1) != found).mean() < 0.01
-    assert (expected != found).mean() > 0.1
-
-
-def test_places_along_a_line_are_equally_far_apart() -> None:
-    ring = [*oval((64, 64), 40), oval((64, 64), 40)[0]]
-    places, ahead = paced(ring, 5.0)
-    assert np.hypot(*np.diff(places, axis=0).T) == pytest.approx(5, rel=0.01)
-    assert len(places) == pytest.approx(2 * np.pi * 40 / 5, abs=1)
-    assert np.hypot(*ahead.T) == pytest.approx(1)
-    # Along the ring, so across its radius.
-    assert np.abs(((places - 64) * ahead).sum(1)).max() < 4
 
 
 def test_line_art_has_both_narrow_and_broad_lines() -> None:

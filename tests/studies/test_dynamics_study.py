@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import dynamics_measure as measure
 import pytest
 import torch
@@ -33,17 +31,6 @@ def test_every_solution_counts_once_whatever_its_basin() -> None:
     units = sum(layer.size for layer in machine.layers)
     found = measure.per_unit(machine, patterns, solutions)
     assert found.mean == pytest.approx((float(log_weights(machine, patterns).values.mean()) - log_z) / units)
-
-
-def test_all_layers_count_as_units_and_without_solutions_there_is_no_likelihood() -> None:
-    machine = with_weights(random_machine(("bernoulli", 4), ("bernoulli", 3), ("bernoulli", 5)), 0.0)
-    images = (torch.rand(6, 4, generator=seeded()) < 0.5).double()
-    solutions = tap_solutions(machine, images)
-    bias = machine.layers[0].parameters["bias"]
-    wanted = float((images * bias - torch.log1p(bias.exp())).sum(1).mean())
-    assert measure.per_unit(machine, images, solutions).mean == pytest.approx(wanted / 12)
-    none = replace(solutions, means=tuple(mean[:0] for mean in solutions.means), log_partition=torch.zeros(0))
-    assert measure.per_unit(machine, images, none) is None
 
 
 # --- what is kept ---

@@ -10,12 +10,11 @@ import grey as study
 import numpy as np
 import pytest
 import torch
-from baselines import PixelwiseEstimate
 from machines import seeded
 from torch import Tensor
 
 from benchmarks.denoisers import DENOISERS, Denoiser, tuned
-from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.channels import GaussianNoise, Occlusion
 from restore.errors import UsageError
 from restore.evaluation import metrics
 from restore.units import Spiked
@@ -90,32 +89,6 @@ def test_the_hole_is_scored_by_its_own_pixels() -> None:
     assert score.standard_error == pytest.approx((moved - score.mean) / 1e-3, rel=1e-3)
 
 
-def oracle(observed: Tensor, channel: Channel) -> Tensor:
-    """A prior that nobody has: it knows the truth, and is off by a little."""
-    return CLEAN + 0.001
-
-
-@pytest.fixture(scope="module")
-def entries(few: None) -> list[study.Entry]:
-    priors = {"oracle": oracle, "stand-in": PixelwiseEstimate(study.pixelwise_estimate(CLEAN).units).restore}
-    return study.measured(priors, "blobs", images(20, 5), CLEAN, SHAPE, seed=3)
-
-
-def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> None:
-    found = {(entry.task, entry.method): entry for entry in entries}
-    assert len(found) == len(entries)
-    always = {"as observed", "pixelwise", "oracle", "stand-in"}
-    for task in study.TASKS:
-        others = {"biharmonic"} if task == study.HOLE else set(DENOISERS)
-        assert {method for other, method in found if other == task} == always | others
-    for sigma in study.SIGMAS:
-        # The noise that is cut off at both ends is a little weaker than sigma.
-        seen = found[f"noise:{sigma}", "as observed"].psnr.mean
-        assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
-        assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
-    assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
-
-
 # --- the denoisers ---
 
 
@@ -141,14 +114,6 @@ def test_tuned_is_the_best_of_the_grid(name: str) -> None:
         quality[float(metrics.psnr(validation, restored).mean())] = chosen
     assert len(quality) == 2
     assert tuned(name, validation, SIGMA, SHAPE, 7).parameters == quality[max(quality)]
-
-
-@pytest.mark.parametrize(
-    "channel", [BitFlip(0.1), SaltAndPepper(0.1), GaussianNoise(torch.full((168,), 0.1)), Occlusion(CLEAN > 0)], ids=str
-)
-def test_denoisers_undo_noise_of_one_sigma_alone(channel: Channel) -> None:
-    with pytest.raises(UsageError, match="total variation only undoes Gaussian noise"):
-        Denoiser("total variation", SHAPE).restore(NOISY, channel)
 
 
 def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:

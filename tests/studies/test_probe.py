@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import repelling, seeded, two_patterns
+from machines import seeded, two_patterns
 from oracle import exact_moments
 from probing.receptive import spread
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
@@ -18,7 +18,6 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import RBM
-from restore.solvers import TAP
 
 
 def flipped(patterns: Tensor, flips: int, seed: int = 0) -> Tensor:
@@ -99,30 +98,6 @@ def test_free_energies_are_those_of_tap(rough: tuple[RBM, Tensor]) -> None:
     assert torch.allclose(found.means[0][found.led_to[led]], alone.means[0][led], atol=5e-3)
     assert found.helmholtz == pytest.approx(float(found.free_energies.mean()))
     assert found.free_energies.tolist() == sorted(found.free_energies.tolist())
-
-
-def test_starts_that_do_not_settle_are_no_solutions(rough: tuple[RBM, Tensor]) -> None:
-    machine, starts = rough
-    whole = tap_solutions(machine, starts)
-    assert int(whole.basins.sum()) == whole.converged
-    # Undamped, so that those that begin at a solution are there at once, and all others are not.
-    mixed = torch.cat([starts, whole.means[0][:2]])
-    part = tap_solutions(machine, mixed, TAP(max_iter=1, damping=0.0, tol=1e-2))
-    assert (part.count, part.converged, part.unfinished) == (2, 2, 60)
-    assert part.led_to[-2:].sort().values.tolist() == [0, 1] and (part.led_to[:-2] == -1).all()
-    assert "only" in warnings(part)[0] and str(part.unfinished) in warnings(part)[0]
-    none = tap_solutions(machine, starts, replace(PROBING, max_iter=1))
-    assert none.count == 0 and none.converged == 0 and none.unfinished == 60
-    assert none.helmholtz is None and share(none) is None and "nothing can be said" in verdict(none)
-
-
-def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
-    machine, starts = repelling()
-    undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
-    for damping in (0.0, 0.5):
-        solver = replace(undamped, damping=damping)
-        assert solver.solve(machine, starts).status.tolist() == [1]
-    assert tap_solutions(machine, starts, undamped).converged == 1
 
 
 # --------------------------------------------------------------------------------------------------------- counting

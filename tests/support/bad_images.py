@@ -370,7 +370,7 @@ def check_message(fault: RestoreError, name: object) -> None:
     assert message.startswith(f"{name}: ")
 
 
-# --- places for results (rule 7), and odd names ---
+# --- places for results, and odd names ---
 
 
 @dataclass(frozen=True)

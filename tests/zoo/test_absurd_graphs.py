@@ -1,4 +1,4 @@
-"""Graphs that hold what none of ours does are refused, and one bad prior never stops the others (rows 44 and 67)."""
+"""Graphs that hold what none of ours does are refused, and one bad prior never stops the others."""
 
 from __future__ import annotations
 

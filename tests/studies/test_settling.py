@@ -7,7 +7,6 @@ import torch
 from machines import repelling
 from settling import Settling
 
-from restore.fields import Fields
 from restore.marginals import Status
 from restore.solvers import TAP
 
@@ -33,17 +32,3 @@ def test_only_what_has_not_settled_is_tried_again() -> None:
     alone = Settling(UNDAMPED).solve(machine, start)
     torch.testing.assert_close(found.means[0][1], alone.means[0][0], rtol=0, atol=1e-4)
     assert float(found.log_partition[1]) == pytest.approx(float(alone.log_partition[0]), abs=1e-4)
-
-
-def test_every_start_is_tried_again_under_its_own_fields() -> None:
-    machine, start = repelling()
-    # The first tilt outweighs all neighbours together, whose fields reach 0.6 * 19.
-    tilts = torch.tensor([[20.0], [0.0], [0.01]]).expand(3, 20)
-    tilted, starts = machine.tilt(Fields(tilts)), start.expand(3, 20)
-    assert UNDAMPED.solve(tilted, starts).status.tolist() == [Status.CONVERGED, Status.MAX_ITER, Status.MAX_ITER]
-    found = Settling(UNDAMPED).solve(tilted, starts)
-    assert found.status.tolist() == [Status.CONVERGED] * 3
-    for row in range(3):
-        alone = Settling(UNDAMPED).solve(machine.tilt(Fields(tilts[row : row + 1])), start)
-        torch.testing.assert_close(found.means[0][row], alone.means[0][0], rtol=0, atol=1e-4)
-    assert float(found.means[0][2].mean() - found.means[0][1].mean()) > 3e-4
