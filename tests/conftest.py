@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,22 @@ def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Recipe, "training_facts", property(lambda self: {"training": asdict(self.training)}))
     monkeypatch.setattr(Recipe, "digest", property(lambda self: "0" * 64))
+
+
+@pytest.fixture(scope="session")
+def drawing_server() -> Iterator[Any]:
+    from processes import DrawingServer
+
+    with DrawingServer() as server:
+        yield server
+
+
+@pytest.fixture
+def quick_drawing(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Pages of PDF are drawn by forks of one process, which take a hundredth of the time of programs of their own."""
+    if hasattr(os, "fork"):
+        server = request.getfixturevalue("drawing_server")
+        monkeypatch.setattr("restore.images.pdf.subprocess.run", server.run)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ import torch
 from bad_images import GREY, GREY16, encoded, fax, huge_tile, many_pages, many_strips, many_tags, pages, png16, tiff
 from data_sets import idx_bytes
 from PIL import Image
-from processes import DrawingServer, linux
+from processes import linux
 from recipes import GOOD
 
 from restore import zoo
@@ -275,14 +275,6 @@ def refused(read: Callable[[Path], object], path: Path, case: object) -> bool:
         raise AssertionError(f"{case}, {path}: {type(caught).__name__}: {caught}") from caught
     assert time.process_time() - started < MOST_SECONDS, (case, path)
     return bool(fault)
-
-
-@pytest.fixture
-def quick_drawing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pages are drawn by forks of one process, which take a hundredth of the time of programs of their own."""
-    with DrawingServer() as server:
-        monkeypatch.setattr("restore.images.pdf.subprocess.run", server.run)
-        yield
 
 
 @pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few", "many"])

@@ -14,7 +14,7 @@ from threading import Lock
 import bad_images
 import numpy as np
 import pytest
-from commands import QUICK, Run, again, command, fault, images, stamps, strokes
+from commands import QUICK, Run, again, command, fault, images, levels, stamps, strokes
 from PIL import Image
 from processes import HANG, wait_for
 
@@ -226,3 +226,13 @@ def test_masks_in_a_folder_go_by_name(run: Run, model: str, tmp_path: Path) -> N
     Image.fromarray(bad_images.HOLE).save(masks / "0000.png")
     words = ("complete", images(tmp_path / "in", 2), "--mask", masks, "--model", model, "-o", f"{tmp_path}/out/")
     assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png"})
+
+
+# --- one image through streams ---
+
+
+def test_stdin_to_stdout(tmp_path: Path) -> None:
+    words = command("denoise", "-", "--model", QUICK, "--p", 0.1)
+    done = subprocess.run(words, input=DIGIT.read_bytes(), capture_output=True, check=True)
+    (tmp_path / "out.png").write_bytes(done.stdout)
+    assert levels(tmp_path / "out.png").shape == (28, 28)

@@ -16,6 +16,7 @@ from PIL import Image
 from restore.cli import batch
 from restore.images import Picture, bound, read_picture
 
+pytestmark = pytest.mark.usefixtures("quick_drawing")
 SHAPE = (28, 28)
 
 

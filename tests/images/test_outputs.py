@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import bad_images
@@ -74,3 +75,14 @@ def test_outputs_are_not_read_again(tmp_path):
     assert expand(given) == [given[0], tmp_path / "out/a.png", tmp_path / "out/b.png"]
     with pytest.raises(InputError):
         expand([tmp_path / "no"])
+
+
+# --- special files ---
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_a_folder_is_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "broken.png").symlink_to("nowhere")
+    (tmp_path / "image.png").touch()
+    assert [path.name for path in expand([tmp_path])] == ["broken.png", "image.png"]

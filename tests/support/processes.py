@@ -86,17 +86,23 @@ def attacked(code: str, harmless: Path, harmful: Path, prepare: str = "") -> tup
 SERVER = """
 import io, json, os, signal, sys, tempfile
 from restore.images import drawing
+programs = {"drawing.py": drawing.main}
+try:
+    from restore.images import exchanging
+    programs["exchanging.py"] = exchanging.main
+except ImportError:
+    pass
 
 answer = sys.stdout.buffer
 while request := sys.stdin.buffer.readline():
-    limits, size, seconds = json.loads(request)
+    program, limits, size, seconds = json.loads(request)
     content = sys.stdin.buffer.read(size)
     with tempfile.TemporaryFile() as drawn:
         if not (child := os.fork()):
             signal.alarm(seconds)
             sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(content)), io.TextIOWrapper(drawn)
             try:
-                drawing.main(*limits)
+                programs[program](*limits)
                 sys.stdout.flush()
             except BaseException as fault:
                 os._exit(2 if isinstance(fault, MemoryError) else print(repr(fault), file=sys.stderr) or 1)
@@ -108,26 +114,35 @@ while request := sys.stdin.buffer.readline():
         answer.flush()
 """
 
+_run = subprocess.run
+
 
 class DrawingServer:
-    """What stands in for `subprocess.run` of `restore.images.drawing`; a fault other than a want of memory fails."""
+    """What stands in for `subprocess.run` of the programs of PDF; a fault other than a want of memory fails."""
 
     def __enter__(self) -> DrawingServer:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen([sys.executable, "-P", "-c", SERVER], env=environment, **pipes)
+        self.lock = threading.Lock()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.communicate(timeout=60)
 
-    def run(self, command: list[str], *, input: bytes, timeout: int, **_: Any) -> subprocess.CompletedProcess[bytes]:
+    def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[Any]:
+        program = Path(command[2]).name if len(command) == 4 else ""
+        if program not in ("drawing.py", "exchanging.py"):
+            return _run(command, **options)
         assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(json.dumps([json.loads(command[-1]), len(input), timeout]).encode() + b"\n" + input)
-        self.process.stdin.flush()
-        code, size = json.loads(self.process.stdout.readline())
-        content = self.process.stdout.read(size)
-        assert code != 1, "an unforeseen exception while a page was drawn"
+        given = options["input"]
+        with self.lock:
+            told = [program, json.loads(command[-1]), len(given), options["timeout"]]
+            self.process.stdin.write(json.dumps(told).encode() + b"\n" + given)
+            self.process.stdin.flush()
+            code, size = json.loads(self.process.stdout.readline())
+            content = self.process.stdout.read(size)
+        assert code != 1, "an unforeseen exception in a program of PDF"
         if code:
             raise subprocess.CalledProcessError(code, command)
         return subprocess.CompletedProcess(command, code, content)
