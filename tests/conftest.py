@@ -86,6 +86,16 @@ def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recipe, "digest", property(lambda self: "0" * 64))
 
 
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A web server on this machine that has what a test puts there."""
+    from processes import serving
+
+    monkeypatch.setenv("no_proxy", "*")
+    with serving() as state:
+        yield state
+
+
 @pytest.fixture(scope="session")
 def drawing_server() -> Iterator[Any]:
     from processes import DrawingServer

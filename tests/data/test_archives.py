@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import stat
 import tracemalloc
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_images import encoded
+from data_sets import zipped
 from PIL import Image
 
 from restore.data import archives, gather, load
@@ -19,27 +20,14 @@ from restore.errors import InputError, TrainingError
 IMAGES = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)
 
 
-def png(pixels: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG")
-    return stream.getvalue()
-
-
 def folder_of(place: Path, images: np.ndarray = IMAGES) -> Path:
     place.mkdir(parents=True)
     for number, pixels in enumerate(images):
-        (place / f"{number:03}.png").write_bytes(png(pixels))
+        (place / f"{number:03}.png").write_bytes(encoded(pixels))
     return place
 
 
-def zipped(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
-PICTURES = {f"{number}.png": png(pixels) for number, pixels in enumerate(IMAGES)}
+PICTURES = {f"{number}.png": encoded(pixels) for number, pixels in enumerate(IMAGES)}
 
 
 # --- sound ones ---

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from data_sets import IMAGES, idx_bytes, mnist, needs_mnist, overlap, write
-from processes import Mirror, serving
+from processes import Mirror
 
 from restore.data import load
 from restore.data.arrays import read_idx
@@ -18,14 +17,6 @@ from restore.data.sets import NAMED
 from restore.data.sets.download import RemoteFile, fetch
 from restore.data.sets.named import NamedSet
 from restore.errors import InputError
-
-
-@pytest.fixture
-def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
-    monkeypatch.setenv("no_proxy", "*")
-    with serving() as state:
-        yield state
-
 
 CONTENT = gzip.compress(idx_bytes(IMAGES), mtime=0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from data_sets import (
     omniglot,
     overlap,
     silhouettes,
+    zipped,
 )
 from scipy.io import savemat
 
@@ -42,14 +42,6 @@ def mat(**variables: np.ndarray) -> bytes:
     stream = io.BytesIO()
     savemat(stream, variables)
     return stream.getvalue()
-
-
-def archive(path: Path, members: dict[str, bytes]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
-        for name, content in members.items():
-            written.writestr(name, content)
-    return path
 
 
 # --- what needs no data ---
@@ -96,7 +88,7 @@ def test_a_grey_level_of_a_drawing_is_the_share_of_ink() -> None:
 )
 def test_faces_come_in_the_order_of_their_numbers(tmp_path: Path, folder: str, suffix: str, kind: str) -> None:
     members = {f"{folder}cmu_{index:04d}.{suffix}": encoded(face, kind) for index, face in enumerate(FACES)}
-    archive(tmp_path / "cbcl" / "test_faces.zip", dict(reversed(members.items())))
+    zipped(tmp_path / "cbcl" / "test_faces.zip", dict(reversed(members.items())))
     np.testing.assert_array_equal(load("cbcl", split="test", root=tmp_path).images, FACES)
 
 
@@ -132,9 +124,9 @@ def test_what_is_not_the_published_file_is_refused_by_name(tmp_path: Path, conte
 def test_archives_of_something_else_are_refused(
     tmp_path: Path, name: str, file: str, members: dict[str, bytes]
 ) -> None:
-    path = archive(tmp_path / name / file, members)
+    path = zipped(tmp_path / name / file, members)
     for other in OMNIGLOT if name == "omniglot" else ():
-        archive(path.with_name(other), members)
+        zipped(path.with_name(other), members)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InputError) as caught:
         load(name, split="test", root=tmp_path)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bad_images import GREY, encoded
+from data_sets import zipped
 from processes import attacked, linux
 
 # --- sets of images ---
-
-
-def zipped(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
 
 
 def blank(side: int) -> bytes:

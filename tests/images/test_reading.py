@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import struct
 import zlib
 from pathlib import Path
 
 import bad_images
 import numpy as np
 import pytest
-from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, cases, check_message, encoded, read
+from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, cases, check_message, chunk, encoded, read
 from PIL import Image, ImageFile
 
 from restore.errors import InputError, option
@@ -80,10 +79,6 @@ def test_data_that_end_properly_but_early(kind: str, height: int) -> None:
     with pytest.raises(InputError) as caught:
         read(early)
     check_message(caught.value, "x.png")
-
-
-def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 @pytest.mark.parametrize(("name", "number"), [("group4", 4), ("group3", 3)])

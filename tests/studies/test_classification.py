@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from classification import Examples, examples_of, wrong_share
+from data_sets import idx_bytes
 from opened import features
 from priors import saved_prior
 
@@ -36,17 +37,12 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (40, 3, 4), dtype=np.uint8)
 LABELS = (IMAGES[:, 0, 0] > 127).astype(np.uint8)
 
 
-def idx(values: np.ndarray) -> bytes:
-    sizes = b"".join(size.to_bytes(4, "big") for size in values.shape)
-    return bytes([0, 0, 8, values.ndim]) + sizes + values.tobytes()
-
-
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_examples_are_the_features_and_labels_of_the_first_images(ending: str, tmp_path: Path) -> None:
     pack = gzip.compress if ending else bytes
     images = tmp_path / f"mine-images-idx3-ubyte{ending}"
-    images.write_bytes(pack(idx(IMAGES)))
-    (tmp_path / f"mine-labels-idx1-ubyte{ending}").write_bytes(pack(idx(LABELS)))
+    images.write_bytes(pack(idx_bytes(IMAGES)))
+    (tmp_path / f"mine-labels-idx1-ubyte{ending}").write_bytes(pack(idx_bytes(LABELS)))
     engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
     found = examples_of(engine, str(images), "train", 30)
     assert found.labels.tolist() == LABELS[:30].tolist()

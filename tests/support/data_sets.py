@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import zipfile
 from functools import cache, partial
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def overlap(first: Dataset, second: Dataset) -> int:
     return sum((image.shape, image.tobytes()) in known for image in second.images)
 
 
-# --- idx files ---
+# --- files of images ---
 
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)
@@ -61,6 +62,14 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)
 
 def idx_bytes(images: np.ndarray) -> bytes:
     return struct.pack(f">BBBB{images.ndim}I", 0, 0, 8, images.ndim, *images.shape) + images.tobytes()
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
 
 
 def write(path: Path, content: bytes) -> Path:
