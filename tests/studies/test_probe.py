@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import dynamics_measure as measure
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import seeded, two_patterns
-from oracle import exact_moments
+from machines import random_machine, repelling, seeded, two_patterns, with_weights
+from oracle import exact_moments, log_likelihood
 from probing.receptive import spread
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
+from settling import Settling
+from tap_likelihood import log_weights
 from torch import Tensor
 
 from restore.fields import Fields
+from restore.marginals import Status
 from restore.priors import RBM
+from restore.solvers import TAP
 
 
 def flipped(patterns: Tensor, flips: int, seed: int = 0) -> Tensor:
@@ -152,3 +157,56 @@ def test_spread_ranks_by_shape_and_not_by_size() -> None:
     direct = (np.abs(random) ** 0.1).mean(1) ** 10 / np.sqrt((random**2).mean(1))
     np.testing.assert_allclose(spread(torch.from_numpy(random)), direct, rtol=1e-12)
     assert ((direct > 0) & (direct < 1)).all()
+
+
+# --- starts that do not settle are tried again with more damping ---
+
+
+UNDAMPED = TAP(max_iter=200, damping=0.0, tol=1e-6)
+
+
+@pytest.mark.parametrize(("again", "status"), [(0, Status.MAX_ITER), (1, Status.MAX_ITER), (2, Status.CONVERGED)])
+def test_the_step_is_halved_until_a_start_settles(again: int, status: Status) -> None:
+    machine, start = repelling()
+    found = Settling(UNDAMPED, again).solve(machine, start)
+    assert found.status.tolist() == [status]
+    # The fixed point itself: undamped, half is where every unit stays.
+    assert (float((found.means[0] - 0.5).abs().max()) < 1e-5) == (status == Status.CONVERGED)
+
+
+def test_only_what_has_not_settled_is_tried_again() -> None:
+    machine, start = repelling()
+    mixed = torch.cat([torch.full((1, 20), 0.5), start, torch.full((1, 20), torch.nan)])
+    first, found = UNDAMPED.solve(machine, mixed), Settling(UNDAMPED).solve(machine, mixed)
+    assert first.status.tolist() == [Status.CONVERGED, Status.MAX_ITER, Status.DIVERGED]
+    assert found.status.tolist() == [Status.CONVERGED, Status.CONVERGED, Status.DIVERGED]
+    assert torch.equal(found.means[0][0], first.means[0][0]) and found.iterations[0] == first.iterations[0]
+    alone = Settling(UNDAMPED).solve(machine, start)
+    torch.testing.assert_close(found.means[0][1], alone.means[0][0], rtol=0, atol=1e-4)
+    assert float(found.log_partition[1]) == pytest.approx(float(alone.log_partition[0]), abs=1e-4)
+
+
+# --- likelihoods along a training, by the solutions of TAP ---
+
+
+# --- what is measured ---
+
+
+def test_the_likelihood_of_units_without_couplings_is_exact() -> None:
+    machine = with_weights(random_machine(("spiked-truncated", 4), ("bernoulli", 3)), 0.0)
+    images = torch.rand(30, 4, generator=seeded(), dtype=torch.float64)
+    wanted = log_likelihood(machine, images) / 7
+    found = measure.per_unit(machine, images, tap_solutions(machine, images))
+    assert found.mean == pytest.approx(float(wanted.mean()), abs=1e-6)
+    assert found.standard_error == pytest.approx(float(wanted.std()) / 30**0.5, rel=1e-6)
+    assert (found.n, found.unfinished) == (30, 0)
+
+
+def test_every_solution_counts_once_whatever_its_basin() -> None:
+    machine, patterns = two_patterns(tilt=-0.1)
+    solutions = tap_solutions(machine, patterns[[0, 0, 0, 1]])
+    assert solutions.basins.tolist() in ([3, 1], [1, 3])
+    log_z = float(solutions.log_partition[0] + solutions.log_partition[1]) / 2
+    units = sum(layer.size for layer in machine.layers)
+    found = measure.per_unit(machine, patterns, solutions)
+    assert found.mean == pytest.approx((float(log_weights(machine, patterns).values.mean()) - log_z) / units)
