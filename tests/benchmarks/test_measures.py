@@ -66,6 +66,7 @@ def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
     assert wrong[hidden].mean() < 0.1
 
 
+@pytest.mark.thorough
 def test_the_command_prints_a_row_for_each_candidate(
     families: list[text.Family],
     tmp_path: Path,
@@ -157,6 +158,7 @@ def test_verdicts(p: float, before: float, after: float, verdict: str) -> None:
     assert Outcome("", p, 0, before, after, 0, "").verdict == verdict
 
 
+@pytest.mark.thorough
 def test_the_command_restores_a_picture_and_refuses_one_without_ending_the_benchmark() -> None:
     done, seen, found = outcome("bar code", 0.1, ("--model", "conv-shapes", "--p", "0.1"))
     assert done.code == 0 and done.verdict == "helped"

@@ -12,11 +12,6 @@ from PIL import Image
 from priors import saved_prior
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(saved_prior(tmp_path_factory.mktemp("models")))
-
-
 def saved(path: Path, shape: tuple[int, int]) -> np.ndarray:
     pixels = np.where(np.random.default_rng(0).random(shape) < 0.3, 255, 0).astype(np.uint8)
     Image.fromarray(pixels).save(path)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -16,19 +15,30 @@ from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.marginals import Marginals, Status
 from restore.zoo import TrainedPrior
+from restore.zoo.description import Description
 
 SHAPE = (10, 12)
 IMAGES = np.random.default_rng(0).random((20, *SHAPE)).round()
 
 
+@dataclass(frozen=True)
 class Altered:
     """An engine whose answers are altered."""
 
-    def __init__(self, engine: Engine, alter: Callable[[Marginals], Marginals]) -> None:
-        self.engine, self.alter = engine, alter
+    engine: Engine
+    alter: Callable[[Marginals], Marginals]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.engine, name)
+    @property
+    def name(self) -> str:
+        return "altered"
+
+    @property
+    def description(self) -> Description:
+        return self.engine.description
+
+    @property
+    def light_ground(self) -> bool:
+        return self.engine.light_ground
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         found, gain = self.engine.marginals(grey, damage)

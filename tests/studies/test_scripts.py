@@ -146,6 +146,7 @@ def test_a_prior_is_known_by_its_tensors_whatever_its_header_says(tmp_path: Path
 # --- scripts that measure one prior ---
 
 
+@pytest.mark.thorough
 def test_every_method_of_denoising_has_a_curve() -> None:
     engine = Engine.of(random_prior((12, 12)), torch.device("cpu"))
     truth = (torch.rand(6, 144, generator=torch.Generator().manual_seed(3)) < 0.4).float()
