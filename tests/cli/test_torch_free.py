@@ -108,8 +108,8 @@ NEEDED = [
 
 # Runs commands in children of one process, each in a folder of its own, with its exit code and streams in files.
 FORKED = """
-import json, os
-from restore.cli import main
+import json, os, numpy, PIL.Image, typer
+from restore.cli import command, main
 for number, words in enumerate(json.loads(sys.argv[1])):
     if not (child := os.fork()):
         os.mkdir(str(number))
