@@ -88,19 +88,6 @@ def test_usage_fault(
     assert [path.name for path in tmp_path.iterdir()] == ["image.png"]
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.OUTPUTS if c.possible])
-def test_bad_output(
-    case: bad_images.OutputCase, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inputs, output = case.arrange(tmp_path)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    words = [] if output is None else ["-o", output]
-    code = run("denoise", *inputs, "--model", model, "--p", 0.1, "--fit", "resize", *words)
-    assert code == case.error.exit_code
-    fault(capsys)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-
-
 @pytest.mark.parametrize("name", bad_images.ODD_NAMES.values(), ids=bad_images.ODD_NAMES.keys())
 def test_odd_names_work(name: str, run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

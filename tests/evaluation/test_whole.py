@@ -17,7 +17,6 @@ from torch import Tensor
 import restore
 from restore.api import Restorer
 from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
-from restore.errors import ModelError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import compare, evaluate, nothing, restorer_of
 from restore.inference.torch_engine import Engine
@@ -102,14 +101,6 @@ def test_holes_of_grey_images_of_the_priors_size_are_filled_as_for_callers() -> 
     restored = restorer_of(grey)(observed, channel, shape)
     np.testing.assert_array_equal(restored.reshape(seen.shape), Restorer(grey).complete(seen, masks, force=True))
     assert torch.equal(restored[~channel.hidden], truth[~channel.hidden])
-
-
-def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
-    def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int]) -> Tensor:
-        return observed * torch.nan
-
-    with pytest.raises(ModelError):
-        evaluate(lost, batches(), parse_task("flip:0.1"), seeded())
 
 
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
