@@ -124,6 +124,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
 
 
 @pytest.fixture
-def beside(exported: Callable[[str], Any], tmp_path: Path) -> Path:
-    """A copy of a folder whose graph refers to the weights."""
-    return Path(shutil.copytree(exported("mixed").folder, tmp_path / "published" / "mixed"))
+def beside(tmp_path: Path) -> Path:
+    """A copy of a published folder, whose graph refers to the weights."""
+    name = "crbm-bp-mnist-flip10"
+    return Path(shutil.copytree(Path(__file__).parents[1] / "models" / name, tmp_path / "published" / name))
