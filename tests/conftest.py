@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,32 @@ def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recipe, "digest", property(lambda self: "0" * 64))
 
 
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A web server on this machine that has what a test puts there."""
+    from processes import serving
+
+    monkeypatch.setenv("no_proxy", "*")
+    with serving() as state:
+        yield state
+
+
+@pytest.fixture(scope="session")
+def drawing_server() -> Iterator[Any]:
+    from processes import DrawingServer
+
+    with DrawingServer() as server:
+        yield server
+
+
+@pytest.fixture
+def quick_drawing(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Pages of PDF are drawn by forks of one process, which take a hundredth of the time of programs of their own."""
+    if hasattr(os, "fork"):
+        server = request.getfixturevalue("drawing_server")
+        monkeypatch.setattr("restore.images.pdf.subprocess.run", server.run)
+
+
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     """Call with a name of `exports.MADE` for the prior of this name, exported once for all workers of this run."""
@@ -98,6 +124,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
 
 
 @pytest.fixture
-def beside(exported: Callable[[str], Any], tmp_path: Path) -> Path:
-    """A copy of a folder whose graph refers to the weights."""
-    return Path(shutil.copytree(exported("mixed").folder, tmp_path / "published" / "mixed"))
+def beside(tmp_path: Path) -> Path:
+    """A copy of a published folder, whose graph refers to the weights."""
+    name = "crbm-bp-mnist-flip10"
+    return Path(shutil.copytree(Path(__file__).parents[1] / "models" / name, tmp_path / "published" / name))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import HANG
+from processes import HANG
 
 import restore
 

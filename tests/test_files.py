@@ -1,4 +1,4 @@
-"""Files that are replaced: whole or not at all, never through a link, with the permissions they had (rules 1 and 7)."""
+"""Files that are replaced: whole or not at all, never through a link, with the permissions they had."""
 
 from __future__ import annotations
 

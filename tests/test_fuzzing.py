@@ -28,13 +28,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
-from bad_images import GREY, GREY16, encoded, pages, png16
-from drawing_server import DrawingServer
-from idx_files import idx_bytes
-from measured import linux
+from bad_images import GREY, GREY16, encoded, fax, huge_tile, many_pages, many_strips, many_tags, pages, png16, tiff
+from data_sets import idx_bytes
 from PIL import Image
+from processes import linux
 from recipes import GOOD
-from short_files import fax, huge_tile, many_pages, many_strips, many_tags, tiff
 
 from restore import zoo
 from restore.data import Gathering, Limits, gather, load
@@ -277,14 +275,6 @@ def refused(read: Callable[[Path], object], path: Path, case: object) -> bool:
         raise AssertionError(f"{case}, {path}: {type(caught).__name__}: {caught}") from caught
     assert time.process_time() - started < MOST_SECONDS, (case, path)
     return bool(fault)
-
-
-@pytest.fixture
-def quick_drawing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pages are drawn by forks of one process, which take a hundredth of the time of programs of their own."""
-    with DrawingServer() as server:
-        monkeypatch.setattr("restore.images.pdf.subprocess.run", server.run)
-        yield
 
 
 @pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few", "many"])

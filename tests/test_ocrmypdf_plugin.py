@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
+from processes import HANG
 from scipy.ndimage import gaussian_filter
-from waiting import HANG
 
 import restore
 from restore.channels.damage import Damage, Observed

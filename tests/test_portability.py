@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from waiting import HANG
+from processes import HANG
 
 import restore
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from grey_priors import TRUNCATED, grey_prior, saved_grey
 from machines import random_fully_visible, seeded
-from priors import random_conditional, random_prior, saved_prior
+from priors import TRUNCATED, grey_prior, random_conditional, random_prior, saved_grey, saved_prior
 
 import restore
 from restore.errors import InputError, UsageError

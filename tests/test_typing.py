@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from waiting import HANG
+from processes import HANG
 
 ROOT = Path(__file__).parents[1]
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 import pytest
-from runtime_files import FILES, WANTED, local, released, tarball
-from serving import address
-from waiting import HANG
+from processes import HANG
+from serving import FILES, WANTED, address, local, released, tarball
 
 from restore import zoo
 from restore.app import runtime

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runtime_files import FILES, WANTED, local, released, tarball
+from serving import FILES, WANTED, local, released, tarball
 
 from restore.app import runtime
 from restore.errors import ModelError, OutputError

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_images import encoded
 from PIL import Image
 from priors import saved_prior
+from processes import HANG, wait_for
 from serving import PIXELS, address, ask, form, post, serving
-from waiting import HANG, wait_for
 
 import restore
 from restore import zoo
@@ -169,24 +170,18 @@ def test_a_hole_is_filled_as_by_the_command(server: Server) -> None:
     np.testing.assert_array_equal(pixels_of(picture)[~hole], pixels_of(torn)[~hole])
 
 
-def png(values: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    Image.fromarray(values).save(stream, "PNG")
-    return stream.getvalue()
-
-
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
 
 
 def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None:
-    status, found, _ = post(server, "/denoise", png(NOISE), **JSON)
+    status, found, _ = post(server, "/denoise", encoded(NOISE), **JSON)
     assert status == 422 and found["class"] == Foreign.__name__ and found["status"] == "not_ink"
     assert found["notes"][-1] == Status.NOT_INK.sentence and "image" not in found
-    assert post(server, "/denoise?model=conv-text&p=0.1", png(NOISE), **JSON)[0] == 200
+    assert post(server, "/denoise?model=conv-text&p=0.1", encoded(NOISE), **JSON)[0] == 200
 
 
 DIGIT = content_of("digit.png")
-BLANK = png(np.zeros((1, PIXELS + 1), np.uint8))
+BLANK = encoded(np.zeros((1, PIXELS + 1), np.uint8))
 
 
 @pytest.mark.parametrize(

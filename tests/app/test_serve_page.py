@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from processes import HANG
 from serving import serving
-from waiting import HANG
 
 import restore
 from restore.app.reference import RESPONSES

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from processes import HANG
 from serving import ask, serving
-from waiting import HANG
 
 from restore.app.server import Server
 

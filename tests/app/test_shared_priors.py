@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from waiting import HANG
+from processes import HANG
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 

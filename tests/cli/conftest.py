@@ -6,7 +6,7 @@ from pathlib import Path
 
 import bad_images
 import pytest
-from batches import images
+from commands import images
 from priors import saved_prior
 
 

@@ -1,4 +1,4 @@
-"""Many images: in order, in bounded memory, written whole one by one, and continued after a stop (rules 7 to 9)."""
+"""Many images: in order, in bounded memory, written whole one by one, and continued after a stop."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from threading import Lock
 import bad_images
 import numpy as np
 import pytest
-from batches import again, images, stamps, strokes
-from commands import QUICK, Run, command, fault
+from commands import QUICK, Run, again, command, fault, images, levels, stamps, strokes
 from PIL import Image
-from waiting import HANG, wait_for
+from processes import HANG, wait_for
 
 from restore.cli import batch
 from restore.images import Picture
@@ -96,7 +95,7 @@ def test_one_line_tells_what_was_done(
         assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
 
 
-def test_row53_a_full_disk_leaves_nothing_half_done(
+def test_a_full_disk_leaves_nothing_half_done(
     run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int) -> None:
@@ -109,7 +108,7 @@ def test_row53_a_full_disk_leaves_nothing_half_done(
     assert run(*words) == 0
 
 
-def test_row54_a_reader_who_leaves_ends_a_batch_quietly(run: Run, tmp_path: Path) -> None:
+def test_a_reader_who_leaves_ends_a_batch_quietly(run: Run, tmp_path: Path) -> None:
     source = strokes(tmp_path / "in", 5)
     words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{tmp_path}/out/")
     reader, writer = os.pipe()
@@ -131,7 +130,7 @@ def test_streams_that_do_not_fit(
     assert [path.name for path in Path().iterdir()] == ["0000.png"]
 
 
-def test_row55_an_image_does_not_go_to_a_terminal(
+def test_an_image_does_not_go_to_a_terminal(
     run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -200,7 +199,7 @@ main()
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
-    ids=["row57-int", "row57-term", "row57-kill"],
+    ids=["int", "term", "kill"],
 )
 def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int, code: int, tmp_path: Path) -> None:
     count, go = 16, tmp_path / "go"
@@ -227,3 +226,13 @@ def test_masks_in_a_folder_go_by_name(run: Run, model: str, tmp_path: Path) -> N
     Image.fromarray(bad_images.HOLE).save(masks / "0000.png")
     words = ("complete", images(tmp_path / "in", 2), "--mask", masks, "--model", model, "-o", f"{tmp_path}/out/")
     assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png"})
+
+
+# --- one image through streams ---
+
+
+def test_stdin_to_stdout(tmp_path: Path) -> None:
+    words = command("denoise", "-", "--model", QUICK, "--p", 0.1)
+    done = subprocess.run(words, input=DIGIT.read_bytes(), capture_output=True, check=True)
+    (tmp_path / "out.png").write_bytes(done.stdout)
+    assert levels(tmp_path / "out.png").shape == (28, 28)

@@ -52,7 +52,7 @@ def test_other_sizes_are_restored_in_tiles_or_resized(
         assert ("of 12x10" in capsys.readouterr().err) == ("--force" in words)
 
 
-def test_row49_a_folder_with_one_stem_in_two_formats(run: Run, model: str, tmp_path: Path) -> None:
+def test_images_of_one_stem_in_two_formats_keep_their_outputs_apart(run: Run, model: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     picture = Image.fromarray(bad_images.GREY)
     for name in ("a.png", "a.jpg", "a.tif"):
@@ -177,3 +177,30 @@ def test_which_images_of_a_batch_look_inverted(run: Run, tmp_path: Path, capsys:
     records = [json.loads(line) for line in said.out.splitlines()]
     assert [any("looks inverted" in note for note in record["notes"]) for record in records] == [True, False] * 2
     assert [line.startswith("2 of 4 images: ") for line in said.err.splitlines() if "looks inverted" in line] == [True]
+
+
+# --- restore examples ---
+
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+
+
+def test_every_picture_in_a_command_of_the_documentation_is_copied(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("examples", tmp_path / "assets") == 0
+    copied = {Path(line).name for line in capsys.readouterr().out.splitlines()}
+    assert copied == {path.name for path in (tmp_path / "assets").iterdir()}
+    shown = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"(?<![(/])assets/([\w-]+\.png)", shown))
+    assert len(named) > 8 and named <= copied
+    for name in copied:
+        assert (tmp_path / "assets" / name).read_bytes() == (ROOT / "assets" / name).read_bytes()
+
+
+def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_text("mine")
+    assert run("examples", tmp_path) == 0
+    assert (tmp_path / "page.png").read_text() == "mine"
+    assert run("examples", tmp_path / "page.png") == 5

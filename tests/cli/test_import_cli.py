@@ -11,8 +11,8 @@ import pytest
 import torch
 from commands import QUICK, Run, command
 from machines import random_rbm, seeded
+from processes import HANG
 from torch import Tensor
-from waiting import HANG
 
 from restore import zoo
 from restore.learning import imports
@@ -71,10 +71,8 @@ def test_what_is_imported_restores_at_once(file: Path, run: Run, monkeypatch: py
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["row58-int", "row58-term"]
-)
-def test_row58_a_signal_leaves_nothing_behind(
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"])
+def test_a_signal_leaves_nothing_behind(
     number: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
@@ -92,7 +90,7 @@ def test_row58_a_signal_leaves_nothing_behind(
 
 @pytest.mark.usefixtures("without_graph")
 @pytest.mark.parametrize("place", ["restore.learning.imports.prior_of", "restore.zoo.save"])
-def test_row58_a_stop_keeps_the_prior_that_was_to_be_replaced(
+def test_a_stop_keeps_the_prior_that_was_to_be_replaced(
     place: str, file: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("import", file, "--name", "mine", "--quiet") == 0

@@ -1,4 +1,4 @@
-"""Files of another size than the prior's, and scans, on the command line: rows 14, 27, 30 and 73."""
+"""Files of another size than the prior's, and scans, on the command line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from PIL import Image
 from priors import saved_prior
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(saved_prior(tmp_path_factory.mktemp("models")))
-
-
 def saved(path: Path, shape: tuple[int, int]) -> np.ndarray:
     pixels = np.where(np.random.default_rng(0).random(shape) < 0.3, 255, 0).astype(np.uint8)
     Image.fromarray(pixels).save(path)
@@ -24,7 +19,7 @@ def saved(path: Path, shape: tuple[int, int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 40), (40, 1), (3, 5), (10, 12), (25, 31)], ids=str)
-def test_row14_73_files_of_any_size_come_back_at_theirs(
+def test_files_of_any_size_come_back_at_theirs(
     shape: tuple[int, int], model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved(tmp_path / "it.png", shape)

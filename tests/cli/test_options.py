@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import typer
-from commands import Run, command
-from waiting import HANG
+from commands import Run
+from processes import HANG
 
 import restore
 from restore import zoo
@@ -136,7 +135,11 @@ def test_restoring_loads_few_modules_beside_those_of_onnxruntime(tmp_path: Path)
         ("restore corrupt --task sp", "specks:"),
     ],
 )
-def test_the_shell_completes_words_and_names(typed: str, offered: str) -> None:
+def test_the_shell_completes_words_and_names(
+    typed: str, offered: str, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = {"_RESTORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    done = subprocess.run(command(), env=os.environ | asked, capture_output=True, text=True, timeout=HANG, check=False)
-    assert done.stdout.split() == [offered]
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    run()
+    assert capsys.readouterr().out.split() == [offered]

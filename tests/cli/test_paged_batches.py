@@ -1,4 +1,4 @@
-"""Files of several pages on the command line: a file in, a file out, all of it or nothing (rows 22 and 25)."""
+"""Files of several pages on the command line: a file in, a file out, all of it or nothing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from PIL import Image
 from restore.cli import batch
 from restore.images import Picture, bound, read_picture
 
+pytestmark = pytest.mark.usefixtures("quick_drawing")
 SHAPE = (28, 28)
 
 
@@ -115,7 +116,7 @@ def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys:
     assert "book.pdf: " in fault(capsys)
 
 
-def test_row22_a_damaged_page_is_named(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_page_is_named(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = tiff(tmp_path / "book.tif", *STROKES)
     book.write_bytes(book.read_bytes()[:-200])
     assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 3
@@ -124,7 +125,7 @@ def test_row22_a_damaged_page_is_named(run: Run, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("words", [("-o", "out.png"), ("-o", "-"), ("--uncertainty", "map.png")], ids=" ".join)
-def test_row22_what_holds_no_pages_is_refused_before_work(
+def test_what_holds_no_pages_is_refused_before_work(
     words: tuple[str, str],
     run: Run,
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""Rows 68 and 70: streams that are closed or full, signals from start to end, and what reaches a terminal."""
+"""Streams that are closed or full, signals from start to end, and what reaches a terminal."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ COMMANDS: dict[str, tuple[str, str, bool]] = {
 @pytest.mark.parametrize("state", ["closed", "full"])
 @pytest.mark.parametrize(("words", "made", "owed"), COMMANDS.values(), ids=COMMANDS.keys())
 @pytest.mark.usefixtures("quick_disk", "without_graph")
-def test_row68_work_is_done_whatever_hears_of_it(
+def test_work_is_done_whatever_hears_of_it(
     words: str, made: str, owed: bool, state: str, run: Run, places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if words.startswith("export"):
@@ -77,7 +77,7 @@ def test_row68_work_is_done_whatever_hears_of_it(
     assert not made or (places / made).exists()
 
 
-def test_row68_nothing_can_be_read_from_a_closed_stdin(
+def test_nothing_can_be_read_from_a_closed_stdin(
     run: Run, places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", None)
@@ -88,7 +88,7 @@ def test_row68_nothing_can_be_read_from_a_closed_stdin(
 
 @pytest.mark.thorough
 @needs_full
-def test_row68_the_shell_closes_streams(tmp_path: Path) -> None:
+def test_the_shell_closes_streams(tmp_path: Path) -> None:
     """All that a process has besides its streams is as ever: no file has taken the number of one."""
     restored = "denoise {} --model tap-mnist-25 --p 0.1 --overwrite"
     image = ASSETS / "digit-noisy.png"
@@ -167,7 +167,7 @@ for name, how, number in cases:
 
 
 @pytest.mark.thorough
-def test_row68_a_signal_ends_a_process_from_its_start_to_its_end(tmp_path: Path) -> None:
+def test_a_signal_ends_a_process_from_its_start_to_its_end(tmp_path: Path) -> None:
     words = ("denoise", ASSETS / "digit-noisy.png", "--model", "tap-mnist-25", "--p", 0.1, "-o", "out.png", "--quiet")
     done = subprocess.run(
         [sys.executable, "-c", SIGNALLED, *map(str, words)], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -192,7 +192,7 @@ def harmless(text: str) -> bool:
     return all(c.isprintable() or c == "\n" for c in text)
 
 
-def test_row70_nothing_steers_the_terminal(run: Run, places: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_steers_the_terminal(run: Run, places: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evil = random_prior(bad_images.SHAPE, name=f"evil{EVIL}")
     header = replace(evil.description, data=f"data{EVIL}\nfake-prior", licence=EVIL)
     folder = places / "home" / "restore" / "models" / f"evil{EVIL}"
@@ -224,7 +224,7 @@ def test_row70_nothing_steers_the_terminal(run: Run, places: Path, capsys: pytes
             assert not any(line.startswith("fake-prior") for line in said.out.splitlines())
 
 
-def test_row70_nor_do_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bars_do_not_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from restore.progress import progress
 
     class Terminal(io.StringIO):
@@ -241,7 +241,7 @@ def test_row70_nor_do_bars(monkeypatch: pytest.MonkeyPatch) -> None:
         assert piece not in said
 
 
-def test_row68_what_is_said_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123

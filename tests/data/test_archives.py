@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import stat
 import tracemalloc
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_images import encoded
+from data_sets import zipped
 from PIL import Image
 
 from restore.data import archives, gather, load
@@ -19,27 +20,14 @@ from restore.errors import InputError, TrainingError
 IMAGES = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)
 
 
-def png(pixels: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG")
-    return stream.getvalue()
-
-
 def folder_of(place: Path, images: np.ndarray = IMAGES) -> Path:
     place.mkdir(parents=True)
     for number, pixels in enumerate(images):
-        (place / f"{number:03}.png").write_bytes(png(pixels))
+        (place / f"{number:03}.png").write_bytes(encoded(pixels))
     return place
 
 
-def zipped(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
-PICTURES = {f"{number}.png": png(pixels) for number, pixels in enumerate(IMAGES)}
+PICTURES = {f"{number}.png": encoded(pixels) for number, pixels in enumerate(IMAGES)}
 
 
 # --- sound ones ---
@@ -71,17 +59,17 @@ def test_splits_are_those_of_its_folders(tmp_path: Path, top: str) -> None:
     assert load(str(path)).notes == ("only the images in its folder train are used",)
 
 
-def test_row_45_an_archive_without_images(tmp_path: Path) -> None:
+def test_an_archive_without_images_is_refused(tmp_path: Path) -> None:
     notes = {"notes.txt": b"hello"}
     for path in (zipped(tmp_path / "x", {}), zipped(tmp_path / "y", notes)):
         with pytest.raises(TrainingError):
             load(str(path))
 
 
-# --- row 48 ---
+# --- dangerous ones ---
 
 
-def test_row_48_a_link_in_a_zip_archive_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_a_zip_archive_is_not_followed(tmp_path: Path) -> None:
     entry = zipfile.ZipInfo("a.png")
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     Image.fromarray(IMAGES[0]).save(tmp_path / "outside.png")
@@ -91,9 +79,7 @@ def test_row_48_a_link_in_a_zip_archive_is_not_followed(tmp_path: Path) -> None:
     assert len(load(str(path), max_bad=1).images) == 7
 
 
-def test_row_48_what_is_declared_is_judged_before_it_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_declared_is_judged_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = zipped(tmp_path / "x.gz", {**PICTURES, "big.png": bytes(3_000_000)})
     monkeypatch.setattr(archives, "MAX_MEMBER_BYTES", 1_000_000)
     tracemalloc.start()
@@ -107,7 +93,7 @@ def test_row_48_what_is_declared_is_judged_before_it_is_unpacked(
         load(str(bomb))
 
 
-def test_row_48_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_of_too_many_members_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = zipped(tmp_path / "x", PICTURES)
     monkeypatch.setattr(archives, "MAX_MEMBERS", 7)
     assert len(load(str(path)).images) == 7
@@ -116,7 +102,7 @@ def test_row_48_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         load(str(path))
 
 
-def test_row_48_a_zip_member_longer_than_it_says(tmp_path: Path) -> None:
+def test_a_zip_member_longer_than_it_says_is_left_out(tmp_path: Path) -> None:
     path = zipped(tmp_path / "x.zip", {**PICTURES, "a.png": bytes(1_000_000)})
     lying = path.read_bytes().replace((1_000_000).to_bytes(4, "little"), (100).to_bytes(4, "little"))
     path.write_bytes(lying)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from idx_files import IMAGES, idx_bytes, write
-from mirrors import Mirror, serving
-from mnist_data import mnist, needs_mnist
-from overlaps import overlap
+from data_sets import IMAGES, idx_bytes, mnist, needs_mnist, overlap, write
+from processes import Mirror
 
 from restore.data import load
 from restore.data.arrays import read_idx
@@ -20,14 +17,6 @@ from restore.data.sets import NAMED
 from restore.data.sets.download import RemoteFile, fetch
 from restore.data.sets.named import NamedSet
 from restore.errors import InputError
-
-
-@pytest.fixture
-def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
-    monkeypatch.setenv("no_proxy", "*")
-    with serving() as state:
-        yield state
-
 
 CONTENT = gzip.compress(idx_bytes(IMAGES), mtime=0)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_sets import GREY, as_set, mixed, save
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pictures import GREY, as_set, mixed, save
 
 from restore.channels.damage import Damage, Observed
 from restore.data import Gathering, gather
@@ -29,7 +29,7 @@ def test_resizing_is_what_restoring_does() -> None:
     np.testing.assert_array_equal(resized(np.kron(image, np.ones((3, 7), np.uint8)), (12, 10)), image)
 
 
-def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> None:
+def test_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> None:
     images = mixed(tmp_path)
     found = gather(save(tmp_path, images))
     assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (12, 10)
@@ -140,6 +140,6 @@ def test_what_is_learnt_as_black_and_white_is_not_refused_by_restoring() -> None
         assert any("third tone" in note for note in found.notes)
 
 
-def test_row_47_a_single_level_teaches_nothing() -> None:
+def test_a_single_level_teaches_nothing() -> None:
     with pytest.raises(TrainingError):
         gather(np.full((9, 4, 4), 77, dtype=np.uint8))

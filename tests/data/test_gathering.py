@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pictures import GREY, as_set, numbered, save
+from data_sets import GREY, as_set, numbered, save
 
 from restore.data import Gathering, gather, load
 from restore.data.gathering import held_out_of
@@ -79,7 +79,7 @@ def test_a_name_wins_over_a_path_in_text_and_not_over_a_path(tmp_path: Path, mon
 # --- repetitions ---
 
 
-def test_row_47_images_that_are_learnt_from_are_no_held_out_ones_and_that_is_said(tmp_path: Path) -> None:
+def test_images_that_are_learnt_from_are_no_held_out_ones_and_that_is_said(tmp_path: Path) -> None:
     held = held_out_of(list(numbered(GREY)), 0.2, 0)
     first, second = np.flatnonzero(held)[:2]
     images = GREY.copy()
@@ -94,7 +94,7 @@ def test_row_47_images_that_are_learnt_from_are_no_held_out_ones_and_that_is_sai
     assert as_set(parts.held_out.images) == as_set(found.held_out.images)
 
 
-def test_row_47_if_all_held_out_images_are_learnt_from_they_stay_and_that_is_said() -> None:
+def test_if_all_held_out_images_are_learnt_from_they_stay_and_that_is_said() -> None:
     found = gather(np.concatenate([GREY[:2]] * 10))
     assert len(found.held_out.images) >= 1
     assert any("no score tells how well new images are restored" in note for note in found.notes)
@@ -104,7 +104,7 @@ def test_row_47_if_all_held_out_images_are_learnt_from_they_stay_and_that_is_sai
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_row_45_too_few(tmp_path: Path, count: int) -> None:
+def test_too_few_images_are_refused(tmp_path: Path, count: int) -> None:
     (tmp_path / "folder").mkdir()
     save(tmp_path / "folder", numbered(GREY[:count]))
     np.save(tmp_path / "a.npy", GREY[:count])

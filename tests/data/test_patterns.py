@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from data_sets import overlap
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overlaps import overlap
 
 from restore.data import Split, load, sample_binary
 from restore.data.sets.patterns import bars_and_stripes

@@ -5,17 +5,27 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bad_images import encoded
-from cbcl_data import cbcl, needs_cbcl
-from omniglot_data import FILES, needs_omniglot, omniglot
-from overlaps import overlap
+from data_sets import (
+    COPIES,
+    FILE,
+    NAME,
+    OMNIGLOT,
+    SPELLINGS,
+    cbcl,
+    needs_cbcl,
+    needs_omniglot,
+    needs_silhouettes,
+    omniglot,
+    overlap,
+    silhouettes,
+    zipped,
+)
 from scipy.io import savemat
-from silhouette_data import COPIES, FILE, NAME, SPELLINGS, needs_silhouettes, silhouettes
 
 from restore.data import load
 from restore.data.sets import caltech101_silhouettes
@@ -32,14 +42,6 @@ def mat(**variables: np.ndarray) -> bytes:
     stream = io.BytesIO()
     savemat(stream, variables)
     return stream.getvalue()
-
-
-def archive(path: Path, members: dict[str, bytes]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
-        for name, content in members.items():
-            written.writestr(name, content)
-    return path
 
 
 # --- what needs no data ---
@@ -86,7 +88,7 @@ def test_a_grey_level_of_a_drawing_is_the_share_of_ink() -> None:
 )
 def test_faces_come_in_the_order_of_their_numbers(tmp_path: Path, folder: str, suffix: str, kind: str) -> None:
     members = {f"{folder}cmu_{index:04d}.{suffix}": encoded(face, kind) for index, face in enumerate(FACES)}
-    archive(tmp_path / "cbcl" / "test_faces.zip", dict(reversed(members.items())))
+    zipped(tmp_path / "cbcl" / "test_faces.zip", dict(reversed(members.items())))
     np.testing.assert_array_equal(load("cbcl", split="test", root=tmp_path).images, FACES)
 
 
@@ -112,19 +114,19 @@ def test_what_is_not_the_published_file_is_refused_by_name(tmp_path: Path, conte
         ("cbcl", "test_faces.zip", {"cmu_0000.png": FACE, "b/cmu_0000.pgm": FACE}),
         ("cbcl", "test_faces.zip", {f"cmu_{index:04d}.png": b"hello" for index in range(472)}),
         ("cbcl", "test_faces.zip", {f"cmu_{index:04d}.png": DRAWING for index in range(472)}),
-        ("omniglot", FILES[0].name, {"../../outside.png": DRAWING}),
-        ("omniglot", FILES[0].name, {"images_background_small1/Greek/notes.txt": b"hello"}),
-        ("omniglot", FILES[0].name, {FIRST: FACE}),
-        ("omniglot", FILES[0].name, {FIRST: DRAWING}),
+        ("omniglot", OMNIGLOT[0], {"../../outside.png": DRAWING}),
+        ("omniglot", OMNIGLOT[0], {"images_background_small1/Greek/notes.txt": b"hello"}),
+        ("omniglot", OMNIGLOT[0], {FIRST: FACE}),
+        ("omniglot", OMNIGLOT[0], {FIRST: DRAWING}),
     ],
     ids=["up", "few", "no-picture", "size", "drawings-up", "drawings-none", "drawings-size", "drawings-few"],
 )
 def test_archives_of_something_else_are_refused(
     tmp_path: Path, name: str, file: str, members: dict[str, bytes]
 ) -> None:
-    path = archive(tmp_path / name / file, members)
-    for other in FILES if name == "omniglot" else ():
-        archive(path.with_name(other.name), members)
+    path = zipped(tmp_path / name / file, members)
+    for other in OMNIGLOT if name == "omniglot" else ():
+        zipped(path.with_name(other), members)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InputError) as caught:
         load(name, split="test", root=tmp_path)

@@ -11,7 +11,7 @@ import pseudo
 import pytest
 import torch
 from machines import brute_force, random_rbm, seeded
-from mean_likelihoods import Likelihood, ais_likelihood, exact_likelihood
+from mean_likelihoods import exact_likelihood
 from pseudo import pseudo_likelihood
 from torch import Tensor
 
@@ -111,27 +111,7 @@ def test_the_parts_it_is_computed_in_do_not_matter(monkeypatch: pytest.MonkeyPat
             assert pseudo_likelihood(MODELS[name], images(), 3, seeded()).mean == pytest.approx(whole, abs=1e-12)
 
 
-@pytest.mark.parametrize("pixels", [0, -1, PIXELS + 1])
-def test_no_such_number_of_pixels(pixels: int) -> None:
-    with pytest.raises(UsageError):
-        pseudo_likelihood(MODELS["dense"], images(), pixels, seeded())
-
-
 # --- what all share ---
-
-
-def all_kinds(machine: RBM, visible: Tensor) -> dict[str, Likelihood]:
-    return {
-        "exact": exact_likelihood(machine, visible),
-        "ais": ais_likelihood(machine, visible, "linear:400", 50, seeded()),
-        "pseudo": pseudo_likelihood(machine, visible, 3, seeded()),
-    }
-
-
-def test_one_image_has_no_standard_error() -> None:
-    for result in all_kinds(random_rbm(PIXELS, 4), images(1)).values():
-        assert math.isnan(result.standard_error)
-        assert result.as_dict()["standard_error"] is None
 
 
 def test_infinite_parameters_are_refused() -> None:
@@ -140,11 +120,3 @@ def test_infinite_parameters_are_refused() -> None:
     for likelihood in (exact_likelihood, lambda model, data: pseudo_likelihood(model, data, 3, seeded())):
         with pytest.raises(ModelError):
             likelihood(broken, torch.ones(1, PIXELS).double())
-
-
-@pytest.mark.parametrize(("effective", "shown"), [(4.9, False), (5.0, True), (80.0, True)])
-def test_an_interval_of_too_few_effective_runs_is_not_printed(effective: float, shown: bool) -> None:
-    details = (("runs", 100.0), ("effective_runs", effective))
-    text = Likelihood("ais", 7, -85.5, 0.1, 200.0, 0.5, (-86.25, -84.75), 0.95, details).as_text()
-    assert ("interval" in text and "-86.250 ... -84.750" in text) is shown
-    assert f"{effective:10.5g}" in text

@@ -12,14 +12,7 @@ from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from sklearn.metrics import matthews_corrcoef
 
 from restore.errors import UsageError
-from restore.evaluation.metrics import (
-    error_all,
-    error_among,
-    matthews,
-    psnr,
-    ssim,
-    summary,
-)
+from restore.evaluation.metrics import error_all, error_among, matthews, psnr, ssim, summary
 
 
 def binary(n: int, d: int, p: float, seed: int) -> torch.Tensor:

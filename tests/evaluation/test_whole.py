@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 import torch
 from commands import Run
-from grey_priors import grey_prior
 from machines import seeded
 from PIL import Image
-from priors import random_prior, saved_prior
+from priors import grey_prior, random_prior, saved_prior
 from torch import Tensor
 
 import restore
 from restore.api import Restorer
 from restore.channels import Damage, parse_task
-from restore.errors import ModelError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import compare, evaluate, nothing, restorer_of
 from restore.inference.torch_engine import Engine
@@ -103,14 +101,6 @@ def test_holes_of_grey_images_of_the_priors_size_are_filled_as_for_callers() -> 
     np.testing.assert_array_equal(restored.reshape(seen.shape), Restorer(grey).complete(seen, masks, force=True))
     visible = torch.from_numpy(~masks).flatten(1)
     assert torch.equal(restored[visible], truth[visible])
-
-
-def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
-    def lost(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
-        return observed * torch.nan
-
-    with pytest.raises(ModelError):
-        evaluate(lost, batches(), parse_task("flip:0.1"), seeded())
 
 
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:

@@ -10,14 +10,14 @@ import stat
 import sys
 import types
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import QUICK, Run, fault, levels
-from mirrors import Mirror, serving
+from processes import Mirror
 from safetensors import safe_open
 from safetensors.numpy import save
 
@@ -26,13 +26,6 @@ from restore.export import bundle
 from restore.export.bundle import FILES, MANIFEST, pack
 
 Files = dict[str, bytes]
-
-
-@pytest.fixture
-def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
-    monkeypatch.setenv("no_proxy", "*")
-    with serving() as state:
-        yield state
 
 
 @pytest.fixture(autouse=True)

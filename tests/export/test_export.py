@@ -23,14 +23,17 @@ from exports import (
     equal,
     images,
     kinds,
+    settled,
     with_huge_weights,
 )
 from machines import two_patterns
+from priors import grey_prior, random_conditional
 
-from restore import zoo
-from restore.export.graph import Flips
-from restore.inference.torch_engine import polarity_gain
+from restore.channels.damage import Damage
+from restore.export.graph import Alike, Flips, Graph, Grey, Learnt
+from restore.inference.torch_engine import Engine, polarity_gain
 from restore.marginals import Status
+from restore.zoo import TrainedPrior
 
 # ------------------------------------------------------------------------------------------- what a graph finds
 
@@ -65,12 +68,18 @@ def test_a_weak_evidence_tempers_the_weights_as_in_the_library(exported: Callabl
     agree(case.run(fields), case.solved(fields))
 
 
-def untraced(prior: zoo.TrainedPrior, image: np.ndarray, mask: np.ndarray) -> list[np.ndarray]:
-    """What the module that becomes a graph finds before it is traced, which takes no time."""
+IMAGES = np.random.default_rng(1).random((3, *SHAPE)).astype(np.float32)
+ONE = torch.ones(1, 1, 1)
+
+
+def inversion(kind: type[Graph], prior: TrainedPrior, image: np.ndarray, *told: torch.Tensor) -> np.ndarray:
+    """What the module that becomes a graph says of inverted images before it is traced, which takes no time."""
+    pointwise = {} if prior.grey_pixels is None else prior.grey_pixels.parameters
     stored = prior.machine.parameters | {"pixel_means": prior.pixel_means, "modes": prior.modes}
-    told = map(torch.from_numpy, (np.float32(image), np.full((1, 1, 1), np.float32(0.1)), mask))
+    stored |= {f"pointwise.{name}": value for name, value in pointwise.items()}
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
-    return [value.numpy() for value in Flips(prior.description, stored)(*told, *settings)]
+    *_, found = kind(prior.description, stored)(torch.from_numpy(np.float32(image)), *told, *settings)
+    return np.asarray(found)
 
 
 MASKS = [images(4, seed=1) > 0, images(1, seed=1) > 0, np.zeros((1, 1, 1), bool), np.ones((1, *SHAPE), bool)]
@@ -81,12 +90,30 @@ def test_hidden_pixels_do_not_say_whether_an_image_looks_inverted(hidden: np.nda
     prior, batch = MADE["mean_field"][0](), images(4)
     batch[0] = 1
     ink, whole = (torch.from_numpy(np.broadcast_to(each, batch.shape).copy()).flatten(1) for each in (batch, hidden))
-    *_, found = untraced(prior, batch, hidden)
+    found = inversion(Flips, prior, batch, 0.1 * ONE, torch.from_numpy(hidden))
     np.testing.assert_allclose(found, polarity_gain(ink, whole, prior.pixel_means), rtol=1e-5)
     # A change of what is hidden changes nothing, and of what is seen something.
-    *_, other = untraced(prior, np.where(hidden, 1 - batch, batch), hidden)
+    other = inversion(Flips, prior, np.where(hidden, 1 - batch, batch), 0.1 * ONE, torch.from_numpy(hidden))
     np.testing.assert_array_equal(found, other)
     assert hidden.all() == bool((found == 0).all())
+
+
+@pytest.mark.parametrize("kind", [Grey, Alike])
+def test_the_polarity_of_grey_images(kind: type[Graph]) -> None:
+    prior, damage = grey_prior(shape=SHAPE), Damage(sigma=0.3, hidden=HIDDEN[0])
+    _, wanted = Engine.of(prior, torch.device("cpu")).marginals(IMAGES, damage)
+    noise = (0.3 * ONE, 0 * ONE) if kind is Grey else (0.3 * ONE,)
+    np.testing.assert_allclose(
+        inversion(kind, prior, IMAGES, *noise, torch.from_numpy(HIDDEN[0])[None]), wanted, rtol=1e-4
+    )
+    assert np.abs(wanted).min() > 0.01
+
+
+def test_the_polarity_of_images_whose_damage_was_learnt() -> None:
+    prior = settled(random_conditional(SHAPE), 0.3)
+    _, wanted = Engine.of(prior, torch.device("cpu")).marginals((IMAGES > 0.5).astype(np.float32), Damage())
+    np.testing.assert_allclose(inversion(Learnt, prior, IMAGES), wanted, rtol=1e-5)
+    assert np.abs(wanted).min() > 0.01
 
 
 # ---------------------------------------------------------------------------------------------- what it is told

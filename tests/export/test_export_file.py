@@ -12,15 +12,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from exports import (
-    LEARNT,
-    MADE,
-    RATES,
-    SHAPE,
-    TOLERANCE,
-    Exported,
-    kinds,
-)
+from exports import LEARNT, MADE, RATES, SHAPE, TOLERANCE, Exported, kinds
 from priors import random_prior
 
 from restore import zoo
@@ -42,35 +34,6 @@ def test_a_file_is_sound_and_old_enough_for_every_runtime(name: str, exported: C
     assert not case.model.functions
     operations = [node.op_type for node in case.model.graph.node]
     assert operations.count("Loop") == 1
-
-
-@pytest.mark.parametrize("name", kinds(MADE))
-def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str], Exported]) -> None:
-    case = exported(name)
-    height, width = case.header.image_shape
-    kinds = {"tensor(float)": "f", "tensor(double)": "d", "tensor(int64)": "i", "tensor(bool)": "?"}
-    seen = [(node.name, kinds[node.type], node.shape) for node in case.session.get_inputs()]
-    image: list[int | str] = ["images", height, width]
-    sizes = ("images", "height", "width")
-    wide = [(part, kind, [f"{part}_{size}" for size in sizes]) for part, kind in (("p", "f"), ("mask", "?"))]
-    told = {"field": [("field", "f", image)], "learnt": [("image", "f", image)]}
-    expected = told.get(case.facts.channel, [("image", "f", image), *wide])
-    assert seen == [*expected, ("max_iter", "i", []), ("tol", "f", []), ("damping", "f", [])]
-    outputs = [(node.name, kinds[node.type], node.shape) for node in case.session.get_outputs()]
-    each: list[int | str] = ["images"]
-    assert outputs == [
-        *((part, "f", image) for part in ("restored", "means", "variances")),
-        *(
-            (f"{part}.{layer}", "f", ["images", size])
-            for layer, size in enumerate(case.header.sizes[1:], 1)
-            for part in ("means", "variances")
-        ),
-        *([("log_partition", "d", each)] if case.header.inference.starts != 1 else []),
-        ("iterations", "i", each),
-        ("residual", "f", each),
-        ("converged", "?", each),
-        *([] if case.facts.channel == "field" else [("inversion", "f", each)]),
-    ]
 
 
 @pytest.mark.parametrize("name", kinds(MADE))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grey_priors import SPIKED, TRUNCATED, grey_prior, saved_grey
+from priors import SPIKED, TRUNCATED, grey_prior, saved_grey
 
 from restore.channels.damage import Damage
 from restore.errors import UsageError
@@ -77,7 +77,7 @@ def test_a_graph_of_a_grey_prior_finds_what_the_library_finds(
     ("name", "value"),
     [("sigma", -0.1), ("sigma", np.nan), ("sigma", np.inf), ("p", 1.1), ("p", np.nan), ("image", np.nan)],
 )
-def test_35_what_is_no_damage_gets_no_answer(
+def test_what_is_no_damage_gets_no_answer(
     name: str, value: float, exported: Callable[[str], tuple[Engine, OnnxEngine]]
 ) -> None:
     graph = exported("spiked")[1]

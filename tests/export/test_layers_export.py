@@ -21,6 +21,12 @@ from restore.zoo import GRAPH, describe, save
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("layers")
     save(folder, random_convolutional_deep_prior(), "# Random layers\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def with_graph(folder: Path) -> Path:
+    """To export the prior takes minutes."""
     (folder / GRAPH).write_bytes(beside_weights(folder))
     return folder
 
@@ -31,14 +37,14 @@ def test_the_header_of_a_file_has_the_same_layers(folder: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(12, 8), (9, 13), (41, 37)])
-def test_a_graph_restores_as_torch_does(folder: Path, shape: tuple[int, int]) -> None:
+def test_a_graph_restores_as_torch_does(with_graph: Path, shape: tuple[int, int]) -> None:
     draw = np.random.default_rng(0)
     damaged, hidden = draw.random((3, *shape)) < 0.3, draw.random((3, *shape)) < 0.2
     for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
         # Of a part of a picture torch gives its pixels alone; of a prior of that size all layers.
         engines = (
-            Engine.of(zoo.load(folder).of_size(shape), torch.device("cpu")),
-            OnnxEngine.load(folder).of_size(shape),
+            Engine.of(zoo.load(with_graph).of_size(shape), torch.device("cpu")),
+            OnnxEngine.load(with_graph).of_size(shape),
         )
         one, other = (engine.marginals(damaged.astype(np.float32), damage)[0] for engine in engines)
         assert (one.status == other.status).all() and (one.iterations == other.iterations).all()

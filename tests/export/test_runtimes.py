@@ -16,9 +16,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from bad_graphs import resealed
+from exports import resealed
 from PIL import Image
-from waiting import HANG
+from processes import HANG
 
 from restore import zoo
 from restore.inference.onnx import contract as seal

@@ -9,11 +9,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from card import Launched, card, on_card, values_of
-from compiled import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreted import interpreted, needs_triton
+from kernels import Launched, card, compiled, interpreted, needs_triton, on_card, values_of
 from machines import brute_force, random_rbm, seeded
 from textbook import agree, forest, kinds, needs_kernel, numpy_of, under_evidence
 

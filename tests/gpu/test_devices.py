@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from card import CUDA, Generator, MixedDevices, card, compared, on_card, values_of
 from channel_likelihoods import log_likelihood
 from fits import CONDITIONAL, IMAGES, LEARNERS, conditional_recipe, damaged_images, recipe_of, run, stopped_run
-from grey_priors import SPIKED, TRUNCATED, grey_prior
+from kernels import CUDA, Generator, MixedDevices, card, compared, on_card, values_of
 from machines import random_rbm, seeded
+from priors import SPIKED, TRUNCATED, grey_prior
 from settling import Settling
 from together import PIPELINES
 from torch import Tensor
@@ -212,7 +212,7 @@ def test_chains() -> None:
 
 @pytest.mark.parametrize("name", ["binary", "once", "grey"])
 def test_the_engine_restores_what_it_is_given_on_any_device(name: str) -> None:
-    from small_engines import PIXELS, SHAPE, some_images, trained
+    from priors import PIXELS, SHAPE, some_images, trained
 
     from restore.inference.torch_engine import Engine
 
@@ -238,8 +238,8 @@ def test_the_engine_restores_what_it_is_given_on_any_device(name: str) -> None:
 
 def test_evaluation_and_likelihoods() -> None:
     from mean_likelihoods import ais_likelihood, exact_likelihood
+    from priors import SHAPE, engine_of, some_images, trained
     from pseudo import pseudo_likelihood
-    from small_engines import SHAPE, engine_of, some_images, trained
 
     from restore.evaluation.evaluate import evaluate, restorer_of
     from restore.inference.torch_engine import Engine

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from card import card
-from small_engines import engine_of, some_images, trained
+from kernels import card
+from priors import engine_of, some_images, trained
 
 from restore.channels import BitFlip
 from restore.devices import room

@@ -7,11 +7,9 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from card import Launched, card, on_card, values_of
-from compiled import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreted import interpreted, needs_triton
+from kernels import Launched, card, compiled, interpreted, needs_triton, on_card, values_of
 from machines import random_rbm, seeded
 
 from restore.fields import Fields

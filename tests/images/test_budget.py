@@ -1,24 +1,17 @@
-"""Small files with large contents (row 66): refused before memory is taken for what they promise."""
+"""Small files with large contents: refused before memory is taken for what they promise."""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bad_images import GREY, encoded
-from measured import attacked, linux
+from data_sets import zipped
+from processes import attacked, linux
 
 # --- sets of images ---
-
-
-def zipped(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
 
 
 def blank(side: int) -> bytes:
@@ -28,7 +21,7 @@ def blank(side: int) -> bytes:
 
 @pytest.mark.thorough
 @linux
-def test_row66_an_archive_of_large_images(tmp_path: Path) -> None:
+def test_an_archive_of_large_images_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
     few = {f"{number}.png": encoded(GREY // (number + 1)) for number in range(4)}
     content = blank(2000)
     harmless = zipped(tmp_path / "a.zip", few)
@@ -42,7 +35,7 @@ def test_row66_an_archive_of_large_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_row66_the_budget_is_an_option_of_every_command_that_reads_a_set(
+def test_the_budget_is_an_option_of_every_command_that_reads_a_set(
     command: str, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "x.npy"

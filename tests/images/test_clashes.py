@@ -1,4 +1,4 @@
-"""A file of a job is either read or written, and written once, whatever names and streams lead to it (rule 7)."""
+"""A file of a job is either read or written, and written once, whatever names and streams lead to it."""
 
 from __future__ import annotations
 

@@ -6,10 +6,9 @@ import io
 
 import numpy as np
 import pytest
-from bad_images import COLOUR, GREY, encoded
+from bad_images import COLOUR, GREY, encoded, quick, read
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import quick, read
 from PIL import Image
 
 from restore.images import as_pil, encode

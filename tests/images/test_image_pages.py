@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_images import GREY, encoded, pages
+from bad_images import GREY, encoded, many_pages, pages
 from PIL import Image
-from short_files import many_pages
 
 from restore.errors import InputError
 from restore.images import bound, check_holds, encode, page_count, read_picture

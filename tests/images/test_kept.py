@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_images import GREY, encoded
-from image_cases import read
+from bad_images import GREY, encoded, read
 from PIL import Image, ImageCms, PngImagePlugin
 
 from restore.images import Picture, bound, encode, read_picture
@@ -201,6 +200,7 @@ def grey_profile(gamma: float) -> bytes:
     return bytes(head) + table + body
 
 
+@pytest.mark.usefixtures("quick_drawing")
 def test_images_of_a_pdf_keep_their_colour_profile_and_its_levels() -> None:
     pytest.importorskip("pypdfium2")
     pikepdf: Any = pytest.importorskip("pikepdf")

@@ -1,4 +1,4 @@
-"""Images in memory of any kind: read as they are and given back in it, or refused (rule 2)."""
+"""Images in memory of any kind: read as they are and given back in it, or refused."""
 
 from __future__ import annotations
 

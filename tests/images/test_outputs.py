@@ -1,12 +1,13 @@
-"""Which files are read and where results go: every row of the table of bad outputs (rule 7)."""
+"""Which files are read and where results go: every row of the table of bad outputs."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-import bad_outputs
+import bad_images
 import pytest
-from bad_outputs import images
+from bad_images import images
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in bad_outputs.OUTPUTS if case.possible])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in bad_images.OUTPUTS if case.possible])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_output(case, overwrite, tmp_path):
     inputs, output = case.arrange(tmp_path)
@@ -74,3 +75,14 @@ def test_outputs_are_not_read_again(tmp_path):
     assert expand(given) == [given[0], tmp_path / "out/a.png", tmp_path / "out/b.png"]
     with pytest.raises(InputError):
         expand([tmp_path / "no"])
+
+
+# --- special files ---
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_a_folder_is_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "broken.png").symlink_to("nowhere")
+    (tmp_path / "image.png").touch()
+    assert [path.name for path in expand([tmp_path])] == ["broken.png", "image.png"]

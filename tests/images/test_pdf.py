@@ -1,4 +1,4 @@
-"""Pages of PDF: read in the resolution of their scans, refused within a budget, and written without loss (row 25)."""
+"""Pages of PDF: read in the resolution of their scans, refused within a budget, and written without loss."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from restore.images import Picture, bound, encode, page_count, read_picture
 
 pypdfium2: Any = pytest.importorskip("pypdfium2")
 pytest.importorskip("pikepdf")
+
+pytestmark = pytest.mark.usefixtures("quick_drawing")
 
 
 def written(*pictures: Picture) -> bytes:
@@ -58,7 +60,10 @@ def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -
     assert again.info["dpi"] == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what is taken for granted
 
 
-def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg() -> None:
+def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # by programs of their own, as users have them
     stripes = np.where(np.arange(400) // 7 % 2, 255, 0).astype(np.uint8) * np.ones((300, 1), np.uint8)
     content = written(Picture(stripes), Picture(GREY))
     assert b"CCITTFaxDecode" in content and b"DCTDecode" not in content
@@ -106,6 +111,7 @@ def test_a_page_is_measured_before_it_is_drawn_and_pages_have_one_budget(tmp_pat
 
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
     # The child dies alone.
     monkeypatch.setattr("restore.images.pdf.BYTES", 0)
     with pytest.raises(InputError):

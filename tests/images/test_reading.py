@@ -1,18 +1,15 @@
-"""Reading images and masks: every row of the table of bad images, and what conversions keep (rules 1 to 3)."""
+"""Reading images and masks: every row of the table of bad images, and what conversions keep."""
 
 from __future__ import annotations
 
 import io
-import struct
 import zlib
 from pathlib import Path
 
 import bad_images
 import numpy as np
 import pytest
-import short_files
-from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, encoded
-from image_cases import cases, check_message, read
+from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, cases, check_message, chunk, encoded, read
 from PIL import Image, ImageFile
 
 from restore.errors import InputError, option
@@ -84,24 +81,18 @@ def test_data_that_end_properly_but_early(kind: str, height: int) -> None:
     check_message(caught.value, "x.png")
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
 @pytest.mark.parametrize(("name", "number"), [("group4", 4), ("group3", 3)])
 def test_fax_strips_that_end_early(name: str, number: int) -> None:
     page = {"compression": number, "bits": 1, "photo": 1}
-    strips = [short_files.fax(BITS[first : first + 20], name) for first in (0, 20)]
-    whole = read(short_files.tiff(45, 40, strips, rows=20, **page)).levels
+    strips = [bad_images.fax(BITS[first : first + 20], name) for first in (0, 20)]
+    whole = read(bad_images.tiff(45, 40, strips, rows=20, **page)).levels
     np.testing.assert_array_equal(whole, np.where(BITS, 255, 0))
     for kept in range(1, 20):
         with pytest.raises(InputError):
-            read(short_files.tiff(45, 40, [strips[0], short_files.fax(BITS[:kept], name)], rows=20, **page))
+            read(bad_images.tiff(45, 40, [strips[0], bad_images.fax(BITS[:kept], name)], rows=20, **page))
     # Without the mark at its end, which only this kind has, a strip is whole.
     if name == "group4":
-        assert np.array_equal(
-            read(short_files.tiff(45, 40, [strips[0], strips[1][:-3]], rows=20, **page)).levels, whole
-        )
+        assert np.array_equal(read(bad_images.tiff(45, 40, [strips[0], strips[1][:-3]], rows=20, **page)).levels, whole)
 
 
 @pytest.mark.parametrize("options", [1, 4, 5])
@@ -117,12 +108,12 @@ def test_strips_and_tiles_that_are_missing(compression: int) -> None:
 
     pack = zlib.compress if compression == 8 else bytes
     halves = [pack(GREY[:5].tobytes()), pack(GREY[5:].tobytes())]
-    np.testing.assert_array_equal(read(short_files.tiff(12, 10, halves, compression=compression, rows=5)).levels, GREY)
+    np.testing.assert_array_equal(read(bad_images.tiff(12, 10, halves, compression=compression, rows=5)).levels, GREY)
     tile = pack(bytes(256))
     for short in (
-        short_files.tiff(12, 10, halves[:1], compression=compression, rows=5),
-        short_files.tiff(12, 10, [halves[0], b""], compression=compression, rows=5),
-        short_files.tiff(24, 10, [tile], compression=compression, tile=16),
+        bad_images.tiff(12, 10, halves[:1], compression=compression, rows=5),
+        bad_images.tiff(12, 10, [halves[0], b""], compression=compression, rows=5),
+        bad_images.tiff(24, 10, [tile], compression=compression, tile=16),
     ):
         with pytest.raises(InputError):
             read(short)

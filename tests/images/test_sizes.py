@@ -1,7 +1,8 @@
-"""Rows 27 and 73: images of another size than the prior's are resized within a factor of 2, or refused safely."""
+"""Images of another size than the prior's are resized within a factor of 2, or refused safely."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,13 @@ WANTED = (10, 12)
 SIZES = st.tuples(st.integers(1, 60), st.integers(1, 60))
 
 
+@cache
+def is_grey(name: str) -> bool:
+    return describe(find(name)).grey
+
+
 @given(SIZES)
-def test_row73_nothing_is_resized_by_more_than_two_unless_forced(shape: tuple[int, int]) -> None:
+def test_nothing_is_resized_by_more_than_two_unless_forced(shape: tuple[int, int]) -> None:
     ratios = np.divide(shape, WANTED)
     close = bool((ratios <= 2).all() and (ratios >= 0.5).all())
     assert near(shape, WANTED) == close
@@ -35,17 +41,17 @@ def test_row73_nothing_is_resized_by_more_than_two_unless_forced(shape: tuple[in
 
 @settings(max_examples=20)
 @given(SIZES, st.booleans())
-def test_row27_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tuple[int, int], grey: bool) -> None:
+def test_there_are_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tuple[int, int], grey: bool) -> None:
     if shape in ((28, 28), (19, 19), (16, 16), (10, 10)):
         return
     names = candidates(shape, grey)
     assert ("em-photographs" if grey else "conv-art") in names
-    assert all(describe(find(name)).grey == grey for name in names)
+    assert all(is_grey(name) == grey for name in names)
     with pytest.raises(ModelError):
         candidates(shape, grey, "resize")
 
 
-def test_row73_python_refuses_too(tmp_path: Path) -> None:
+def test_python_refuses_to_resize_by_more_too(tmp_path: Path) -> None:
     prior = restore.load(str(saved_prior(tmp_path)))
     # As light as the prior's images are.
     far, close = (np.random.default_rng(0).random(shape) < 0.35 for shape in ((40, 12), (20, 7)))
@@ -58,7 +64,7 @@ def test_row73_python_refuses_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["--model", "tap-mnist", "--invert"]], ids=str)
-def test_row73_a_page_is_resized_for_no_prior_unless_forced(
+def test_a_page_is_resized_for_no_prior_unless_forced(
     words: list[str], run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, output = tmp_path / "page.png", tmp_path / "out.png"

@@ -6,11 +6,10 @@ import io
 
 import numpy as np
 import pytest
-from bad_images import GREY, GREY16, HOLE, encoded
+from bad_images import GREY, GREY16, HOLE, check_message, encoded, quick, read
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from image_cases import check_message, quick, read
 from PIL import Image, ImageCms
 
 from restore.errors import OutputError, UsageError

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from grey_priors import grey_prior
-from priors import random_conditional, random_prior
+from priors import grey_prior, random_conditional, random_prior
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion
 from restore.channels.damage import Damage, Observed

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import seeded
 from oracle import exact_moments
-from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
+from priors import MASK, PIXELS, SHAPE, SPIKED, TRUNCATED, engine_of, grey_prior, some_images, trained, unstarted
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
 from restore.channels.damage import Damage

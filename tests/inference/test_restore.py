@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import torch
 from enumerated import SHAPE, ExactEngine, FieldEngine, Opened, Table, small_machine
-from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import random_rbm
-from priors import random_conditional
+from priors import SPIKED, TRUNCATED, grey_prior, random_conditional
 
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning, UsageError

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from bslm_covariance import flattened, unflattened
+from directions import drawn, fitted, random_spins, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import seeded
-from spins import drawn, fitted, random_spins, same
 from torch import Tensor
 
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins

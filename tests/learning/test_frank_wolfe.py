@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from growing import IMAGES
+from directions import IMAGES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import numerical_gradient, random_rbm, seeded

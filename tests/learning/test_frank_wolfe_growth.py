@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from growing import IMAGES, SMALL, growth_of
+from directions import IMAGES, SMALL, growth_of
 from machines import bars_and_stripes, random_rbm, seeded
 from oracle import binary_states, exact_moments, log_likelihood
 from torch import Tensor

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from growing import IMAGES, growth_of
+from directions import IMAGES, growth_of
 from refusals import refused
 from torch import Tensor
 

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 import torch
 from directions import assert_close
-from machines import FLAT, numerical_gradients, random_rbm, seeded, two_patterns
-from real_machines import gaussian_answers, gaussian_machine, random_machine
+from machines import (
+    FLAT,
+    gaussian_answers,
+    gaussian_machine,
+    numerical_gradients,
+    random_rbm,
+    real_machine,
+    seeded,
+    two_patterns,
+)
 from torch import Tensor
 
 from restore.fields import Fields
@@ -40,8 +48,8 @@ def adaptive(machine: LayeredPrior, start: Tensor | None = None, **changed: Any)
     [
         random_rbm(5, 4, scale=0.6, seed=3),
         random_rbm(3, 5, scale=0.8, seed=4),
-        random_machine(("truncated", 3), ("bernoulli", 2), scale=0.5, seed=3),
-        random_machine(("spiked", 2), ("spin", 3), scale=0.4, seed=5),
+        real_machine(("truncated", 3), ("bernoulli", 2), scale=0.5, seed=3),
+        real_machine(("spiked", 2), ("spin", 3), scale=0.4, seed=5),
     ],
     ids=["rbm", "more-hidden", "truncated", "spiked-spin"],
 )

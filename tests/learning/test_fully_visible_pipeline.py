@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from directions import log_pseudo_likelihood
 from machines import bars_and_stripes, seeded
 from refusals import refused
-from spins import log_pseudo_likelihood
 
 from restore.channels import BitFlip
 from restore.data import Dataset

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from grey_priors import seeded
+from priors import seeded
 from timed_runs import SHAPE, bars, log_of, recipe
 
 from restore.channels import parse_task

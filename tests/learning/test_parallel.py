@@ -19,10 +19,10 @@ from fits import LEARNERS, log_of
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import bars_and_stripes, seeded
+from processes import HANG, wait_for
 from refusals import refused
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from waiting import HANG, wait_for
 
 from restore.errors import TrainingError, UsageError
 from restore.learning.run import parallel

@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 from bslm_covariance import flattened, standard_errors, unflattened
+from directions import drawn, fitted, log_pseudo_likelihood, random_spins, same
 from machines import numerical_gradient, seeded
 from refusals import refused
-from spins import drawn, fitted, log_pseudo_likelihood, random_spins, same
 from torch import Tensor
 
 from restore.errors import TrainingError

@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 from bslm_covariance import flattened, rounds_of
+from directions import fitted
 from machines import seeded
 from oracle import binary_states
 from refusals import refused
-from spins import fitted
 from torch import Tensor
 
 from restore.errors import TrainingError

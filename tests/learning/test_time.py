@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from growing import growth_of
+from directions import growth_of
 from lessons import learn
 from timed_runs import Hands, Timed, bars, in_time, log_of, timed
 

@@ -7,17 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from conditionals import (
-    NAMES,
-    SIZES,
-    all_states,
-    log_weight,
-    log_z,
-    random_prior,
-    scores,
-    some_pairs,
-    total,
-)
+from conditionals import SIZES, all_states, log_weight, log_z, random_prior, scores, some_pairs, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import brute_force
@@ -48,24 +38,6 @@ def test_given_is_the_conditional_distribution(sizes: tuple[int, int, int], seed
     np.testing.assert_allclose(
         -given.free_energy(pairs.clean.to(dtype)).double().numpy(), log_weight(prior, pairs), rtol=0, atol=close
     )
-
-
-def test_parameters_by_name() -> None:
-    prior = random_prior((6, 3, 7))
-    assert sorted(prior.parameters) == sorted(NAMES)
-    assert {name: tuple(value.shape) for name, value in prior.parameters.items()} == {
-        "weights.0": (6, 3),
-        "units.0.bias": (6,),
-        "units.1.bias": (3,),
-        "inputs.0": (6, 7),
-        "inputs.1": (3, 7),
-    }
-    moved = {name: value + index for index, (name, value) in enumerate(prior.parameters.items())}
-    again = prior.with_parameters(moved)
-    assert isinstance(again, ConditionalRBM)
-    assert all(again.parameters[name] is value for name, value in moved.items())
-    assert torch.equal(again.weights, moved["weights.0"])
-    assert {value.dtype for value in prior.to(torch.float32).parameters.values()} == {torch.float32}
 
 
 @pytest.mark.parametrize(

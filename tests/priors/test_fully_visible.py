@@ -8,16 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import brute_force, random_fully_visible, seeded
-from oracle import (
-    MAX_ENUMERATED,
-    binary_states,
-    exact_moments,
-    exact_samples,
-    state_probabilities,
-)
+from oracle import binary_states, exact_moments, exact_samples, state_probabilities
 from torch import Tensor
 
-from restore.errors import UsageError
 from restore.priors import FullyVisible
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.units import Bernoulli
@@ -88,12 +81,6 @@ def test_exact_moments_are_those_of_all_states(size: int) -> None:
     np.testing.assert_allclose(exact.visible, truth.means[0], atol=1e-13)
     np.testing.assert_allclose(exact.pairs, truth.pairs[0], atol=1e-13)
     assert exact.hidden.shape == (0,)
-
-
-def test_too_many_units_to_enumerate() -> None:
-    machine = random_fully_visible(MAX_ENUMERATED + 1)
-    with pytest.raises(UsageError):
-        exact_moments(machine)
 
 
 # --- sampling ---

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 import torch
 from machines import brute_force, random_deep, random_fully_visible, random_rbm, seeded
-from oracle import (
-    binary_states,
-    exact_moments,
-    log_likelihood,
-)
+from oracle import binary_states, exact_moments, log_likelihood
 from torch import Tensor
 
 from restore.errors import UsageError

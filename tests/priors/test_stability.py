@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from grey_priors import TRUNCATED, grey_prior, saved_grey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_machine
+from priors import TRUNCATED, grey_prior, saved_grey
 from torch import Tensor
 
 from restore.errors import ModelError

@@ -9,14 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import (
-    of_shapes,
-    random_rbm,
-    seeded,
-    two_patterns,
-    with_weights,
-)
-from real_machines import gaussian_answers, gaussian_machine
+from machines import gaussian_answers, gaussian_machine, of_shapes, random_rbm, seeded, two_patterns, with_weights
 from torch import Tensor
 
 from restore.fields import Fields

@@ -20,12 +20,17 @@ from textbook import (
     log_summed,
     numbers,
     numpy_of,
+    precision,
+    quick,
     rounded,
+    small,
     solve,
+    under_evidence,
     with_values,
 )
 
 from restore.priors import RBM
+from restore.solvers import BeliefPropagation
 
 # --- exact on trees ---
 
@@ -79,3 +84,28 @@ def test_mixed_product_is_exact_where_no_hidden_unit_has_two_neighbours(form: st
         weights, b, c = numbers(machine, 0)
         odds = b + (np.logaddexp(0, weights + c) - np.logaddexp(0, c)).sum(-1)
         agree(found.means[0][0], 1 / (1 + np.exp(-odds)), CLOSE[form])
+
+
+# --- batches ---
+
+
+@forms
+@quick
+@small
+def test_a_batch_gives_what_each_image_alone_gives(form: str, visible: int, hidden: int, seed: int, kind: str) -> None:
+    machine = precision(under_evidence(random_rbm(visible, hidden, scale=1.2, bias=1.0, seed=seed), 5, seed=seed), form)
+    keys: dict[str, Any] = {"kind": kind, "max_iter": 12, "tol": 1e-3}
+    pairs = kind == "sum"
+    together = BeliefPropagation(**keys).solve(machine, pairs=pairs)
+    alone = [BeliefPropagation(**keys).solve(machine.rows(torch.tensor([row])), pairs=pairs) for row in range(5)]
+    # Bit by bit in the kernel; the plain form may be vectorised differently.
+    within = 1e-9 if form == "plain" else 0.0
+    for row, one in enumerate(alone):
+        for mean, single in zip(together.means, one.means, strict=True):
+            agree(mean[row], single[0], within)
+        agree(together.log_partition[row], one.log_partition[0], 1e-9)
+        agree(together.residual[row], one.residual[0], within)
+        assert together.iterations[row] == one.iterations[0]
+        assert together.status[row] == one.status[0]
+    if pairs:
+        agree(together.pairs, np.mean([numpy_of(one.pairs) for one in alone], 0), 1e-6)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from layered_maps import both
 from machines import (
     FLAT,
+    both,
     brute_force,
     numerical_gradients,
     random_fully_visible,

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from layered_maps import PRECISE, both, halves
 from machines import (
+    PRECISE,
     SMALL,
+    both,
     brute_force,
     errors,
+    halves,
     of_shapes,
     orders,
     random_deep,

@@ -10,22 +10,9 @@ import torch
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.learners import LEARNERS
-from restore.learning.rules.contract import InRounds, LearningRule
-from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, GaussianMixture
-from restore.registry import PIXELS, SOLVERS, UNITS
-from restore.solvers import (
-    TAP,
-    AdaptiveTAP,
-    BeliefPropagation,
-    HardMeanField,
-    MeanField,
-    RelaxedBeliefPropagation,
-    UpAndDown,
-    solver_of,
-)
-from restore.solvers.exact import Exact
+from restore.registry import SOLVERS, UNITS
+from restore.solvers import solver_of
 from restore.units import Bernoulli
 from restore.units.layers import blank
 from restore.zoo.inference import Inference
@@ -42,10 +29,6 @@ def test_of_a_unit_type_are_known_parameters_values_and_bounds(name: str) -> Non
     assert (kind.bits or kind.grey) == (layer.support == (0, 1))
     nothing = Fields(torch.zeros(2, dtype=torch.float64))
     assert math.isfinite(float(layer.log_partition(nothing).sum()))
-
-
-def test_pixels_are_bits_or_grey_levels() -> None:
-    assert PIXELS == ("bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli")
 
 
 MIXTURE = GaussianMixture(torch.zeros(1, 2, 1), torch.ones(1), torch.zeros(1))
@@ -88,32 +71,3 @@ def test_a_solver_takes_a_start_or_has_its_own(name: str) -> None:
         solver.solve(machine, torch.full((3, 2), 0.5))
     with pytest.raises(UsageError, match="set modes and starts to 0"):
         Inference(name)
-
-
-def test_every_learner_is_a_rule_that_a_recipe_can_ask() -> None:
-    for kind in LEARNERS.values():
-        for learner in (entry.load()() for entry in kind.values()):
-            assert isinstance(learner, LearningRule)
-            assert learner.in_rounds == isinstance(learner, InRounds)
-
-
-def test_names_and_sentences() -> None:
-    plain: dict[str, Any] = {"max_iter": 7, "tol": 1e-3, "damping": 0.2, "modes": 0, "starts": 0}
-    made = {name: solver_of(Inference(name, **plain)) for name in SOLVERS}
-    assert made == {
-        "tap": TAP(7, 1e-3, 0.2),
-        "mean_field": MeanField(7, 1e-3, 0.2),
-        "hard_mean_field": HardMeanField(7, 1e-3, 0.2),
-        "up_and_down": UpAndDown(7, 1e-3, 0.2),
-        "relaxed_bp": RelaxedBeliefPropagation(7, 1e-3, 0.2),
-        "adaptive_tap": AdaptiveTAP(7, 1e-3, 0.2),
-        "sum_product": BeliefPropagation("sum", 7, 1e-3, 0.2),
-        "max_product": BeliefPropagation("max", 7, 1e-3, 0.2),
-        "mixed_product": BeliefPropagation("mixed", 7, 1e-3, 0.2),
-        "exact": Exact(7, 1e-3, 0.2),
-    }
-    with pytest.raises(UsageError, match=r"solver must be one of tap, .*, not 'gibbs'"):
-        Inference("gibbs")
-    sentences = [status.sentence for status in Status]
-    assert len(set(sentences)) == len(Status)
-    assert all(isinstance(text, str) and "\n" not in text for text in sentences)

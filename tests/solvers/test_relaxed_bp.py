@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from machines import (
-    brute_force,
-    random_fully_visible,
-    random_rbm,
-)
+from machines import brute_force, gaussian_answers, gaussian_machine, random_fully_visible, random_rbm
 from oracle import exact_moments
-from real_machines import gaussian_answers, gaussian_machine
 
 from restore.errors import UsageError
 from restore.fields import Fields

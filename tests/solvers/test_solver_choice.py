@@ -56,12 +56,6 @@ def images(count: int = 3) -> np.ndarray:
 # --- who may have which ---
 
 
-def test_the_solvers_of_each_family() -> None:
-    assert random_prior().description.solvers == FREE
-    assert fully_visible().description.solvers == ("tap", "mean_field", "hard_mean_field", "adaptive_tap")
-    assert random_conditional().description.solvers == ("sum_product",)
-
-
 @pytest.mark.parametrize(
     ("prior", "solver"),
     [

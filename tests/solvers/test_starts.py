@@ -13,6 +13,7 @@ from machines import seeded, two_patterns
 
 from restore.channels import BitFlip
 from restore.fields import Fields
+from restore.inference.torch_engine import Engine
 from restore.marginals import Status
 from restore.priors import FullyVisible
 from restore.priors.bits import pack
@@ -220,3 +221,18 @@ def test_a_hole_leaves_open_what_it_covers_of_a_window() -> None:
     evidence = torch.full((1, 20, 20), 1000.0)
     evidence[0, 3:9, 4:8] = 0
     assert open_bits(evidence.flatten(1), (20, 20)).item() == pytest.approx(24 / 64)
+
+
+# --- where evidence becomes certain or vanishes ---
+
+
+@pytest.mark.parametrize("model", ["tap-mnist", "tap-mnist-100"])
+@pytest.mark.parametrize(("limit", "near"), [(0.0, 1e-9), (0.5, 0.4999999), (0.5, 0.5000001), (1.0, 1 - 1e-9)])
+def test_answers_have_a_limit(model: str, limit: float, near: float) -> None:
+    engine = Engine.load(model, "cpu")
+    observed = (torch.rand(3, 784, generator=seeded(0)) < torch.tensor([[0.05], [0.2], [0.5]])).float()
+    there, close = (engine.restore(observed, BitFlip(p)).means[0] for p in (limit, near))
+    torch.testing.assert_close(close, there, rtol=0, atol=1e-3)
+    # At certainty the answer is the picture, or its inverse; of no evidence all pictures have one answer.
+    wanted = there[:1].expand(3, -1) if limit == 0.5 else (observed if limit == 0 else 1 - observed)
+    torch.testing.assert_close(there, wanted, rtol=0, atol=1e-3)

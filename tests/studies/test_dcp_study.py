@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import dcp
 import dcp_large as large
 import dcp_slow as slow
 import dcp_small as small
-import harness
 import numpy as np
 import pytest
 import torch
 from dcp_learners import ALGORITHMS, learner_of
 from dcp_small import BEST
-from harness import Asked
-from machines import seeded
-from oracle import log_likelihood
+from machines import random_rbm, seeded
+from oracle import log_likelihood, log_likelihood_gradient
+from scipy.optimize import minimize
 from torch import Tensor
 
 from restore.data import binarise, load
-from restore.errors import InputError
 from restore.learning.course import initial_prior
-from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.zoo.structure import structure
 
@@ -43,6 +38,31 @@ def test_the_best_is_that_of_the_set_itself() -> None:
         shares = counts / counts.sum()
         assert float((shares * shares.log()).sum()) == pytest.approx(best, abs=1e-6)
         assert len(patterns) == {"shifting-bar": 9, "bars-and-stripes": 14}[name]
+
+
+def ascent(images: Tensor, hidden: int, seed: int) -> float:
+    """Where the exact mean log-likelihood ends from one start, by L-BFGS."""
+    machine = random_rbm(images.shape[1], hidden, scale=1.0, seed=seed)
+    named = machine.parameters
+
+    def slope(point: np.ndarray) -> tuple[float, np.ndarray]:
+        parts = torch.from_numpy(point).split([value.numel() for value in named.values()])
+        moved = machine.with_parameters(
+            {name: part.view_as(named[name]) for name, part in zip(named, parts, strict=True)}
+        )
+        gradient = log_likelihood_gradient(moved, images)
+        value = -float(log_likelihood(moved, images).mean())
+        return value, -torch.cat([gradient[name].flatten() for name in named]).numpy()
+
+    start = torch.cat([value.flatten() for value in named.values()]).numpy()
+    return -float(minimize(slope, start, jac=True, method="L-BFGS-B", options={"maxiter": 1500}).fun)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("hidden", "end"), [(4, small.REACHABLE["bars-and-stripes"]), (5, BEST["bars-and-stripes"])])
+def test_the_best_ascent_ends_at_what_is_reachable(hidden: int, end: float) -> None:
+    images = images_of("bars-and-stripes").double()
+    assert max(ascent(images, hidden, seed) for seed in range(10)) == pytest.approx(end, abs=2e-4)
 
 
 def test_a_mean_leaves_the_local_maximum_when_it_is_above_it() -> None:
@@ -94,8 +114,6 @@ def test_a_lane_is_what_the_learner_does_alone(
 
 # --- large sets ---
 
-SHAPE = (4, 4)
-
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,81 +145,4 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert structure(large.Curve, json.loads(json.dumps(asdict(curve)))) == curve
 
 
-def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training, test = digits(), digits(40, 1)
-    whole = large.train(PLAN, training, test, tmp_path / "whole", 3)
-    original = large.log_weights
-
-    def stopping(*arguments: object) -> object:
-        raise Stopped(2)
-
-    monkeypatch.setattr(large, "log_weights", stopping)
-    with pytest.raises(Stopped):
-        large.train(PLAN, training, test, tmp_path / "stopped", 3)
-    assert not (tmp_path / "stopped" / "likelihood.json").exists()
-    monkeypatch.setattr(large, "log_weights", original)
-    resumed = large.train(PLAN, training, test, tmp_path / "stopped", 3)
-    assert replace(resumed, seconds=0) == replace(whole, seconds=0)
-    assert replace(large.train(PLAN, training, test, tmp_path / "whole", 3), seconds=0) == replace(whole, seconds=0)
-
-
-def curve_of(*values: float, **changed: object) -> large.Curve:
-    plan = replace(large.Plan("mnist", "CD", 0.05, 8), **changed)  # type: ignore[arg-type]
-    return large.Curve(plan, tuple(range(2, 2 * len(values) + 1, 2)), values, (0.25,) * len(values), 1.0)
-
-
-def test_arrival_is_interpolated() -> None:
-    assert large.arrival(curve_of(-150.0, -110.0, -90.0), -90) == pytest.approx(5)
-    assert large.arrival(curve_of(-95.0, -90.0), -90) == 2
-    assert large.arrival(curve_of(-150.0, -110.0), -90) is None
-    # From the first time on, whatever follows.
-    assert large.arrival(curve_of(-110.0, -90.0, -120.0, -80.0), -90) == pytest.approx(3)
-
-
 # --- the whole ---
-
-
-@pytest.mark.thorough
-def test_what_is_missing_is_trained_and_written(
-    brief: None, tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = {
-        "3": (replace(PLAN, every=1), replace(PLAN, algorithm="CD")),
-        "7b": (replace(PLAN, images=40, zero_bias=True),),
-    }
-    monkeypatch.setattr(large, "plans", lambda: few)
-    monkeypatch.setattr(small, "TRIALS", {1: 2, 2: 1})
-    monkeypatch.setattr(dcp, "ALGORITHMS", ("CD", "CS-DCP"))
-    # A stand-in for MNIST, which is not read.
-    grey = np.random.default_rng(0).integers(0, 256, (60, *SHAPE), dtype=np.uint8)
-
-    def loading(source: str, **options: object) -> object:
-        return replace(load("shifting-bar"), images=grey) if source == "mnist" else load(source)
-
-    for place in (dcp, harness):
-        monkeypatch.setattr(place, "load", loading)
-    asked = Asked(tmp_path, runs=tmp_path / "runs", seed=2)
-    record, document = asked.records / "dcp.json", (asked.root / "log.md")
-    document.write_text("# Log\n<!-- dcp-small: begin -->\nold\n<!-- dcp-small: end -->\n<!-- dcp-large: begin -->")
-    with pytest.raises(InputError, match="--train"):
-        dcp.study(asked)
-    training = replace(asked, train_missing=True)
-    dcp.study(training)
-    text = capsys.readouterr().out
-    assert "Bars & Stripes" in text and "Fig. 3, MNIST" in text and "base rate" not in text
-    written = document.read_text()
-    assert "old" not in written and "| CS-DCP | 0.5 |" in written and written.endswith("<!-- dcp-large: begin -->")
-    found = json.loads(record.read_text())
-    # Two sets, twice: CD at four rates, CS-DCP at two.
-    assert len(found["small"]) == 24 and len(found["large"]) == 3
-    # What the record has is not run again, even without its runs.
-    shutil.rmtree(asked.runs)
-    when = record.stat().st_mtime_ns
-    dcp.study(training)
-    assert capsys.readouterr().out == text
-    assert record.stat().st_mtime_ns == when and not asked.runs.exists()
-    with pytest.raises(InputError, match=r"dcp\.json: holds the study with seed 2, not 3"):
-        dcp.study(replace(asked, seed=3))
-    record.write_text("[]")
-    with pytest.raises(InputError, match="not the record of this study"):
-        dcp.study(replace(asked, seed=3))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
-from typing import Any
 
 import claims
 import figures
 import paper_panels as panels
 import pytest
 from harness import TRAINING
-from PIL import Image
 
 # Three of each paper, by the first word of their names.
 PAPERS = ("fw", "sdcp", "crbm", "bslm", "tap")
@@ -47,29 +44,3 @@ def test_what_is_drawn_follows_the_record(monkeypatch: pytest.MonkeyPatch) -> No
         claims.entry("crbm", "cells", method="bp", task="mnist-flip10")["everywhere"][0] + 0.1, rel=1e-5
     )
     assert paper.y[5] == 1.688
-
-
-@pytest.mark.parametrize("name", ["bslm-errors", "sdcp-fig1"])
-def test_every_point_of_a_panel_is_drawn(name: str) -> None:
-    pytest.importorskip("matplotlib")
-    found = panels.FIGURES[name]()
-    for axes, panel in zip(figures.figure_of(found).axes, found, strict=True):
-        drawn: dict[str, Any] = {str(one.get_label()): one for one in axes.get_lines()}
-        assert set(drawn) == {one.label for one in panel.lines} | set(panel.across) | set(panel.upright)
-        for one in panel.lines:
-            assert list(drawn[one.label].get_xdata()) == list(one.x)
-            assert list(drawn[one.label].get_ydata()) == list(one.y)
-        assert axes.get_xlabel() and axes.get_ylabel() and axes.get_title()
-
-
-def test_a_figure_carries_the_digest_of_what_it_shows() -> None:
-    pytest.importorskip("matplotlib")
-    found = panels.bslm_errors()
-    image = Image.open(BytesIO(figures.as_png(found)))
-    assert image.info[figures.DRAWN] == figures.digest(found) != figures.digest(panels.bslm_sweeps())
-
-
-def test_long_curves_are_thinned_and_keep_their_ends() -> None:
-    found = panels.line("all", range(1000), [value / 3 for value in range(1000)])
-    assert len(found.x) <= panels.POINTS + 1
-    assert (found.x[0], found.x[-1], found.y[-1]) == (0, 999, 333)

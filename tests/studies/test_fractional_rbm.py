@@ -13,8 +13,6 @@ from machines import random_rbm, seeded
 from oracle import binary_states, log_likelihood
 from torch import Tensor
 
-from restore.errors import UsageError
-
 
 def probabilities(prior: FractionalRBM) -> tuple[Tensor, Tensor]:
     """Every visible state and its probability."""
@@ -60,12 +58,6 @@ def test_a_power_is_whole_copies_and_one_for_the_rest() -> None:
     owner = torch.tensor([0, 0, 0, 1])
     torch.testing.assert_close(near.weights, machine.weights[:, owner] * scale)
     torch.testing.assert_close(near.hidden.parameters["bias"], machine.hidden.parameters["bias"][owner] * scale)
-
-
-@pytest.mark.parametrize("powers", [[1.0], [1.0, 0.0], [1.0, math.nan], [1.0, -2.0], [1.0, math.inf]])
-def test_powers_that_are_none_are_refused(powers: list[float]) -> None:
-    with pytest.raises(UsageError):
-        FractionalRBM(random_rbm(3, 2), torch.tensor(powers, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("low,high", [(0.2, 0.9), (0.5, 2.7)])

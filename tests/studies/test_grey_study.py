@@ -1,23 +1,57 @@
-"""The study that holds priors of grey images against other denoisers."""
+"""Grey images: the study that holds priors of them against other denoisers, and those denoisers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import grey as study
 import numpy as np
 import pytest
 import torch
-from baselines import PixelwiseEstimate
-from blobs import CLEAN, DAMAGE, NOISE, NOISY, SHAPE, few, images
 from channel_likelihoods import log_likelihood
+from machines import seeded
 from torch import Tensor
 
-from benchmarks.denoisers import DENOISERS
-from restore.channels import Damage
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
+from restore.channels import Damage, GaussianNoise
+from restore.errors import UsageError
+from restore.evaluation import metrics
 from restore.units import Spiked
 
-__all__ = ["few"]
+SHAPE = (12, 14)
+SIGMA = 0.2
+NOISE, DAMAGE = GaussianNoise(SIGMA), Damage(sigma=SIGMA)
+
+
+def images(n: int, seed: int) -> Tensor:
+    """Soft blobs on black ground, of which many pixels are exactly black."""
+    draw = seeded(seed)
+    y, x = torch.meshgrid(torch.arange(SHAPE[0]), torch.arange(SHAPE[1]), indexing="ij")
+    centre = torch.rand(n, 2, 1, 1, generator=draw) * 6 + 3
+    distance = (y - centre[:, 0]).square() + (x - centre[:, 1]).square()
+    return (1.2 * torch.exp(-distance / 12) - 0.2).clamp(0, 1).flatten(1)
+
+
+CLEAN = images(6, 0)
+NOISY = NOISE.corrupt(CLEAN, seeded(1))
+
+
+def middle(name: str) -> dict[str, object]:
+    """A choice of parameters from the middle of the grid."""
+    return {key: values[len(values) // 2] for key, values in DENOISERS[name].values.items()}
+
+
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    """Grids of two points."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, method in list(DENOISERS.items()):
+            values = {key: (value,) for key, value in middle(name).items()}
+            first = next(iter(values))
+            patch.setitem(DENOISERS, name, replace(method, values={**values, first: method.values[first][:2]}))
+        yield
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -56,27 +90,39 @@ def test_the_hole_is_scored_by_its_own_pixels() -> None:
     assert score.standard_error == pytest.approx((moved - score.mean) / 1e-3, rel=1e-3)
 
 
-def oracle(observed: Tensor, damage: Damage) -> Tensor:
-    """A prior that nobody has: it knows the truth, and is off by a little."""
-    return CLEAN + 0.001
+# --- the denoisers ---
 
 
-@pytest.fixture(scope="module")
-def entries(few: None) -> list[study.Entry]:
-    priors = {"oracle": oracle, "stand-in": PixelwiseEstimate(study.pixelwise_estimate(CLEAN).units).restore}
-    return study.measured(priors, "blobs", images(20, 5), CLEAN, SHAPE, seed=3)
+@pytest.mark.parametrize("name", DENOISERS)
+def test_denoisers_denoise(name: str) -> None:
+    denoiser = Denoiser(name, SHAPE, middle(name))
+    restored = denoiser.restore(NOISY, DAMAGE)
+    assert (restored.shape, restored.dtype) == (NOISY.shape, NOISY.dtype)
+    assert float(restored.min()) >= 0 and float(restored.max()) <= 1
+    gain = metrics.psnr(CLEAN, restored) - metrics.psnr(CLEAN, NOISY.clamp(0, 1))
+    assert float(gain.min()) > 1
+    torch.testing.assert_close(denoiser.restore(NOISY[2:3], DAMAGE), restored[2:3])
 
 
-def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> None:
-    found = {(entry.task, entry.method): entry for entry in entries}
-    assert len(found) == len(entries)
-    always = {"as observed", "pixelwise", "oracle", "stand-in"}
-    for task in study.TASKS:
-        others = {"biharmonic"} if task == study.HOLE else set(DENOISERS)
-        assert {method for other, method in found if other == task} == always | others
-    for sigma in study.SIGMAS:
-        # The noise that is cut off at both ends is a little weaker than sigma.
-        seen = found[f"noise:{sigma}", "as observed"].psnr.mean
-        assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
-        assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
-    assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("name", DENOISERS)
+def test_tuned_is_the_best_of_the_grid(name: str) -> None:
+    validation = images(4, 2)
+    observed = NOISE.corrupt(validation, seeded(7))
+    quality = {}
+    for chosen in DENOISERS[name].grid():
+        restored = Denoiser(name, SHAPE, chosen).restore(observed, DAMAGE)
+        quality[float(metrics.psnr(validation, restored).mean())] = chosen
+    assert len(quality) == 2
+    assert tuned(name, validation, SIGMA, SHAPE, 7).parameters == quality[max(quality)]
+
+
+def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:
+    slope = (torch.arange(SHAPE[0])[:, None] * 0.03 + torch.arange(SHAPE[1]) * 0.04).flatten()[None].double()
+    hidden = torch.zeros(SHAPE, dtype=torch.bool)
+    hidden[4:8, 5:9] = True
+    restored = study.Biharmonic(SHAPE).restore(slope * ~hidden.flatten(), Damage(hidden=hidden[None].numpy()))
+    torch.testing.assert_close(restored, slope, rtol=0, atol=1e-6)
+    assert torch.equal(restored[:, ~hidden.flatten()], slope[:, ~hidden.flatten()])
+    with pytest.raises(UsageError, match="hides none"):
+        study.Biharmonic(SHAPE).restore(slope, DAMAGE)

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 import torch
 from machines import Truth, brute_force, numerical_gradients, random_machine, seeded
-from oracle import (
-    ExactMoments,
-    exact_moments,
-    log_likelihood,
-    log_likelihood_gradient,
-)
+from oracle import ExactMoments, exact_moments, log_likelihood, log_likelihood_gradient
 
 from restore.errors import UsageError
 from restore.fields import Fields

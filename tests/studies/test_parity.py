@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
-from grey_priors import grey_prior
 from parity import Parity, parities
-from priors import random_conditional, random_prior
+from priors import grey_prior, random_conditional, random_prior
 
 from restore.channels.damage import Damage
 from restore.inference.torch_engine import Engine

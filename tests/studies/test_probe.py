@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import dynamics_measure as measure
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import random_fully_visible, random_rbm, repelling, seeded, two_patterns
-from oracle import exact_moments
-from probing.receptive import receptive_fields, spread
+from machines import random_machine, repelling, seeded, two_patterns, with_weights
+from oracle import exact_moments, log_likelihood
+from probing.receptive import spread
 from probing.solutions import PROBING, Solutions, distinct, tap_solutions
 from probing.verdict import alone, share, verdict, warnings
+from settling import Settling
+from tap_likelihood import log_weights
 from torch import Tensor
 
-from restore.errors import UsageError
 from restore.fields import Fields
+from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import TAP
 
@@ -102,36 +105,6 @@ def test_free_energies_are_those_of_tap(rough: tuple[RBM, Tensor]) -> None:
     assert found.free_energies.tolist() == sorted(found.free_energies.tolist())
 
 
-def test_starts_that_do_not_settle_are_no_solutions(rough: tuple[RBM, Tensor]) -> None:
-    machine, starts = rough
-    whole = tap_solutions(machine, starts)
-    assert int(whole.basins.sum()) == whole.converged
-    # Undamped, so that those that begin at a solution are there at once, and all others are not.
-    mixed = torch.cat([starts, whole.means[0][:2]])
-    part = tap_solutions(machine, mixed, TAP(max_iter=1, damping=0.0, tol=1e-2))
-    assert (part.count, part.converged, part.unfinished) == (2, 2, 60)
-    assert part.led_to[-2:].sort().values.tolist() == [0, 1] and (part.led_to[:-2] == -1).all()
-    assert "only" in warnings(part)[0] and str(part.unfinished) in warnings(part)[0]
-    none = tap_solutions(machine, starts, replace(PROBING, max_iter=1))
-    assert none.count == 0 and none.converged == 0 and none.unfinished == 60
-    assert none.helmholtz is None and share(none) is None and "nothing can be said" in verdict(none)
-
-
-def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
-    machine, starts = repelling()
-    undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
-    for damping in (0.0, 0.5):
-        solver = replace(undamped, damping=damping)
-        assert solver.solve(machine, starts).status.tolist() == [1]
-    assert tap_solutions(machine, starts, undamped).converged == 1
-
-
-@pytest.mark.parametrize("starts", [torch.zeros(0, 12), torch.zeros(3, 11), torch.zeros(12)], ids=str)
-def test_starts_that_do_not_fit(starts: Tensor) -> None:
-    with pytest.raises(UsageError, match="do not fit"):
-        tap_solutions(two_patterns()[0], starts)
-
-
 # --------------------------------------------------------------------------------------------------------- counting
 
 
@@ -186,12 +159,54 @@ def test_spread_ranks_by_shape_and_not_by_size() -> None:
     assert ((direct > 0) & (direct < 1)).all()
 
 
-def test_activity_is_the_mean_of_hidden_units_given_images() -> None:
-    machine = random_rbm(9, 4)
-    images = (torch.rand(30, 9, generator=seeded()) < 0.5).double()
-    found = receptive_fields(machine, images)
-    assert found is not None
-    odds = images.numpy() @ machine.weights.numpy() + machine.hidden.parameters["bias"].numpy()
-    np.testing.assert_allclose(found.activity, (1 / (1 + np.exp(-odds))).mean(0), rtol=1e-9)
-    assert torch.equal(found.weights, machine.weights.T)
-    assert receptive_fields(random_fully_visible(9), images) is None
+# --- starts that do not settle are tried again with more damping ---
+
+
+UNDAMPED = TAP(max_iter=200, damping=0.0, tol=1e-6)
+
+
+@pytest.mark.parametrize(("again", "status"), [(0, Status.MAX_ITER), (1, Status.MAX_ITER), (2, Status.CONVERGED)])
+def test_the_step_is_halved_until_a_start_settles(again: int, status: Status) -> None:
+    machine, start = repelling()
+    found = Settling(UNDAMPED, again).solve(machine, start)
+    assert found.status.tolist() == [status]
+    # The fixed point itself: undamped, half is where every unit stays.
+    assert (float((found.means[0] - 0.5).abs().max()) < 1e-5) == (status == Status.CONVERGED)
+
+
+def test_only_what_has_not_settled_is_tried_again() -> None:
+    machine, start = repelling()
+    mixed = torch.cat([torch.full((1, 20), 0.5), start, torch.full((1, 20), torch.nan)])
+    first, found = UNDAMPED.solve(machine, mixed), Settling(UNDAMPED).solve(machine, mixed)
+    assert first.status.tolist() == [Status.CONVERGED, Status.MAX_ITER, Status.DIVERGED]
+    assert found.status.tolist() == [Status.CONVERGED, Status.CONVERGED, Status.DIVERGED]
+    assert torch.equal(found.means[0][0], first.means[0][0]) and found.iterations[0] == first.iterations[0]
+    alone = Settling(UNDAMPED).solve(machine, start)
+    torch.testing.assert_close(found.means[0][1], alone.means[0][0], rtol=0, atol=1e-4)
+    assert float(found.log_partition[1]) == pytest.approx(float(alone.log_partition[0]), abs=1e-4)
+
+
+# --- likelihoods along a training, by the solutions of TAP ---
+
+
+# --- what is measured ---
+
+
+def test_the_likelihood_of_units_without_couplings_is_exact() -> None:
+    machine = with_weights(random_machine(("spiked-truncated", 4), ("bernoulli", 3)), 0.0)
+    images = torch.rand(30, 4, generator=seeded(), dtype=torch.float64)
+    wanted = log_likelihood(machine, images) / 7
+    found = measure.per_unit(machine, images, tap_solutions(machine, images))
+    assert found.mean == pytest.approx(float(wanted.mean()), abs=1e-6)
+    assert found.standard_error == pytest.approx(float(wanted.std()) / 30**0.5, rel=1e-6)
+    assert (found.n, found.unfinished) == (30, 0)
+
+
+def test_every_solution_counts_once_whatever_its_basin() -> None:
+    machine, patterns = two_patterns(tilt=-0.1)
+    solutions = tap_solutions(machine, patterns[[0, 0, 0, 1]])
+    assert solutions.basins.tolist() in ([3, 1], [1, 3])
+    log_z = float(solutions.log_partition[0] + solutions.log_partition[1]) / 2
+    units = sum(layer.size for layer in machine.layers)
+    found = measure.per_unit(machine, patterns, solutions)
+    assert found.mean == pytest.approx((float(log_weights(machine, patterns).values.mean()) - log_z) / units)

@@ -13,7 +13,6 @@ from machines import (
     four_modes,
     random_fully_visible,
     random_machine,
-    random_rbm,
     repelling,
     seeded,
     two_patterns,
@@ -24,9 +23,8 @@ from mean_likelihoods import exact_likelihood
 from tap_likelihood import log_weights, tap_likelihood
 from torch import Tensor
 
-from restore.errors import ModelError, UsageError
 from restore.marginals import Status
-from restore.priors import RBM, BoltzmannMachine
+from restore.priors import BoltzmannMachine
 from restore.solvers import TAP
 
 PRECISE = TAP(max_iter=5000, tol=1e-13, damping=0.3)
@@ -104,12 +102,6 @@ def test_only_log_z_is_approximate_with_one_hidden_layer(name: str) -> None:
     assert (float(off.max() - off.min()) < 1e-6) == (len(machine.layers) <= 2)
 
 
-@pytest.mark.parametrize("name", ["spiked-truncated-bernoulli", "spiked-truncated, 2 layers"])
-def test_values_that_pixels_cannot_have_are_refused(name: str) -> None:
-    with pytest.raises(ModelError):
-        tap_likelihood(MACHINES[name], torch.full((1, 2), 1.5).double(), torch.zeros(1, 2).double())
-
-
 # --- its solutions ---
 
 
@@ -146,36 +138,8 @@ def test_the_sum_over_modes_is_near_the_truth_and_their_mean_is_not() -> None:
     assert error == pytest.approx(exact_likelihood(stronger, patterns).mean, abs=1e-3)
 
 
-def at_a_solution(machine: RBM, start: Tensor) -> Tensor:
-    """The visible means of the solution that a start (1, D) leads to."""
-    return TAP(max_iter=5000, tol=1e-13).solve(machine, start).means[0]
-
-
-def test_only_starts_that_converge_count() -> None:
-    machine, patterns = four_modes()
-    ends = at_a_solution(machine, patterns[:1])
-    # Undamped, so that those that begin at a solution are there at once, and all others are not.
-    hurried = TAP(max_iter=1, damping=0.0, tol=1e-3)
-    alone = tap_likelihood(machine, patterns, ends, hurried)
-    found = tap_likelihood(machine, patterns, torch.cat([ends, torch.full_like(patterns, 0.5)]), hurried)
-    # As many starts side by side may round otherwise than one.
-    assert found.log_partition == pytest.approx(alone.log_partition, rel=1e-12)
-    assert dict(found.details) | {"starts": 1} == pytest.approx(dict(alone.details), rel=1e-12)
-    assert len(found.warnings) == 1 and alone.warnings == ()
-
-
-def test_without_a_solution_there_is_no_tap_likelihood() -> None:
-    with pytest.raises(ModelError):
-        tap_likelihood(random_rbm(6, 4), images(), images(5), TAP(max_iter=1))
-
-
 def test_a_start_that_does_not_settle_is_tried_again() -> None:
     machine, start = repelling()
     undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
     assert undamped.solve(machine, start).status.tolist() == [Status.MAX_ITER]
     assert dict(tap_likelihood(machine, start.round(), start, undamped).details)["converged"] == 1
-
-
-def test_tap_without_starts_is_refused() -> None:
-    with pytest.raises(UsageError):
-        tap_likelihood(random_rbm(6, 4), images(), images(5)[:0])

@@ -1,4 +1,4 @@
-"""The table of bad (and merely unusual) images and masks: what to write, and what has to come of it (rules 1 to 3).
+"""Bad (and merely unusual) images, masks and places for results: what to write, and what has to come of it.
 
 Functions write into the folder they are given and return what a user would name on the command line. An expected error
 of None means that the file is accepted.
@@ -7,24 +7,103 @@ of None means that the file is accepted.
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import short_files
+import pytest
+from hypothesis import settings
 from PIL import Image, ImageCms
 
-from restore.errors import InputError, RestoreError
+from restore.errors import InputError, OutputError, RestoreError, UsageError
+from restore.images import Picture, read_picture
 
 SHAPE = (10, 12)
 GREY = np.random.default_rng(0).integers(0, 256, SHAPE, dtype=np.uint8)
 GREY16 = np.random.default_rng(1).integers(0, 65536, SHAPE, dtype=np.uint16)
 COLOUR = np.random.default_rng(2).integers(0, 256, (*SHAPE, 3), dtype=np.uint8)
 NOT_ROOT = hasattr(os, "geteuid") and os.geteuid() != 0
+
+
+# --- TIFF files written by hand: with fewer data than they promise, or with a promise beyond all measure ---
+
+
+def tiff_directory(tags: dict[int, int | Sequence[int]], start: int, following: int = 0) -> bytes:
+    """A directory of a little-endian TIFF that begins at `start` in the file, with its arrays after it."""
+    entries, arrays = b"", b""
+    end = start + 2 + 12 * len(tags) + 4
+    for tag, value in sorted(tags.items()):
+        values = [value] if isinstance(value, int) else list(value)
+        packed = struct.pack(f"<{len(values)}I", *values)
+        if len(values) > 1:
+            arrays += packed
+            packed = struct.pack("<I", end + len(arrays) - len(packed))
+        entries += struct.pack("<HHI", tag, 4, len(values)) + packed
+    return struct.pack("<H", len(tags)) + entries + struct.pack("<I", following) + arrays
+
+
+def tiff(
+    width: int, height: int, segments: Sequence[bytes], *, compression: int = 1, bits: int = 8, **more: int
+) -> bytes:
+    """A grey TIFF of strips, or of tiles if their size is given; `rows` of a strip, `tile` a side, `photo`metric."""
+    places, lengths = (324, 325) if "tile" in more else (273, 279)
+    shape = {322: more["tile"], 323: more["tile"]} if "tile" in more else {278: more.get("rows", height)}
+    tags: dict[int, int | Sequence[int]] = {
+        256: width,
+        257: height,
+        258: bits,
+        259: compression,
+        262: more.get("photo", 1),
+        277: 1,
+        **shape,
+        places: [0] * len(segments),
+        lengths: [len(segment) for segment in segments],
+    }
+    start = 8 + len(tiff_directory(tags, 8))
+    tags[places] = list(itertools.accumulate(map(len, segments[:-1]), initial=start))
+    return struct.pack("<2sHI", b"II", 42, 8) + tiff_directory(tags, 8) + b"".join(segments)
+
+
+def huge_tile(compression: int = 8) -> bytes:
+    """A TIFF of 12x10 pixels, 200 bytes long, whose only tile has 46,000 x 46,000."""
+    return tiff(12, 10, [zlib.compress(bytes(99))], compression=compression, tile=46_000)
+
+
+def many_pages(count: int) -> bytes:
+    """A TIFF of so many pages of one pixel, which they share."""
+    tags: dict[int, int | Sequence[int]] = {256: 1, 257: 1, 258: 8, 259: 1, 262: 1, 273: 4, 277: 1, 278: 1, 279: 1}
+    page = tiff_directory(tags, 0)[:-4]
+    following = [8 + (len(page) + 4) * number for number in range(1, count)]
+    pages = b"".join(page + struct.pack("<I", start) for start in (*following, 0))
+    return struct.pack("<2sHI", b"II", 42, 8) + pages
+
+
+def many_strips(count: int) -> bytes:
+    """A TIFF of one column, each pixel of which is a strip, in a file of eight bytes a strip."""
+    return tiff(1, count, [b"x"] * count, rows=1)
+
+
+def many_tags(count: int) -> bytes:
+    """A TIFF whose tags all name the same 100,000 bytes."""
+    head = struct.pack("<2sHIH", b"II", 42, 8, count)
+    return head + b"".join(struct.pack("<HHII", 40_000 + tag, 1, 100_000, 8) for tag in range(count)) + bytes(70_000)
+
+
+def fax(image: np.ndarray, compression: str) -> bytes:
+    """The only strip of black-and-white pixels (H, W) as libtiff compresses them."""
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, "TIFF", compression=compression, tiffinfo={278: len(image)})
+    with Image.open(stream) as opened:
+        (start,), (size,) = (opened.tag_v2[tag] for tag in (273, 279))  # type: ignore[attr-defined]
+    return stream.getvalue()[start : start + size]
+
+
+# --- images ---
 
 
 @dataclass(frozen=True)
@@ -163,13 +242,13 @@ SMALL = b"".join(b"\0" + row.tobytes() for row in GREY)
 
 
 def half_a_tiff() -> bytes:
-    return short_files.tiff(12, 10, [GREY[:5].tobytes()], rows=5)
+    return tiff(12, 10, [GREY[:5].tobytes()], rows=5)
 
 
 def half_a_fax(compression: str, number: int) -> bytes:
     """A page of 40 lines, in the data of which there are 20: Pillow reads it silently."""
     lines = np.random.default_rng(3).random((20, 48)) > 0.5
-    return short_files.tiff(48, 40, [short_files.fax(lines, compression)], compression=number, bits=1, photo=0)
+    return tiff(48, 40, [fax(lines, compression)], compression=number, bits=1, photo=0)
 
 
 def cut(format: str, name: str, **options: object) -> Case:
@@ -211,10 +290,10 @@ IMAGES = [
     Case("flipped-pixels", file("flip.png", lambda: flipped(encoded(GREY), 50)), InputError),
     Case("bomb-png", file("bomb.png", lambda: png(60000, 60000, 8, 0, b"\0")), InputError),
     Case("bomb-pgm", file("bomb.pgm", lambda: b"P5 60000 60000 255\n0"), InputError),
-    Case("bomb-tile", file("tile.tif", short_files.huge_tile), InputError),
-    Case("bomb-pages", file("p.tif", lambda: short_files.many_pages(1001)), InputError),
-    Case("bomb-strips", file("s.tif", lambda: short_files.many_strips(1_000_000)), InputError),
-    Case("bomb-tags", file("s.tif", lambda: short_files.many_tags(3000)), InputError),
+    Case("bomb-tile", file("tile.tif", huge_tile), InputError),
+    Case("bomb-pages", file("p.tif", lambda: many_pages(1001)), InputError),
+    Case("bomb-strips", file("s.tif", lambda: many_strips(1_000_000)), InputError),
+    Case("bomb-tags", file("s.tif", lambda: many_tags(3000)), InputError),
     Case("bomb-text", file("t.png", lambda: png(12, 10, 8, 0, SMALL, before_pixels=BOMB_TEXT)), InputError),
     Case("no-width", file("thin.png", lambda: png(0, 5, 8, 0, b"\0" * 5)), InputError),
     Case("no-height", file("flat.pgm", lambda: b"P5 5 0 255\n"), InputError),
@@ -272,3 +351,108 @@ MASKS = [
     Case("colour", file("mask.png", lambda: encoded(np.dstack([HOLE, HOLE, HOLE // 2]))), None),
     Case("layer", file("mask.png", lambda: encoded(LAYER)), None),
 ]
+
+
+quick = settings(max_examples=40)
+
+
+def cases(table: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in table if case.possible])
+
+
+def read(data: bytes, **options: int) -> Picture:
+    return read_picture(io.BytesIO(data), name="x.png", **options)
+
+
+def check_message(fault: RestoreError, name: object) -> None:
+    message = str(fault)
+    assert message.isprintable()
+    assert message.startswith(f"{name}: ")
+
+
+# --- places for results, and odd names ---
+
+
+@dataclass(frozen=True)
+class OutputCase:
+    """One arrangement of files: `arrange(folder)` makes it and returns the inputs and what -o is given."""
+
+    row: str
+    arrange: Callable[[Path], tuple[list[Path], str | None]]
+    error: type[RestoreError]
+    possible: bool = True
+
+
+def images(folder: Path, *names: str) -> list[Path]:
+    paths = [folder / name for name in names]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(encoded(GREY))
+    return paths
+
+
+def _same_stem_in_two_folders(folder: Path) -> tuple[list[Path], str]:
+    (folder / "out").mkdir()
+    return images(folder, "a/x.png", "b/x.png"), str(folder / "out")
+
+
+def _output_is_link_to_input(folder: Path) -> tuple[list[Path], str]:
+    (folder / "link.png").symlink_to("x.png")
+    return images(folder, "x.png"), str(folder / "link.png")
+
+
+def _output_is_hard_link_to_input(folder: Path) -> tuple[list[Path], str]:
+    inputs = images(folder, "x.png")
+    (folder / "link.png").hardlink_to(inputs[0])
+    return inputs, str(folder / "link.png")
+
+
+def _output_is_another_input(folder: Path) -> tuple[list[Path], None]:
+    return images(folder, "x.png", "x.restored.png"), None
+
+
+def _read_only_folder(folder: Path) -> tuple[list[Path], str]:
+    (folder / "out").mkdir(mode=0o555)
+    return images(folder, "x.png"), str(folder / "out")
+
+
+def _existing_output(folder: Path) -> tuple[list[Path], None]:
+    return images(folder, "x.png", "x.restored.png")[:1], None
+
+
+def _output_is_folder(folder: Path) -> tuple[list[Path], None]:
+    (folder / "x.restored.png").mkdir()
+    return images(folder, "x.png"), None
+
+
+def _file(name: str) -> Callable[[Path], tuple[list[Path], str]]:
+    return lambda folder: (images(folder, "x.png"), f"{folder}/{name}")
+
+
+OUTPUTS = [
+    OutputCase("two-names", lambda folder: (images(folder, "x.dat", "x.dat.png"), None), UsageError),
+    OutputCase("two-folders", _same_stem_in_two_folders, UsageError),
+    OutputCase("same-twice", lambda folder: (images(folder, "x.png") * 2, None), UsageError),
+    OutputCase("file-for-two", lambda folder: (images(folder, "x.png", "y.png"), str(folder / "out.png")), UsageError),
+    OutputCase("lossy", _file("y.jpg"), UsageError),
+    OutputCase("no-ending", _file("y"), UsageError),
+    OutputCase("output-is-input", _file("x.png"), UsageError),
+    OutputCase("symbolic-link", _output_is_link_to_input, UsageError),
+    OutputCase("hard-link", _output_is_hard_link_to_input, UsageError),
+    OutputCase("another-input", _output_is_another_input, UsageError),
+    OutputCase("read-only-folder", _read_only_folder, OutputError, possible=NOT_ROOT),
+    OutputCase("missing-folder", _file("no/y.png"), OutputError),
+    OutputCase("missing-parent", _file("no/out/"), OutputError),
+    OutputCase("existing", _existing_output, OutputError),
+    OutputCase("folder-in-the-way", _output_is_folder, OutputError),
+]
+
+
+ODD_NAMES = {
+    "brackets": "[bold]x[0].png",
+    "newline": "two\nlines.png",
+    "leading-dash": "-x.png",
+    "not-utf-8": os.fsdecode(b"caf\xe9.png"),
+    "255-bytes": "n" * 251 + ".png",
+    "spaces": " x .png",
+}

@@ -38,3 +38,34 @@ def fault(capsys: pytest.CaptureFixture[str]) -> str:
 
 def command(*words: object) -> list[str]:
     return [sys.executable, "-c", "from restore.cli import main; main()", *map(str, words)]
+
+
+def images(folder: Path, count: int, shape: tuple[int, int] = bad_images.SHAPE) -> Path:
+    """A folder of random black and white images, 0000.png and so on, which no prior explains."""
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(0)
+    for index in range(count):
+        Image.fromarray(255 * rng.integers(0, 2, shape, dtype=np.uint8)).save(folder / f"{index:04}.png")
+    return folder
+
+
+def strokes(folder: Path, count: int) -> Path:
+    """A folder of images of 28 x 28 pixels that `QUICK` makes short work of: a stroke each, 0000.png and so on."""
+    folder.mkdir(exist_ok=True)
+    for index in range(count):
+        picture = np.zeros((28, 28), np.uint8)
+        picture[4 + index : 8 + index, 8:20] = 255
+        Image.fromarray(picture).save(folder / f"{index:04}.png")
+    return folder
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Which files a folder's images are: another one, or the same one written again, has another stamp."""
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(folder.glob("*.png"))}
+
+
+def again(run: Run, words: tuple[object, ...], out: Path, *more: object) -> tuple[int, set[str]]:
+    """The exit code of the command, and the outputs it wrote."""
+    before = stamps(out)
+    code = run(*words, *more)
+    return code, {name for name, stamp in stamps(out).items() if before.get(name) != stamp}

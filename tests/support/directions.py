@@ -1,14 +1,21 @@
-"""Images to learn from, and directions to step in: compared, and taken."""
+"""Images to learn from, and what learners make of them: directions, machines of spins, growth by Frank-Wolfe."""
 
 from __future__ import annotations
 
-import torch
-from machines import seeded
-from oracle import exact_moments
-from torch import Tensor
+from typing import Any
 
-from restore.learning.rules.contract import Gradient
-from restore.priors import RBM
+import torch
+from bslm_covariance import rounds_of, unflattened
+from machines import bars_and_stripes, seeded
+from oracle import exact_moments, exact_samples
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from restore.learning.gradients.pseudo_likelihood import Spins
+from restore.learning.rules.bslm import PseudoLikelihoodAscent, spins_of
+from restore.learning.rules.contract import Gradient, Round
+from restore.learning.rules.frank_wolfe import FrankWolfe
+from restore.priors import RBM, FullyVisible
 
 EXACTLY = {"iterations": 5000, "tol": 1e-14, "damping": 0.5}
 RATE = 0.4
@@ -38,3 +45,44 @@ def grey_images(count: int, size: int, seed: int = 5, dtype: torch.dtype = torch
     """Grey levels, of which a third are exactly 0."""
     levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
     return torch.where(levels[0] < 1 / 3, 0.0, levels[1]).to(dtype)
+
+
+def random_spins(units: int, variance: float = 0.5, seed: int = 0) -> Spins:
+    draw = seeded(seed)
+    parameters = variance**0.5 * torch.randn(units * (units + 1) // 2, generator=draw, dtype=torch.float64)
+    return unflattened(parameters)
+
+
+def drawn(truth: Spins, count: int, seed: int = 0) -> Tensor:
+    return exact_samples(FullyVisible.from_spins(*truth), count, seeded(seed))
+
+
+def fitted(learner: PseudoLikelihoodAscent, images: Tensor, start: Spins | None = None) -> list[Round]:
+    if start is None:
+        start = spins_of(learner.begin(images, seeded()))
+    return list(rounds_of(learner, images, start))
+
+
+def log_pseudo_likelihood(machine: FullyVisible, images: Tensor) -> Tensor:
+    """Exact log-pseudo-likelihood of each image (batch, D) in {0, 1}; shape (batch,), at most 0."""
+    log_odds = machine.inputs(0, (images,)) + machine.visible.parameters["bias"]
+    return logsigmoid((2 * images - 1) * log_odds).sum(-1)
+
+
+def same(units: int, images: int = 60) -> Tensor:
+    """Images that are mostly of one colour, so that every pixel tells all others."""
+    noise = torch.rand(images, units, generator=seeded(1)) < 0.1
+    colour = torch.rand(images, 1, generator=seeded(2)) < 0.5
+    return (noise ^ colour).double()
+
+
+IMAGES = bars_and_stripes(3)
+
+
+def growth_of(units: int = 8, penalty: float = 0.003, **constants: Any) -> FrankWolfe:
+    """Settings of a growth under other constants, by their names."""
+    usual = {"samples": 4000, "bias_steps": 20, "bias_rate": 0.3, "away_every": 4}
+    return type("Small", (FrankWolfe,), usual | constants)(units, penalty)
+
+
+SMALL = growth_of()

@@ -1,8 +1,10 @@
-"""Priors of all kinds that can be exported, each exported once, and what the library finds for them."""
+"""Priors of all kinds that can be exported, each exported once, and ways to damage a graph."""
 
 from __future__ import annotations
 
 import copy
+import pickle
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +19,7 @@ import pytest
 import torch
 from filelock import FileLock
 from machines import two_patterns, with_weights
-from onnx import numpy_helper
+from onnx import external_data_helper, numpy_helper
 from priors import random_conditional, random_deep_prior, random_prior
 
 from restore import zoo
@@ -25,12 +27,13 @@ from restore.channels import BitFlip, Occlusion
 from restore.export.packing import beside_weights, standalone
 from restore.fields import Fields
 from restore.inference.onnx import contract
+from restore.inference.onnx import contract as seal
 from restore.inference.torch_engine import solve
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.priors.bits import pack
 from restore.solvers import Solution, solver_of
-from restore.zoo import GRAPH, TrainedPrior
+from restore.zoo import GRAPH, WEIGHTS, TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
@@ -84,13 +87,10 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
 TOLD = ["tap", "mean_field", "relaxed", "deep"]
 LEARNT = ["sum", "mixed"]
 
-# To export one takes ten seconds. Every test runs with these.
-QUICK = ("mixed",)
-
 
 def kinds(names: Iterable[str]) -> list[Any]:
-    """Names as parameters of a test; all but the quick ones belong to the thorough run."""
-    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in names]
+    """Names as parameters of a test of the thorough run: to export one takes ten seconds and more."""
+    return [pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 
 @dataclass(frozen=True)
@@ -224,3 +224,99 @@ def with_huge_weights(case: Exported, size: float) -> onnxruntime.InferenceSessi
             signs = np.sign(numpy_helper.to_array(tensor))
             tensor.CopyFrom(numpy_helper.from_array(np.float32(size) * signs, tensor.name))
     return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+# From the bytes of a file to bytes that are no graph.
+RUINS: dict[str, Callable[[bytes], bytes]] = {
+    "garbage": lambda content: np.random.default_rng(0).bytes(5000),
+    "text": lambda content: b"solver\n" * 100,
+    "empty": lambda content: b"",
+    "truncated": lambda content: content[: len(content) // 2],
+    "truncated-by-a-byte": lambda content: content[:-1],
+    "pickle": lambda content: pickle.dumps({"weights": list(range(99))}),
+    "zeros": lambda content: bytes(4096),
+}
+
+
+def resealed(model: onnx.ModelProto) -> bytes:
+    """A changed file under a new checksum."""
+    kept = [entry for entry in model.metadata_props if entry.key != seal.KEY]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    return seal.sealed(model.SerializeToString())
+
+
+def referring(folder: Path, **entries: str | None) -> None:
+    """Change where the first tensor of a graph is said to lie."""
+    model = onnx.load(folder / GRAPH, load_external_data=False)
+    tensor = next(item for item in model.graph.initializer if external_data_helper.uses_external_data(item))
+    where = {entry.key: entry.value for entry in tensor.external_data} | entries
+    del tensor.external_data[:]
+    for key, value in where.items():
+        if value is not None:
+            tensor.external_data.add(key=key, value=value)
+    (folder / GRAPH).write_bytes(resealed(model))
+
+
+def climbing(folder: Path) -> None:
+    shutil.copy(folder / WEIGHTS, folder.parent / "x")
+    referring(folder, location="../x")
+
+
+def climbing_within(folder: Path) -> None:
+    shutil.copy(folder / WEIGHTS, folder.parent / "x")
+    (folder / "inner").mkdir()
+    referring(folder, location="inner/../../x")
+
+
+def absolute(folder: Path) -> None:
+    shutil.copy(folder / WEIGHTS, folder.parent / "x")
+    referring(folder, location=str(folder.parent / "x"))
+
+
+def linked(folder: Path) -> None:
+    shutil.copy(folder / WEIGHTS, folder.parent / "x")
+    (folder / "link").symlink_to(folder.parent / "x")
+    referring(folder, location="link")
+
+
+def flipped(folder: Path) -> None:
+    content = bytearray((folder / WEIGHTS).read_bytes())
+    content[-1] ^= 1
+    (folder / WEIGHTS).write_bytes(content)
+
+
+def other_prior(folder: Path) -> None:
+    prior = zoo.load(folder)
+    zoo.save(folder / "other", replace(prior, pixel_means=prior.pixel_means * 0.9), "")
+    shutil.copy(folder / "other" / WEIGHTS, folder / WEIGHTS)
+
+
+def content_changed(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def ruin(folder: Path) -> None:
+        (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
+
+    return ruin
+
+
+# What is done to a folder whose graph refers to the weights beside it.
+OUTSIDE: dict[str, Callable[[Path], None]] = {
+    "climbing": climbing,
+    "climbing-from-within": climbing_within,
+    "absolute": absolute,
+    "link": linked,
+    "missing": lambda folder: referring(folder, location="nowhere"),
+    "folder": lambda folder: referring(folder, location="."),
+    "device": lambda folder: referring(folder, location="/dev/zero"),
+    "offset-beyond": lambda folder: referring(folder, offset=str(10**9)),
+    "offset-negative": lambda folder: referring(folder, offset="-8"),
+    "offset-no-number": lambda folder: referring(folder, offset="here"),
+    "offset-overflow": lambda folder: referring(folder, offset=str(2**63 - 1)),
+    "length": lambda folder: referring(folder, length="4"),
+    "other-prior": other_prior,
+    "flipped-bit": flipped,
+    "truncated": content_changed(lambda content: content[:-100]),
+    "padded": content_changed(lambda content: content + bytes(100)),
+    "empty": content_changed(lambda content: b""),
+    "pickle": content_changed(lambda content: pickle.dumps([1.5] * 9999)),
+}

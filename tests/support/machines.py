@@ -10,6 +10,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
-from restore.solvers import Solution
+from restore.solvers import TAP, MeanField, Solution
 from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
 # Small matrices: threads only cost.
@@ -312,3 +314,66 @@ def bars_and_stripes(size: int) -> Tensor:
 def random_evidence(batch: int, size: int, strength: float = 2.0, seed: int = 9) -> Fields:
     linear = strength * torch.randn(batch, size, generator=seeded(seed), dtype=torch.float64)
     return Fields(linear, torch.rand(batch, size, generator=seeded(seed + 1), dtype=torch.float64))
+
+
+# Gauss-Legendre nodes of a unit with real values: far more than its smooth weight takes.
+NODES = 24
+
+
+def real_units(kind: str, size: int, seed: int) -> Units:
+    """Units of a kind with random parameters of order one."""
+    first, second, third = torch.randn(3, size, generator=seeded(seed), dtype=torch.float64)
+    if kind == "bernoulli":
+        return Bernoulli(first)
+    if kind == "spin":
+        return Spin(first)
+    slab = TruncatedGaussian(first, 2 * second, -0.5, 1.0)
+    return slab if kind == "truncated" else Spiked(third, slab)
+
+
+def real_machine(*layers: tuple[str, int], scale: float = 1.0, seed: int = 0) -> LayeredPrior:
+    """Layers of the kinds and sizes given, with normal couplings of a standard deviation."""
+    draw = seeded(seed)
+    couplings = tuple(
+        scale * torch.randn(low[1], high[1], generator=draw, dtype=torch.float64) for low, high in pairwise(layers)
+    )
+    return LayeredPrior(tuple(real_units(*layer, seed + 7 * index) for index, layer in enumerate(layers)), couplings)
+
+
+def exact(machine: LayeredPrior) -> Truth:
+    """All answers about a small machine without a batch dimension."""
+    return brute_force(machine, nodes=NODES)
+
+
+def gaussian_machine(sizes: tuple[int, ...], scale: float) -> tuple[LayeredPrior, Tensor, Tensor]:
+    """A machine of Gaussian units; its joint precision and bias."""
+    draw = seeded(4)
+    total = sum(sizes)
+    bias, variances = torch.randn(total, generator=draw).double(), 1 + torch.rand(total, generator=draw).double()
+    couplings = tuple(scale * torch.randn(pair, generator=draw).double() for pair in pairwise(sizes))
+    layers = tuple(Gaussian(*parts) for parts in zip(bias.split(sizes), variances.split(sizes), strict=True))
+    precision = torch.diag(variances)
+    first = 0
+    for coupling in couplings:
+        low, high = coupling.shape
+        rows, columns = slice(first, first + low), slice(first + low, first + low + high)
+        precision[rows, columns], precision[columns, rows] = -coupling, -coupling.T
+        first += low
+    return LayeredPrior(layers, couplings), precision, bias
+
+
+def gaussian_answers(precision: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Means, covariance and log Z of exp(bias x - x precision x / 2)."""
+    covariance = torch.linalg.inv(precision)
+    mean = covariance @ bias
+    log_z = (len(bias) * np.log(2 * np.pi) - torch.logdet(precision) + bias @ mean) / 2
+    return mean, covariance, log_z
+
+
+both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])
+
+PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}
+
+
+def halves(machine: BoltzmannMachine, batch: int = 1) -> Tensor:
+    return torch.full((batch, machine.layers[0].size), 0.5, dtype=machine.couplings[0].weights.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from waiting import HANG
+from processes import HANG
 
 from restore import zoo
 from restore.app import assembly, runtime

@@ -1,4 +1,4 @@
-"""Small priors for tests that need some prior, but none that knows anything."""
+"""Small priors for tests that need some prior, but none that knows anything, and engines of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
+from machines import random_rbm, seeded
+from oracle import exact_moments
+from torch import Tensor
 
 from restore.families import Features, Spec
+from restore.inference.torch_engine import Engine
+from restore.learning.gradients.independent import independent_units
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.priors.bits import pack
-from restore.units import Bernoulli
+from restore.registry import UNITS
+from restore.units import Bernoulli, Units
+from restore.units.layers import blank, layer_of
 from restore.zoo import TrainedPrior, save
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
@@ -89,3 +96,99 @@ def random_convolutional_deep_prior(shape: tuple[int, int] = (12, 8)) -> Trained
     machine = spec.kind.initial(spec, shape, means, 0.4, torch.Generator().manual_seed(0))
     description = Description("layers", shape, 127, "noise", "none", inference=inference, **vars(spec))
     return TrainedPrior(description, machine, means, pack(torch.zeros(0, len(means))))
+
+
+SPIKED, TRUNCATED = "truncated-gauss-bernoulli", "truncated-gaussian"
+
+
+def grey_prior(
+    visible: str = SPIKED,
+    hidden_type: str = "bernoulli",
+    *,
+    shape: tuple[int, int] = (5, 7),
+    hidden: int = 4,
+    deeper: tuple[int, ...] = (),
+    scale: float = 0.3,
+    solver: str = "tap",
+    curvature: float = 4.0,
+    tol: float = 1e-5,
+    starts: int = 1,
+    name: str = "grey",
+) -> TrainedPrior:
+    """A prior of grey images with normal couplings; `curvature` is that of Gaussian hidden units."""
+    draw, pixels = seeded(3), shape[0] * shape[1]
+    images = torch.rand(40, pixels, generator=draw) ** 2
+    images = torch.where(torch.rand(40, pixels, generator=draw) < 0.5, 0.0, images)
+    if visible == "bernoulli":
+        images = images.round()
+    layer = independent_units(blank(visible, pixels, images), images)
+    sizes = (pixels, hidden, *deeper)
+
+    def drawn(size: int) -> Units:
+        named = {
+            "bias": 0.3 * torch.randn(size, generator=draw),
+            "quadratic": torch.full((size,), curvature),
+            "presence": torch.randn(size, generator=draw),
+        }
+        return layer_of(hidden_type, {name: named[name] for name in UNITS[hidden_type].parameters})
+
+    above = tuple(drawn(size) for size in sizes[1:])
+    # Half precision holds these exactly.
+    couplings = tuple((scale * torch.randn(low, high, generator=draw)).half().float() for low, high in pairwise(sizes))
+    machine = LayeredPrior((layer, *above), couplings) if deeper else RBM((layer, *above), couplings)
+    header = Description(
+        name,
+        shape,
+        127,
+        "noise",
+        "none",
+        inference=Inference(solver=solver, max_iter=500, tol=tol, modes=0, starts=starts),  # type: ignore[arg-type]
+        family="deep" if deeper else "rbm",
+        visible=visible,
+        hidden_type=hidden_type,
+        deeper=deeper,
+        hidden=hidden,
+    )
+    means = images.mean(0).clamp(0.01, 0.99)
+    alone = layer.with_parameters({name: value.clone() for name, value in layer.parameters.items()})
+    return TrainedPrior(header, machine, means, pack(images[:0]), alone if header.grey else None)
+
+
+def saved_grey(folder: Path, prior: TrainedPrior) -> Path:
+    """The folder of a prior, written below `folder`."""
+    target = folder / prior.description.name
+    save(target, prior, "# A prior of grey images\n\n## Scores\n\nNone.\n")
+    return target
+
+
+SHAPE = (3, 4)
+
+PIXELS = 12
+
+
+def trained(scale: float = 0.3, **settings: object) -> TrainedPrior:
+    machine = random_rbm(PIXELS, 6, scale=scale, dtype=torch.float32)
+    inference = Inference(**{"modes": 5, "starts": 4, "max_iter": 500, "tol": 1e-6} | settings)  # type: ignore[arg-type]
+    return TrainedPrior(
+        Description("tiny", SHAPE, 127, "made up", "tap", inference=inference, hidden=6),
+        machine,
+        exact_moments(machine).visible,
+        pack(torch.bernoulli(torch.full((5, PIXELS), 0.5), generator=seeded(2))),
+    )
+
+
+def engine_of(**settings: object) -> Engine:
+    return Engine.of(trained(**settings), torch.device("cpu"))
+
+
+def unstarted(**settings: object) -> Engine:
+    """An engine whose solver starts by itself."""
+    prior = trained(modes=0, starts=0, **settings)
+    return Engine.of(replace(prior, modes=prior.modes[:0]), torch.device("cpu"))
+
+
+def some_images(count: int, seed: int = 1) -> Tensor:
+    return torch.bernoulli(torch.full((count, PIXELS), 0.5), generator=seeded(seed))
+
+
+MASK = torch.zeros(PIXELS, dtype=torch.bool).index_fill(0, torch.tensor([1, 5, 6, 10]), True)

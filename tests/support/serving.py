@@ -1,25 +1,30 @@
-"""Our server in a thread of this process, and requests to it that are sent as they are."""
+"""Our server in a thread of this process, requests to it that are sent as they are, and a runtime for its page."""
 
 from __future__ import annotations
 
+import hashlib
 import http.client
+import io
 import json
+import tarfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import HANG
+from processes import HANG
 
+from restore.app.answers import Answers
+from restore.app.server import Server, Work
+from restore.data.sets.download import RemoteFile
 from restore.inference.options import Options
 
 # What is not installed without the extra `serve`.
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from restore.app.answers import Answers
-from restore.app.server import Server, Work
 
 # The most pixels of a picture that these servers take.
 PIXELS = 2000 * 2000
@@ -77,3 +82,29 @@ def post(server: Server, target: str, body: bytes | dict[str, bytes], **headers:
     if answer.headers["Content-Type"] == "application/json":
         return answer.status, json.loads(content), b""
     return answer.status, json.loads(answer.headers["X-Restore"]), content
+
+
+FILES = {"package/dist/run.mjs": b"export {};", "package/dist/run.wasm": b"\0asm" + bytes(5000), "package.json": b"{}"}
+
+WANTED = ("package/dist/run.mjs", "package/dist/run.wasm")
+
+
+def tarball(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def released(archive: bytes, mirror: str = "http://127.0.0.1:9/") -> RemoteFile:
+    """A release whose archive is this one."""
+    return RemoteFile("run-1.0.tgz", hashlib.sha256(archive).hexdigest(), (mirror,))
+
+
+def local(folder: Path, content: bytes) -> Path:
+    path = folder / "run.tgz"
+    path.write_bytes(content)
+    return path

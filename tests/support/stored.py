@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import random_rbm, seeded
+from priors import SPIKED, TRUNCATED, grey_prior
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from grey_priors import seeded
+from priors import seeded
 from torch import Tensor
 
 from restore.learning.recipe.recipe import Recipe, parse

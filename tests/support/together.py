@@ -17,9 +17,9 @@ import fits
 import torch
 from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of
 from machines import bars_and_stripes
+from processes import HANG
 from safetensors.torch import save_file
 from torch import Tensor
-from waiting import HANG
 
 from restore.errors import TrainingError
 from restore.learning.loop import fit

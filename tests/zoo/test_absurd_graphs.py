@@ -1,4 +1,4 @@
-"""Graphs that hold what none of ours does are refused, and one bad prior never stops the others (rows 44 and 67)."""
+"""Graphs that hold what none of ours does are refused, and one bad prior never stops the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from bad_graphs import resealed
+from exports import resealed
 from PIL import Image
 from stored import PUBLISHED, inference, refused, reheaded
 

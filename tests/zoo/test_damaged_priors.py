@@ -1,4 +1,4 @@
-"""What damaged or absurd files of priors get: one line that names the file, before anything is computed (rule 5)."""
+"""What damaged or absurd files of priors get: one line that names the file, before anything is computed."""
 
 from __future__ import annotations
 

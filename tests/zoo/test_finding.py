@@ -12,15 +12,7 @@ from stored import conditional_prior, prior_of, refused, rewritten
 
 from restore import zoo
 from restore.errors import ModelError, in_command, shown
-from restore.zoo import (
-    CARD,
-    WEIGHTS,
-    TrainedPrior,
-    candidates,
-    find,
-    folders,
-    save,
-)
+from restore.zoo import CARD, WEIGHTS, TrainedPrior, candidates, find, folders, save
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from card import card
+from kernels import card
 from machines import random_features, random_rbm
 
 from restore.channels.damage import Damage, Observed

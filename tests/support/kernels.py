@@ -1,4 +1,4 @@
-"""A GPU that is not there: tensors on "cuda" whose values a processor computes, and which mix with no others.
+"""The GPU's kernels without a GPU: on a device that is not there, in Triton's interpreter, and compiled.
 
 `FakeTensorMode` follows devices through every operation and raises where they mix, but knows no values, so that it
 cannot take a branch. Here each of its tensors has its values beside it, on the processor. What code computes on "cuda"
@@ -7,12 +7,20 @@ can then be compared with what it computes without, number by number.
 
 from __future__ import annotations
 
+import importlib.util
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
-from typing import Any
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save
@@ -275,3 +283,111 @@ class Launched:
                 assert values_of(tensor).is_contiguous() and tensor.dtype in (torch.float32, torch.int32)
 
         return launch
+
+
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="triton is not installed; pip install 'restore-prior[gpu]'"
+)
+
+
+@cache
+def interpreted(name: str) -> ModuleType:
+    """A copy of a module of kernels whose kernels the interpreter runs."""
+    from triton import knobs
+    from triton.runtime.interpreter import ReduceOps
+
+    ReduceOps.generic_reduce = _reduced
+    found = importlib.util.find_spec(name)
+    assert found is not None and found.loader is not None
+    spec = importlib.util.spec_from_file_location(f"interpreted_{name.rpartition('.')[2]}", found.origin)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made
+    with patch.object(type(knobs.runtime), "interpret", True):
+        spec.loader.exec_module(made)
+    return made
+
+
+def _reduced(self: Any, given: Any) -> Any:
+    """What the interpreter does one number at a time, a half of them with the other half at a time."""
+    assert self.axis is not None and not self.keep_dims
+    types = [each.dtype for each in given]
+    parts = [np.moveaxis(each.handle.data, self.axis, 0) for each in given]
+    while len(parts[0]) > 1:
+        half = len(parts[0]) // 2
+        both = [part[:half] for part in parts], [part[half:] for part in parts]
+        pairs = [self.to_tensor(part, kind) for each in both for part, kind in zip(each, types, strict=True)]
+        found = self.combine_fn.fn(*pairs)
+        parts = [each.handle.data for each in (found if isinstance(found, tuple) else (found,))]
+    return [self.to_tensor(part[0], kind) for part, kind in zip(parts, types, strict=True)]
+
+
+NUMBERS = ("height", "width", "tiles", "max_iter", "images", "count", "stride", "length", "spans")
+COUNTED = ("powers", "sum_powers", "exponents", "iterations", "active", "ratio_powers")
+
+# A multiprocessor of sm_80 and sm_90: registers, threads, programs, bytes of shared memory that programs may take.
+REGISTERS, THREADS, PROGRAMS = 65536, 2048, 32
+SHARED = {80: 164 * 1024, 90: 228 * 1024}
+
+
+class Compiled(NamedTuple):
+    """What one program takes, and the assembler's text.
+
+    Attributes:
+        registers: per thread.
+        spilled: bytes of registers stored and loaded because there were not enough.
+        shared: bytes.
+        warps: of a program.
+        ptx: the text.
+    """
+
+    registers: int
+    spilled: int
+    shared: int
+    warps: int
+    ptx: str
+
+    def programs(self, architecture: int) -> int:
+        """How many programs a multiprocessor holds at once."""
+        # Registers are given to warps by 256.
+        warp = -(-32 * self.registers // 256) * 256
+        by_registers = REGISTERS // (warp * self.warps)
+        by_shared = SHARED[architecture] // max(1, self.shared + 1024)
+        return min(by_registers, by_shared, THREADS // (32 * self.warps), PROGRAMS)
+
+    def occupancy(self, architecture: int) -> float:
+        return self.programs(architecture) * 32 * self.warps / THREADS
+
+
+def _kind(name: str) -> str:
+    if name in ("tol", "damping"):
+        return "fp32"
+    return "i32" if name in NUMBERS else "*i32" if name.startswith(COUNTED) else "*fp32"
+
+
+@cache
+def compiled(kernel: Any, architecture: int, warps: int, **constants: int) -> Compiled:
+    """Compile a kernel whose arrays begin, and whose rows end, at multiples of 16."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    constants = {name: value for name, value in constants.items() if name in kernel.arg_names}
+    signature = {name: "constexpr" if name in constants else _kind(name) for name in kernel.arg_names}
+    attributes = {
+        (index,): [["tt.divisibility", 16]]
+        for index, name in enumerate(kernel.arg_names)
+        if signature[name].startswith("*") or name in ("width", "height")
+    }
+    source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
+    made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options={"num_warps": warps})
+    folder = Path(next(iter(made.metadata_group.values()))).parent
+    text = folder / "checked.ptx"
+    text.write_text(made.asm["ptx"])
+    assembler = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
+    name = re.search(r"^\.target (\w+)", made.asm["ptx"], re.MULTILINE)[1]  # type: ignore[index]
+    words = [assembler, "-v", "--regAllocOptLevel=2", f"--gpu-name={name}", text, "-o", folder / "checked.cubin"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stderr
+    registers = int(re.search(r"Used (\d+) registers", said)[1])  # type: ignore[index]
+    spilled = sum(int(count) for count in re.findall(r"(\d+) bytes spill", said))
+    return Compiled(registers, spilled, made.metadata.shared, warps, made.asm["ptx"])

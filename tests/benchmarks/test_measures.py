@@ -1,0 +1,220 @@
+"""What benchmarks draw, repair by filters and measure, and one run of two of them."""
+
+from __future__ import annotations
+
+import math
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import unet
+from contests import drd, f_measure, psnr
+from families import tuned, wrong_of_each
+from filters import FILTERS, Candidate, Seen, biharmonic, filled, ising, median, total_variation
+from kinds_of_pictures import icon, mask, plan
+from line_art import circuits, maps, staves, tables
+from machines import seeded
+from mean_field import IsingField
+from no_harm import Outcome, outcome
+from pictures_of_all_kinds import PICTURES, picture
+from scoring import holed, inverted, wrong
+
+from restore.channels import Damage
+from restore.errors import InputError
+from training.data import text
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "pages.py"
+
+
+@pytest.fixture
+def families() -> list[text.Family]:
+    try:
+        return text.families_for_tests()
+    except InputError:
+        pytest.skip("the fonts for testing are not installed")
+
+
+@pytest.fixture
+def bar() -> np.ndarray:
+    """A thick bar of ink."""
+    page = np.zeros((48, 48), bool)
+    page[16:32, 8:40] = True
+    return page
+
+
+@pytest.mark.parametrize(("repair", "setting"), [(median, 3), (median, 5), (total_variation, 0.6), (ising, 0.6)])
+def test_filters_remove_flips(bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray], setting: float) -> None:
+    flipped = bar ^ (np.random.default_rng(0).random(bar.shape) < 0.1)
+    seen = Seen(flipped, 0.1, np.zeros(bar.shape, bool))
+    assert (repair(seen, setting) != bar).mean() < 0.25 * (flipped != bar).mean()
+
+
+@pytest.mark.parametrize("repair", [biharmonic, ising, lambda seen, _: filled(seen, 3)])
+def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
+    bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray]
+) -> None:
+    hidden = np.zeros(bar.shape, bool)
+    hidden[20:28, 16:24] = hidden[4:12, 4:12] = True
+    seen = Seen(bar & ~hidden, 0.0, hidden)
+    assert not seen.evidence[hidden].any()
+    wrong = repair(seen, 0.6) != bar
+    assert not wrong[~hidden].any()
+    assert wrong[hidden].mean() < 0.1
+
+
+@pytest.mark.thorough
+def test_the_command_prints_a_row_for_each_candidate(
+    families: list[text.Family],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(unet, "PAGES", 2)
+    words = "--model none --pages 1 --shape 96 128 --unet-minutes 0.001 --unet"
+    monkeypatch.setattr(sys, "argv", ["pages.py", *words.split(), str(tmp_path)])
+    runpy.run_path(str(BENCHMARK), run_name="__main__")
+    printed = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines() if line.startswith("|")]
+    assert rows[0] == ["", "flip 0.05", "flip 0.1", "flip 0.2", "flip 0.3", "8x8 holes", "settings"]
+    assert [row[0] for row in rows[2:-1]] == list(FILTERS) and rows[-1][0].startswith("U-Net")
+    noisy = [float(cell) for cell in rows[2][1:5]]
+    np.testing.assert_allclose(noisy, [5, 10, 20, 30], rtol=0.1)
+
+
+# --- pictures ---
+
+
+def circuit(number: int) -> np.ndarray:
+    pytest.importorskip("schemdraw")
+    return circuits(np.random.default_rng(number))
+
+
+def staff(number: int) -> np.ndarray:
+    pytest.importorskip("verovio")
+    pytest.importorskip("resvg_py")
+    return staves(np.random.default_rng(number))
+
+
+DRAWN: dict[str, Callable[[int], np.ndarray]] = {
+    "icon": icon,
+    "plan": plan,
+    "mask": mask,
+    "staves": staff,
+    "circuits": circuit,
+    "maps": lambda number: maps(np.random.default_rng(number)),
+    "tables": lambda number: tables(np.random.default_rng(number)),
+    **{f"of all kinds, {name}": lambda number, name=name: picture(name) for name in PICTURES},
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_have_ink_and_can_be_drawn_again(name: str) -> None:
+    drawn = DRAWN[name](0)
+    assert (DRAWN[name](0) == drawn).all()
+    if ", grey" in name:
+        assert drawn.dtype == np.float64 and 0 <= drawn.min() < drawn.max() <= 1 and len(np.unique(drawn)) > 6
+    else:
+        assert drawn.dtype == bool and (0.01 < drawn.mean() < 0.999 or name.endswith("blank"))
+    if not name.startswith("of all kinds"):
+        other = DRAWN[name](1)
+        assert other.shape != drawn.shape or (other != drawn).any()
+
+
+def test_settings_are_chosen_on_validation_pictures() -> None:
+    square = np.zeros((40, 40), bool)
+    square[10:30, 10:30] = True
+    seen = inverted([square], 0.2, 0)
+    chosen = tuned(
+        {"median": Candidate(median, (1, 3, 5)), "holes only": Candidate(median, flips=False)}, [square], seen
+    )
+    assert list(chosen) == ["median"] and chosen["median"].settings != (1,)
+
+
+def test_what_is_wrong_of_each_picture_is_on_average_what_is_wrong() -> None:
+    clean = [np.eye(64, dtype=bool), np.ones((64, 64), bool)]
+    for seen in (inverted(clean, 0.2, 0), holed(clean, 0)):
+        found = [one.ink for one in seen]
+        assert np.mean(wrong_of_each(clean, seen, found)) == pytest.approx(wrong(clean, seen)(found))
+
+
+# --- harm ---
+
+
+@pytest.mark.parametrize(
+    ("p", "before", "after", "verdict"),
+    [
+        (0, 0, 0.003, "ok"),
+        (0, 0, 0.0031, "harmed"),
+        (0.1, 0.1, 0.09, "helped"),
+        (0.1, 0.1, 0.1, "alone"),
+        (0.1, 0.1, 0.11, "harmed"),
+    ],
+)
+def test_verdicts(p: float, before: float, after: float, verdict: str) -> None:
+    assert Outcome("", p, 0, before, after, 0, "").verdict == verdict
+
+
+@pytest.mark.thorough
+def test_the_command_restores_a_picture_and_refuses_one_without_ending_the_benchmark() -> None:
+    done, seen, found = outcome("bar code", 0.1, ("--model", "conv-shapes", "--p", "0.1"))
+    assert done.code == 0 and done.verdict == "helped"
+    assert seen.shape == found.shape and (seen != found).any()
+    done, seen, found = outcome("music", 0, ("--model", "no-such-model"))
+    assert done.code == 4 and done.verdict == "ok"
+    assert (seen == found).all()
+
+
+# --- measures by hand ---
+
+
+def test_drd_of_a_hand_computation() -> None:
+    truth = np.zeros((16, 16), bool)
+    truth[2:6, 3:7] = True
+    # One of the four blocks is mixed. Weights of a 5x5 window without its centre, by distance: 4 of 1, 4 of 1/sqrt 2,
+    # 4 of 1/2, 8 of 1/sqrt 5, 4 of 1/sqrt 8.
+    total = 4 + 4 / 2**0.5 + 4 / 2 + 8 / 5**0.5 + 4 / 8**0.5
+    found = truth.copy()
+    found[10, 10] = True
+    # All 24 around it are paper, so that ink there is wrong to the full.
+    assert drd(found, truth) == pytest.approx(1.0)
+    found = truth.copy()
+    found[2, 3] = False
+    # The corner of the square was taken for paper: within reach there are 8 more pixels of ink, below and to the right.
+    ink = 2 * 1 + 1 / 2**0.5 + 2 / 2 + 2 / 5**0.5 + 1 / 8**0.5
+    assert drd(found, truth) == pytest.approx(ink / total)
+    assert drd(truth, truth) == 0
+
+
+def test_f_measure_and_psnr() -> None:
+    truth, found = np.zeros((10, 10), bool), np.zeros((10, 10), bool)
+    truth[0, :4] = found[0, 2:6] = True
+    # Precision and recall are one half; 4 of 100 pixels are wrong.
+    assert f_measure(found, truth) == 0.5
+    assert psnr(found, truth) == pytest.approx(13.9794, abs=1e-4)
+    assert f_measure(truth, truth) == 1 and psnr(truth, truth) == np.inf
+
+
+# --- the mean field of an Ising model, against its equation ---
+
+
+SHAPE = (3, 4)
+
+
+def test_it_ends_where_the_equation_holds() -> None:
+    coupling, p = 0.3, 0.2
+    image = (torch.rand(1, 12, generator=seeded(1)) < 0.5).float()
+    hidden = torch.zeros(1, 12, dtype=torch.bool).index_fill(1, torch.tensor([5]), True)
+    white = IsingField(SHAPE, coupling).restore(image, Damage(p, hidden=hidden.reshape(1, *SHAPE).numpy()))
+    spins = (2 * white - 1).reshape(SHAPE).tolist()
+    for row in range(3):
+        for column in range(4):
+            beside = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+            around = sum(spins[one][other] for one, other in beside if 0 <= one < 3 and 0 <= other < 4)
+            index = 4 * row + column
+            told = 0.0 if index == 5 else (2 * image[0, index].item() - 1) * math.log((1 - p) / p) / 2
+            # Couplings this weak make the mean field a contraction, by 4 * 0.3 at most: the damped steps are settled.
+            assert math.isclose(spins[row][column], math.tanh(coupling * around + told), abs_tol=1e-3)

@@ -1,0 +1,184 @@
+"""Other processes: waiting for what they do, measuring them, and servers on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Seconds after which a test takes what it waits for to hang. Nothing takes nearly so long, on however busy a machine.
+HANG = 600.0
+
+
+def wait_for(happened: Callable[[], bool], process: subprocess.Popen[Any] | None = None) -> None:
+    """Return once something has happened; fail if the process that should do it has ended, or it hangs."""
+    until = time.monotonic() + HANG
+    while not happened():
+        assert process is None or process.poll() is None, f"ended with code {process and process.returncode}"
+        assert time.monotonic() < until, "hangs"
+        time.sleep(0.02)
+
+
+# What is called first loads libraries and fills caches; the second call may not have more address space than this
+# beyond what the first one left, and so cannot do harm whatever it does.
+_CEILING = 3 << 30
+
+_CODE = """
+import re, resource, sys
+
+def most():
+    with open("/proc/self/status") as status:  # unlike ru_maxrss, without what the parent process had
+        return int(re.search(r"VmHWM:\\s*(\\d+)", status.read())[1]) * 1024
+
+def taken():
+    with open("/proc/self/statm") as status:
+        return int(status.read().split()[0]) * resource.getpagesize()
+
+{prepare}
+
+def attack(path):
+{attack}
+
+attack(sys.argv[1])
+before = most()
+limit = taken() + {ceiling}
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    attack(sys.argv[2])
+except Exception as fault:
+    print(type(fault).__name__, fault)
+else:
+    print("accepted")
+print(most() - before)
+"""
+
+linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says how much memory was taken")
+
+
+def attacked(code: str, harmless: Path, harmful: Path, prepare: str = "") -> tuple[str, int]:
+    """What comes of code about a `path`: called with a harmless file first, and then with another.
+
+    Returns:
+        The name of the exception with its message, or "accepted"; and how many bytes more the process then had at most.
+    """
+    body = "\n".join(f"    {line}" for line in code.splitlines())
+    program = _CODE.format(prepare=prepare, attack=body, ceiling=_CEILING)
+    words = [sys.executable, "-c", program, str(harmless), str(harmful)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    said, grown = done.stdout.splitlines()
+    return said, int(grown)
+
+
+SERVER = """
+import io, json, os, signal, sys, tempfile
+from restore.images import drawing
+programs = {"drawing.py": drawing.main}
+try:
+    from restore.images import exchanging
+    programs["exchanging.py"] = exchanging.main
+except ImportError:
+    pass
+
+answer = sys.stdout.buffer
+while request := sys.stdin.buffer.readline():
+    program, limits, size, seconds = json.loads(request)
+    content = sys.stdin.buffer.read(size)
+    with tempfile.TemporaryFile() as drawn:
+        if not (child := os.fork()):
+            signal.alarm(seconds)
+            sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(content)), io.TextIOWrapper(drawn)
+            try:
+                programs[program](*limits)
+                sys.stdout.flush()
+            except BaseException as fault:
+                os._exit(2 if isinstance(fault, MemoryError) else print(repr(fault), file=sys.stderr) or 1)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        drawn.seek(0)
+        pixels = drawn.read()
+        answer.write(json.dumps([code, len(pixels)]).encode() + b"\\n" + pixels)
+        answer.flush()
+"""
+
+_run = subprocess.run
+
+
+class DrawingServer:
+    """What stands in for `subprocess.run` of the programs of PDF; a fault other than a want of memory fails."""
+
+    def __enter__(self) -> DrawingServer:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen([sys.executable, "-P", "-c", SERVER], env=environment, **pipes)
+        self.lock = threading.Lock()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate(timeout=60)
+
+    def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[Any]:
+        program = Path(command[2]).name if len(command) == 4 else ""
+        if program not in ("drawing.py", "exchanging.py"):
+            return _run(command, **options)
+        assert self.process.stdin and self.process.stdout
+        given = options["input"]
+        with self.lock:
+            told = [program, json.loads(command[-1]), len(given), options["timeout"]]
+            self.process.stdin.write(json.dumps(told).encode() + b"\n" + given)
+            self.process.stdin.flush()
+            code, size = json.loads(self.process.stdout.readline())
+            content = self.process.stdout.read(size)
+        assert code != 1, "an unforeseen exception in a program of PDF"
+        if code:
+            raise subprocess.CalledProcessError(code, command)
+        return subprocess.CompletedProcess(command, code, content)
+
+
+@dataclass
+class Mirror:
+    """What the server answers per path, and what it was asked."""
+
+    address: str
+    answers: dict[str, tuple[int, bytes]]
+    promised: dict[str, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def serving() -> Iterator[Mirror]:
+    state = Mirror("", {})
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            status, body = state.answers.get(self.path, (404, b""))
+            self.send_response(status)
+            self.send_header("Content-Length", str(state.promised.get(self.path, len(body))))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield state
+    server.shutdown()
+    server.server_close()
+    thread.join()
