@@ -118,8 +118,8 @@ def by_prior(name: str) -> Repair:
             p = p.numpy()
         masks = None if hidden is None else hidden.numpy().reshape(-1, *SHAPE)
         level = p.reshape(-1, *SHAPE) if isinstance(p, np.ndarray) else p
-        found, _ = engine.marginals(damaged.seen.numpy().reshape(-1, *SHAPE), Damage(level, hidden=masks))
-        return torch.from_numpy(found.means[0])
+        found = engine.solve(damaged.seen.numpy().reshape(-1, *SHAPE), Damage(level, hidden=masks))
+        return torch.from_numpy(found.means).flatten(1)
 
     return repair
 

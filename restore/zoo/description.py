@@ -14,7 +14,7 @@ from restore.errors import ModelError, UsageError, option, reason, remedy, shown
 from restore.families import OBSERVED, Features, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
-from restore.zoo.inference import Inference
+from restore.zoo.inference import Effort, Inference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,13 +137,10 @@ class Description(Spec):
         inference = replace(self.inference, tol=tol, modes=0, starts=starts)
         return replace(self, image_shape=shape, inference=inference)
 
-    def quickly(self) -> Description:
-        """The same prior with settings good enough to compare predictions with those of other priors."""
-        return self if self.inference.starts < 2 else replace(self, inference=self.inference.quickly())
-
-    def precisely(self) -> Description:
-        """The same prior with settings for the odds of a single pixel where all others are known."""
-        return replace(self, inference=self.inference.precisely())
+    def at(self, effort: Effort, shape: tuple[int, int], doubtful: float = 1.0) -> Description:
+        """The same prior as it restores images of some size with some effort; `doubtful` as in `of_size`."""
+        settings = replace(self, inference=self.inference.at(effort))
+        return settings if shape == self.image_shape else settings.of_size(shape, doubtful)
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.

@@ -31,7 +31,7 @@ def inversion(kind: type[Graph], prior: TrainedPrior, *inputs: torch.Tensor) -> 
 @pytest.mark.parametrize("kind", [Grey, Alike])
 def test_of_grey_images(kind: type[Graph]) -> None:
     prior, damage = grey_prior(shape=SHAPE), Damage(sigma=0.3, hidden=HIDDEN)
-    _, wanted = Engine.of(prior, torch.device("cpu")).marginals(IMAGES, damage)
+    wanted = Engine.of(prior, torch.device("cpu")).solve(IMAGES, damage).inversion
     noise = (0.3 * ONE, 0 * ONE) if kind is Grey else (0.3 * ONE,)
     np.testing.assert_allclose(inversion(kind, prior, *noise, torch.from_numpy(HIDDEN)[None]), wanted, rtol=1e-4)
     assert np.abs(wanted).min() > 0.01
@@ -39,6 +39,6 @@ def test_of_grey_images(kind: type[Graph]) -> None:
 
 def test_of_images_whose_damage_was_learnt() -> None:
     prior = settled(random_conditional(SHAPE), 0.3)
-    _, wanted = Engine.of(prior, torch.device("cpu")).marginals((IMAGES > 0.5).astype(np.float32), Damage())
+    wanted = Engine.of(prior, torch.device("cpu")).solve((IMAGES > 0.5).astype(np.float32), Damage()).inversion
     np.testing.assert_allclose(inversion(Learnt, prior), wanted, rtol=1e-5)
     assert np.abs(wanted).min() > 0.01

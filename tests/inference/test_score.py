@@ -10,10 +10,10 @@ from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.inference import score as room
+from restore.inference.candidates import Prior
 from restore.inference.choose import choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.score import Sample
-from restore.inference.tiles.blend import Prior
 from restore.priors import RBM
 
 MACHINE = small_machine()

@@ -79,7 +79,7 @@ def test_likelihoods_of_a_prior_along_a_run(
     found = likelihoods.along({3: engine, 7: engine}, truth, 0, "linear:20")
     assert list(found) == [3, 7] and capsys.readouterr().err.startswith("epoch 3: ")
     assert found[3].likelihoods["tap"].mean == found[7].likelihoods["tap"].mean
-    small = engine.description.hidden <= 25
+    small = engine.header.hidden <= 25
     assert ("exact" in found[3].likelihoods) == small
     record = likelihoods.as_record(found, [], 6, 0)
     # The same prior twice has no order to compare.
