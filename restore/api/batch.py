@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -46,37 +46,16 @@ class RestoredBatch:
 
     @classmethod
     def of(cls, answers: Sequence[Restored]) -> RestoredBatch:
-        def every(name: str) -> list[Any]:
-            return [getattr(answer, name) for answer in answers]
-
-        def known(name: str) -> Any:
-            values = every(name)
-            if all(value is None for value in values):
-                return None
-            return values if None in values else np.array(values)
-
-        def names(name: str) -> str:
-            return ", ".join(dict.fromkeys(every(name)))
-
-        whole = any(answer.replaced is None for answer in answers)
+        every = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Restored)}
+        level, layers, replaced = every.pop("level"), every.pop("layers"), every.pop("replaced")
+        joined: dict[str, Any] = {name: _together(values) for name, values in every.items()}
+        joined |= {name: tuple(every[name]) for name in ("notes", "doubt", "remedy")}
+        joined |= {name: ", ".join(dict.fromkeys(every[name])) for name in ("model", "engine")}
         return cls(
-            estimate=_together(every("estimate")),
-            means=_together(every("means")),
-            deviations=_together(every("deviations")),
-            status=np.array(every("status")),
-            iterations=np.array(every("iterations")),
-            residual=np.array(every("residual")),
-            model=names("model"),
-            engine=names("engine"),
-            level=every("level") if any(every("level")) else None,
-            changed=known("changed"),
-            flipped=known("flipped"),
-            bits=known("bits"),
-            notes=tuple(every("notes")),
-            doubt=tuple(every("doubt")),
-            remedy=tuple(every("remedy")),
-            replaced=None if whole else _together(every("replaced")),
-            layers=tuple(_together(list(layer)) for layer in zip(*every("layers"), strict=False)),
+            level=level if any(level) else None,
+            layers=tuple(_together(list(layer)) for layer in zip(*layers, strict=False)),
+            replaced=None if any(pixels is None for pixels in replaced) else _together(replaced),
+            **joined,
         )
 
     def __repr__(self) -> str:
@@ -85,9 +64,11 @@ class RestoredBatch:
         return f"RestoredBatch({size}, {ends}, model={self.model!r})"
 
 
-def _together(values: list[np.ndarray]) -> np.ndarray:
-    """Arrays of one shape as one, (N, ...), others as an array of arrays, (N,)."""
-    if len({value.shape for value in values}) == 1:
+def _together(values: list[Any]) -> Any:
+    """Values of one shape as an array, others as an array of arrays; a list if some are None, and None if all are."""
+    if any(value is None for value in values):
+        return None if all(value is None for value in values) else values
+    if len({np.shape(value) for value in values}) == 1:
         return np.stack(values)
     apart = np.empty(len(values), object)
     apart[:] = values

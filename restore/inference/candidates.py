@@ -12,7 +12,7 @@ from restore.channels.values import probability_of
 from restore.images.colours import AXES, in_colours, in_planes
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.tiles.blend import MANY, Watch, in_blocks, solved
+from restore.inference.tiles.blend import MANY, Watch, batch, in_blocks, solved
 from restore.inference.tiles.blocks import blocks_of
 from restore.zoo.inference import Effort
 
@@ -52,11 +52,6 @@ class Candidate(Protocol):
         """The posterior of a whole picture."""
 
 
-def _batch(picture: Observed) -> tuple[np.ndarray, Damage]:
-    """A picture as one of several, (1, H, W), and its damage."""
-    return picture.values()[None], picture.damage.mapped(lambda values: values[None])
-
-
 @dataclass(frozen=True, eq=False)
 class Prior:
     """A trained prior in one polarity.
@@ -87,12 +82,7 @@ class Prior:
         """As in `Candidate`, of any size, block by block where it is large."""
         header = self.engine.header
         blocks = [] if picture.shape == header.image_shape else blocks_of(picture.shape, header)
-        if len(blocks) < 2:
-            return self._alone(picture)
-        return in_blocks(self._alone, picture, blocks, watch)
-
-    def _alone(self, picture: Observed) -> Posterior:
-        return self.solve(*_batch(picture))
+        return in_blocks(self.solve, picture, blocks, watch) if len(blocks) > 1 else self.solve(*batch(picture))
 
 
 class Planes(Prior):
@@ -106,15 +96,18 @@ class Planes(Prior):
                 watch((before + done) / 3)
 
             parts.append(super().posterior(Observed(planes[..., number], picture.damage), share))
-        means, variances = (
-            in_colours(np.stack([part.means for part in parts], -1)),
-            np.stack([part.variances for part in parts], -1) @ AXES**2,
+
+        def worst(name: str) -> np.ndarray:
+            return np.max([getattr(part, name) for part in parts], 0)
+
+        return replace(
+            parts[0],
+            means=in_colours(np.stack([part.means for part in parts], -1)),
+            variances=np.stack([part.variances for part in parts], -1) @ AXES**2,
+            iterations=worst("iterations"),
+            residual=worst("residual"),
+            unsettled=worst("unsettled"),
         )
-        worst = {
-            name: np.max([getattr(part, name) for part in parts], 0)
-            for name in ("iterations", "residual", "unsettled", "blind")
-        }
-        return replace(parts[0], means=means, variances=variances, **worst)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +142,7 @@ class Squares:
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         if self.prior is None:
-            return self.solve(*_batch(picture), [(0, 0)])
+            return self.solve(*batch(picture), [(0, 0)])
         found = self.prior.posterior(self.original(picture), watch)
         _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
         means, variances = (values[:, down][:, :, across] for values in (found.means, found.variances))
@@ -157,7 +150,7 @@ class Squares:
 
     def original(self, picture: Observed) -> Observed:
         """The picture with one pixel for each square, and how certain it is."""
-        pictures, damage = _batch(picture)
+        pictures, damage = batch(picture)
         sums, _, _ = self._gathered(damage.log_odds(pictures)[0].astype(np.float64), (0, 0))
         hidden = None if damage.hidden is None else sums == 0
         return Observed((sums > 0).astype(np.float64), Damage(probability_of(-np.abs(sums)), hidden=hidden))
@@ -217,7 +210,7 @@ class Neighbours:
         return replace(found, residual=change, unsettled=(change >= CONVERGED).astype(int))
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        return self.solve(*_batch(picture))
+        return self.solve(*batch(picture))
 
 
 def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:

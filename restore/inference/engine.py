@@ -16,10 +16,6 @@ from restore.zoo.inference import Effort
 # A picture has converged if all but this share of its tiles have.
 UNSETTLED = 0.01
 
-# The share of a picture that is taken to be in doubt where only holes are filled: by the average change of all pixels,
-# nearly all of which are known, solvers would stop at once.
-HOLES = 0.01
-
 
 class PictureEngine(Protocol):
     """A prior with its solver. What it cannot do raises UsageError, such as pictures of another size."""
@@ -48,13 +44,6 @@ class PictureEngine(Protocol):
             damage: of this batch, without unknown levels.
             effort: how well to solve.
         """
-
-
-def solving(header: Description, pictures: np.ndarray, damage: Damage, effort: Effort) -> Description:
-    """The header of a prior with the settings by which it restores pictures of some size."""
-    height, width = pictures.shape[1:]
-    # One number for all, so that a picture gets the same answer alone and in a batch.
-    return header.at(effort, (height, width), doubtful=1.0 if damage.touched else HOLES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,21 +102,21 @@ class Posterior:
         (means, variances), (status, iterations, residual) = layers, outcome
         finite = np.all([np.isfinite(layer).all(1) for layer in (*means, *variances)], 0)
         lost = (status == Status.DIVERGED) | ~finite
-
-        def sound(values: np.ndarray) -> np.ndarray:
-            return np.where(lost[:, None], values.dtype.type(np.nan), values) if lost.any() else values
-
+        if lost.any():
+            means, variances = (
+                [np.where(lost[:, None], layer.dtype.type(np.nan), layer) for layer in each] for each in layers
+            )
         hidden = np.zeros(pictures.shape, bool) if damage.hidden is None else damage.hidden
         return cls(
-            sound(means[0]).reshape(pictures.shape),
-            sound(variances[0]).reshape(pictures.shape),
+            means[0].reshape(pictures.shape),
+            variances[0].reshape(pictures.shape),
             iterations,
             np.where(np.isfinite(residual), residual, 0),
             np.ones(len(pictures), int),
             (lost | (status != Status.CONVERGED)).astype(int),
             np.asarray(np.broadcast_to(hidden, pictures.shape).all((1, 2))),
             inversion,
-            tuple(map(sound, means[1:])),
+            tuple(means[1:]),
         )
 
     @classmethod

@@ -88,13 +88,11 @@ def open_engine(
         from restore.inference.torch_engine import Engine
 
         loaded = Engine.load(model, device, max_memory, None if pixels == UNKNOWN else pixels)
-    return _solved_by(solver, loaded)
+    return loaded if solver is None else _solved_by(solver, loaded)
 
 
-def _solved_by(solver: str | None, engine: PictureEngine) -> PictureEngine:
+def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
     """An engine with another solver; raises UsageError if a graph, which holds one alone, has another."""
-    if solver is None:
-        return engine
     header = engine.header
     if header.with_solver(solver) == header:
         return engine
@@ -123,7 +121,7 @@ class Engines:
     def __init__(self, options: Options, pixels: int = UNKNOWN, only: PictureEngine | None = None) -> None:
         """Open what `options` names, or use an engine that is open already, for so many pixels as far as is known."""
         self._options, self._pixels = options, pixels
-        self._only = None if only is None else _solved_by(options.solver, only)
+        self._only = only if only is None or options.solver is None else _solved_by(options.solver, only)
         self._opened: dict[tuple[str, EngineName], PictureEngine | ModelError] = {}
         self._turn = threading.Lock()
         # One prior was named, so that there is none to choose.

@@ -85,12 +85,6 @@ class _Job:
         return self.engines[0].header
 
     @property
-    def compared_by(self) -> Observed:
-        """What tells candidates apart: the picture, of colours their light."""
-        picture = self.picture
-        return picture if len(picture.shape) == 2 else replace(picture, pixels=in_planes(picture.values())[..., 0])
-
-    @property
     def own_size(self) -> bool:
         """True for a picture of the size of a prior, too small to tell what it is not."""
         return any(engine.header.image_shape == self.picture.shape[:2] for engine in self.engines)
@@ -232,10 +226,12 @@ def _posterior(jobs: Sequence[_Job], choices: Sequence[Choice], watch: Watch) ->
 
 def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
     """Prior, polarity and level of each picture: the only ones there are, or those that predict it best."""
-    first, pictures = jobs[0], [job.compared_by for job in jobs]
+    first, pictures = jobs[0], [job.picture for job in jobs]
     candidates = _candidates(first, options)
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
+    if len(first.picture.shape) > 2:  # colours are compared by their light
+        pictures = [replace(picture, pixels=in_planes(picture.values())[..., 0]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
     if first.compared:
         for place, field in enumerate(choose(pictures, [Neighbours()], grey=False)):

@@ -15,7 +15,7 @@ from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
-from restore.inference.engine import Posterior, solving
+from restore.inference.engine import Posterior
 from restore.inference.tiles.blocks import PART, PART_ON_GPU
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of
 from restore.solvers.layered_map import LayeredMap
@@ -97,7 +97,7 @@ class Engine:
         return PART if self.device.type == "cpu" else PART_ON_GPU
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
-        header = solving(self.header, pictures, damage, effort)
+        header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
         own = header.image_shape == self.header.image_shape
         trained = self.trained if own else self.trained.of_size(header.image_shape)
         observed = torch.from_numpy(np.ascontiguousarray(pictures, np.float32)).flatten(1)

@@ -19,6 +19,10 @@ from restore.zoo.inference import Effort, Inference
 if TYPE_CHECKING:
     import numpy as np
 
+# The share of an image that is taken to be in doubt where only holes are filled: by the average change of all pixels,
+# nearly all of which are known, solvers would stop at once.
+HOLES = 0.01
+
 # The newest format of weights files.
 FORMAT = 2
 
@@ -137,10 +141,14 @@ class Description(Spec):
         inference = replace(self.inference, tol=tol, modes=0, starts=starts)
         return replace(self, image_shape=shape, inference=inference)
 
-    def at(self, effort: Effort, shape: tuple[int, int], doubtful: float = 1.0) -> Description:
-        """The same prior as it restores images of some size with some effort; `doubtful` as in `of_size`."""
+    def at(self, effort: Effort, shape: tuple[int, ...], *, touched: bool) -> Description:
+        """The same prior as it restores images of some size, with some effort; not `touched` if only holes are filled.
+
+        The share in doubt is one number for all, so that an image gets the same answer alone and in a batch.
+        """
         settings = replace(self, inference=self.inference.at(effort))
-        return settings if shape == self.image_shape else settings.of_size(shape, doubtful)
+        height, width = shape
+        return settings if shape == self.image_shape else settings.of_size((height, width), 1.0 if touched else HOLES)
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.

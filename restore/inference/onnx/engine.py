@@ -16,7 +16,7 @@ import onnxruntime
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage
-from restore.inference.engine import Posterior, solving
+from restore.inference.engine import Posterior
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
 from restore.inference.onnx.providers import is_provided, missing, providers
 from restore.inference.options import LEVELS
@@ -134,7 +134,7 @@ class OnnxEngine:
             raise UsageError(
                 f"the graph of {known} does not know it; give {option('engine', 'torch')}", option(beyond[0])
             )
-        header = solving(self.header, pictures, damage, effort)
+        header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
         # A value shared by all pixels or images has size 1 there.
         told = {
             "image": pictures.astype(np.float32),

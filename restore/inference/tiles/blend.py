@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from restore.inference import threads
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.tiles.blocks import Block, parts_of
-from restore.inference.tiles.grid import Cover
+from restore.inference.tiles.grid import Cover, Outside
 from restore.zoo.inference import Effort
 
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
@@ -28,21 +27,16 @@ def solved(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: 
     header = engine.header
     if pictures.shape[1:] == header.image_shape:
         return engine.solve(pictures, damage, effort)
-    if header.whole:
-        return _in_parts(engine, pictures, damage, effort)
+    return (_in_parts if header.whole else _in_tiles)(engine, pictures, damage, effort)
 
-    def one_of(index: int) -> Posterior:
-        def of_picture(level: np.ndarray) -> Any:
-            own = level[index if len(level) > 1 else 0]
-            return own.item() if own.shape == (1, 1) and own.dtype != bool else own
 
-        return _in_tiles(engine, pictures[index], damage.mapped(of_picture), effort)
-
-    return Posterior.concatenated(threads.each(one_of, range(len(pictures))))
+def batch(picture: Observed) -> tuple[np.ndarray, Damage]:
+    """A picture as one of several, (1, H, W), and its damage."""
+    return picture.values()[None], picture.damage.mapped(lambda values: values[None])
 
 
 def in_blocks(
-    solve: Callable[[Observed], Posterior], picture: Observed, blocks: Sequence[Block], watch: Watch
+    solve: Callable[[np.ndarray, Damage], Posterior], picture: Observed, blocks: Sequence[Block], watch: Watch
 ) -> Posterior:
     """The posterior of a large picture, block by block."""
     height, width = picture.shape
@@ -50,7 +44,7 @@ def in_blocks(
     means, variances = np.empty((2, 1, height, width), precision)
     parts, done = list[Posterior](), 0
     for block in blocks:
-        part = solve(picture.part(*block.around))
+        part = solve(*batch(picture.part(*block.around)))
         for whole, values in ((means, part.means), (variances, part.variances)):
             whole[0][block.core] = values[0][block.inner]
         parts.append(replace(part, means=part.means[:, :0, :0], variances=part.variances[:, :0, :0]))
@@ -59,30 +53,41 @@ def in_blocks(
     return Posterior.concatenated(parts).joined(means, variances)
 
 
-def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
-    """The posterior of one picture (H, W) as the mixture of what its tiles say."""
-    header = engine.header
+def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
+    """The posterior of pictures (N, H, W) as the mixture of what their tiles say."""
+    header, count = engine.header, len(pictures)
     # A pixel at the border of a photograph lies in fewer tiles: one at least.
-    cover = Cover.of(seen.shape, header.image_shape, header.overlap, within=header.kind.photographs)
-    tiles = cover.cut(seen, "edge" if header.task else 0.0)
-    known, blind = Damage(), False
+    cover = Cover.of(pictures.shape[1:], header.image_shape, header.overlap, within=header.kind.photographs)
+
+    def cut(values: np.ndarray, outside: Outside) -> np.ndarray:
+        if values.shape[1:] == (1, 1):
+            return np.repeat(values, cover.count, 0) if len(values) > 1 else values
+        return np.concatenate([cover.cut(image, outside) for image in np.broadcast_to(values, pictures.shape)])
+
+    tiles, known = cut(pictures, "edge" if header.task else 0.0), Damage()
+    hidden = np.zeros(tiles.shape, bool)
     if not header.task:
-        hidden = cover.cut(np.zeros(seen.shape, bool) if damage.hidden is None else damage.hidden, True)
+        hidden = cut(np.zeros(pictures.shape, bool) if damage.hidden is None else damage.hidden, True)
         # Outside the picture nothing is known: a flip with probability one half.
-        inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
+        inside = replace(damage, hidden=None).mapped(lambda level: cut(level, 0.5))
         known = replace(inside, hidden=hidden)
-        blind = bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
     # No two patches of a noisy photograph are the same.
-    found = engine.solve(tiles, known, effort) if header.kind.photographs else _distinct(engine, tiles, known, effort)
-    sound = np.isfinite(found.means).all((1, 2))
-    mean = cover.crop(cover.mean(found.means, sound))
-    square = cover.crop(cover.mean(found.variances + found.means**2, sound))
-    return replace(found.joined(mean[None], (square - mean**2)[None]), blind=np.array([blind]))
+    found = (engine.solve if header.kind.photographs else partial(_distinct, engine))(tiles, known, effort)
+    sound, shown = (each.reshape(count, -1) for each in (np.isfinite(found.means).all((1, 2)), (~hidden).any((1, 2))))
+
+    def mixed(values: np.ndarray) -> np.ndarray:
+        parts = values.reshape(count, -1, *header.image_shape)
+        return np.stack([cover.crop(cover.mean(*each)) for each in zip(parts, sound, strict=True)])
+
+    mean, square = mixed(found.means), mixed(found.variances + found.means**2)
+    blind = np.array([(cover.crop(cover.counts(each)) == 0).any() for each in shown])
+    return replace(found.joined(mean, square - mean**2), blind=blind)
 
 
 def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
     """The posterior of tiles (N, h, w), of which those that are all the same are solved once."""
-    parts = [part for part in (tiles, damage.hidden, damage.p) if isinstance(part, np.ndarray) and part.ndim == 3]
+    every = (tiles, damage.hidden, damage.p)
+    parts = [part for part in every if isinstance(part, np.ndarray) and len(part) == len(tiles)]
     keys: dict[bytes, int] = {}
     same = np.array([keys.setdefault(b"".join(map(bytes, each)), len(keys)) for each in zip(*parts, strict=True)])
     if len(keys) == len(same):
