@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,10 @@ KEPT = 0.5
 CONVERGED = 1e-3
 
 
+# The upper left corners of parts in their pictures.
+Corners: TypeAlias = Sequence[tuple[int, int]]
+
+
 class Candidate(Protocol):
     """A prior, or another model of pictures, that may restore one."""
 
@@ -43,10 +47,8 @@ class Candidate(Protocol):
     def prior(self) -> Prior | None:
         """The prior that it restores with, if any."""
 
-    def solve(
-        self, pictures: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]], effort: Effort = "full"
-    ) -> Posterior:
-        """The posterior of parts (N, h, w) of pictures, each with its upper left corner in its picture."""
+    def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners, effort: Effort = "full") -> Posterior:
+        """The posterior of parts (N, h, w) of pictures."""
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """The posterior of a whole picture."""
@@ -72,9 +74,7 @@ class Prior:
     def prior(self) -> Prior:
         return self
 
-    def solve(
-        self, pictures: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = (), effort: Effort = "full"
-    ) -> Posterior:
+    def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners = (), effort: Effort = "full") -> Posterior:
         found = solved(self.engine, 1 - pictures if self.invert else pictures, damage, effort)
         return replace(found, means=1 - found.means) if self.invert else found
 
@@ -130,9 +130,7 @@ class Squares:
     def names(self) -> tuple[str, str]:
         return f"squares of {self.side}x{self.side} pixels", "numpy"
 
-    def solve(
-        self, pictures: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]], effort: Effort = "full"
-    ) -> Posterior:
+    def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners, effort: Effort = "full") -> Posterior:
         evidence = damage.log_odds(pictures).astype(np.float64)
         means = np.empty(pictures.shape, np.float32)
         for index, corner in enumerate(corners):
@@ -201,9 +199,7 @@ class Neighbours:
     def names(self) -> tuple[str, str]:
         return "neighbours", "numpy"
 
-    def solve(
-        self, pictures: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = (), effort: Effort = "full"
-    ) -> Posterior:
+    def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners = (), effort: Effort = "full") -> Posterior:
         means, steps, change = mean_field(damage.log_odds(pictures), self.coupling)
         white = (1 + means) / 2
         found = Posterior.of_pixels(white, white * (1 - white), steps)

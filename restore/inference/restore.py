@@ -350,20 +350,16 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
         differs = before != after
         flipped = float(np.mean(differs if replaced is None else differs & replaced))
     estimate = np.where(after, tones[1], tones[0]) if tones is not None and not grey else after
-    model, backend = choice.candidate.names
     return Restored(
+        **_chosen(choice, original),
         estimate=estimate,
         means=means,
         deviations=deviations,
         status=status,
         iterations=int(whole.iterations[place]),
         residual=residual,
-        model=model,
-        engine=backend,
-        level=choice.found or Found.given(original.damage),
         changed=None if grey else _share_changed(original, estimate, replaced),
         flipped=flipped,
-        bits=choice.bits,
         notes=tuple(notes),
         doubt=doubt,
         replaced=replaced,
@@ -399,21 +395,21 @@ def _without_specks(job: _Job, options: Options) -> Restored:
     prior, damage, seen = choice.candidate.prior, job.original.damage, job.picture.values()
     assert prior is not None
     done = specks.cleaned(seen, prior, None if damage.unknown else Specks(damage.known("specks")))
-    found = Found("specks", done.specks.share) if damage.unknown else None
-    notes = [*job.reading.notes, *([found.sentence] if found else []), f"{done.count} specks were removed"]
+    choice = replace(choice, found=Found("specks", done.specks.share) if damage.unknown else None)
+    notes = [
+        *job.reading.notes,
+        *([choice.found.sentence] if choice.found else []),
+        f"{done.count} specks were removed",
+    ]
     estimate = done.white > 0.5
-    model, backend = prior.names
     return Restored(
+        **_chosen(choice, job.original),
         estimate=estimate,
         means=done.white,
         deviations=np.sqrt(done.white * (1 - done.white)),
         status=Status.CONVERGED,
-        model=model,
-        engine=backend,
-        level=found or Found.given(damage),
         changed=_share_changed(job.original, estimate, None),
         flipped=float(np.mean(estimate != (seen > 0.5))),
-        bits=choice.bits,
         notes=tuple(notes),
         doubt=Status.UNRECOGNISED.sentence if doubtful else "",
     )
@@ -459,24 +455,29 @@ def expected_by(engine: PictureEngine) -> str:
     return "dark on light" if engine.light_ground else "light strokes on dark"
 
 
+def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
+    """What every answer says of the prior and the level that were chosen, if any were."""
+    given = Found.given(picture.damage)
+    if choice is None:
+        return {"model": "", "engine": "", "level": given}
+    model, backend = choice.candidate.names
+    return {"model": model, "engine": backend, "level": choice.found or given, "bits": choice.bits}
+
+
 def _untouched(
     picture: Observed, status: Status, named: bool, choice: Choice | None = None, residual: float = 0.0
 ) -> Restored:
     """The answer for a picture that is refused, by a prior that was named or by all."""
     pixels = picture.values()
-    model, backend = ("", "") if choice is None else choice.candidate.names
     return Restored(
+        **_chosen(choice, picture),
         estimate=pixels,
         means=pixels,
         deviations=np.zeros(pixels.shape),
         status=status,
         residual=residual,
-        model=model,
-        engine=backend,
-        level=(choice and choice.found) or Found.given(picture.damage),
         changed=0.0,
         flipped=0.0,
-        bits=None if choice is None else choice.bits,
         notes=(status.sentence,),
         replaced=np.zeros(pixels.shape[:2], bool),
         remedy=_remedy(status, picture, named),
