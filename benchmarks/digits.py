@@ -122,8 +122,8 @@ def by_prior(name: str) -> Repair:
 
     def repair(damaged: Damaged) -> Tensor:
         damage = damaged.damage.mapped(np.asarray)
-        found, _ = engine.marginals(damaged.seen.numpy().reshape(-1, *SHAPE), damage)
-        return torch.from_numpy(found.means[0])
+        found = engine.solve(damaged.seen.numpy().reshape(-1, *SHAPE), damage)
+        return torch.from_numpy(found.means).flatten(1)
 
     return repair
 

@@ -84,10 +84,10 @@ def alone(engine: str, model: str, p: str, images: str) -> None:
     from restore.inference.open import open_engine
 
     loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))
-    loaded.marginals(grey[:1], told)
+    loaded.solve(grey[:1], told)
     started = time.perf_counter()
     for first in range(0, len(grey), CHUNK):
-        loaded.marginals(grey[first : first + CHUNK], told)
+        loaded.solve(grey[first : first + CHUNK], told)
     print(json.dumps([started - begun, time.perf_counter() - started]))
 
 

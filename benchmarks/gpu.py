@@ -107,7 +107,7 @@ def evidence_of(images: int, pixels: int, device: torch.device) -> Fields:
 
 def digits_of(engine: Engine, count: int) -> Tensor:
     """The prior's own modes in turns: images like those it has learnt from."""
-    modes = unpack(engine.trained.modes.cpu(), engine.description.pixels).float()
+    modes = unpack(engine.trained.modes.cpu(), engine.header.pixels).float()
     return modes[torch.arange(count) % len(modes)]
 
 
@@ -136,7 +136,7 @@ def correctness(asked: Asked) -> str:
     clean = digits_of(engines[0], asked.pick(1000, 2))
     seen = BitFlip(0.1).corrupt(clean, torch.Generator().manual_seed(SEED))
     # A solver stops once nothing moves by more than its tolerance, and may stop an iteration earlier elsewhere.
-    for tol in (FINE, engines[0].description.inference.tol):
+    for tol in (FINE, engines[0].header.inference.tol):
         usual = [to(engine, tol).restore(seen, BitFlip(0.1)).means[0].cpu() for engine in engines]
         rows.append([f"TAP, tap-mnist, tolerance {tol:g}", apart(*usual)])
     with tf32():
@@ -148,7 +148,7 @@ def correctness(asked: Asked) -> str:
 
 def to(engine: Engine, tol: float) -> Engine:
     """The engine with another tolerance."""
-    header = engine.description
+    header = engine.header
     header = replace(header, inference=replace(header.inference, tol=tol))
     return replace(engine, trained=replace(engine.trained, description=header))
 
@@ -273,7 +273,7 @@ def pages(asked: Asked) -> str:
     """
     height, width = asked.pick((2339, 1654), (64, 64))
     writer = Engine.load("tap-mnist", "cpu")
-    side = writer.description.image_shape[0]
+    side = writer.header.image_shape[0]
     down, across = -(-height // side), -(-width // side)
     tiles = digits_of(writer, down * across).reshape(down, across, side, side).numpy()
     page = tiles.transpose(0, 2, 1, 3).reshape(down * side, across * side)[:height, :width]

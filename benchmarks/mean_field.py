@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from restore.channels import Damage
-from restore.inference.neighbours import mean_field
+from restore.inference.candidates import mean_field
 
 
 @dataclass(frozen=True)
 class IsingField:
-    """Pixels of which each is coupled to the four beside it, as in `restore.inference.tiles.blend.mean_field`.
+    """Pixels of which each is coupled to the four beside it, as in `restore.inference.candidates.mean_field`.
 
     Attributes:
         image_shape: (H, W).

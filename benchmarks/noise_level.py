@@ -39,10 +39,10 @@ def main() -> None:
     parser.add_argument("--levels", type=float, nargs="+", help="true levels [flips, or of grey priors spreads]")
     chosen = parser.parse_args()
     engine = open_engine(chosen.model)
-    header = engine.description
+    header = engine.header
     name, levels = ("sigma", SPREADS) if header.grey else ("p", FLIPS)
     clean = header.as_known(load(chosen.data, split="test").images[: chosen.n] / 255).astype(np.float64)
-    print(f"{header.name}, {engine.name}, {len(clean)} test images of {chosen.data}, seed {chosen.seed}")
+    print(f"{header.name}, {engine.backend}, {len(clean)} test images of {chosen.data}, seed {chosen.seed}")
     print(f"| {name} | median estimate | quartiles | median error | CPU seconds | CPU seconds, given it |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for level in chosen.levels or levels:

@@ -33,7 +33,7 @@ SEED = 1
 
 def pictures(engine: Engine, count: int) -> torch.Tensor:
     """Pictures for a prior, (count, D): test images of the set it was trained on, or the middle of drawings."""
-    header = engine.description
+    header = engine.header
     if header.data in NAMED:
         grey = load(header.data, split="test").images[:count]
     else:
@@ -43,7 +43,7 @@ def pictures(engine: Engine, count: int) -> torch.Tensor:
 
 
 def tasks(engine: Engine, texts: list[str] | None) -> list[Task]:
-    header = engine.description
+    header = engine.header
     if header.task:
         return [parse_task(header.task, "unknown" if header.task.startswith("patch") else None)]
     noise = ["noise:0.1", "noise:0.3"] if header.grey else ["flip:0.1", "flip:0.3"]
@@ -65,7 +65,7 @@ def timed(engine: Engine, damaged: torch.Tensor, channel: object) -> tuple[Solut
 
 
 def row(engine: Engine, task: Task, clean: torch.Tensor) -> str:
-    header = engine.description
+    header = engine.header
     damaged, damage = task.damage(clean, header.image_shape, torch.Generator().manual_seed(SEED))
     known = None if header.task else damage.channel(header.grey)
     single, seconds = timed(engine, damaged, known)
@@ -93,7 +93,7 @@ def main() -> None:
     print("| --- | --- " + "| ---: " * 8 + "|")
     for name in chosen.models:
         engine = Engine.load(str(MODELS / name))
-        if engine.description.components:
+        if engine.header.components:
             continue
         clean = pictures(engine, chosen.n)
         for task in tasks(engine, chosen.tasks):

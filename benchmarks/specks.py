@@ -35,8 +35,8 @@ from scoring import least, row, wrong
 import restore
 from restore.channels import Specks
 from restore.errors import Foreign
+from restore.inference.candidates import Prior
 from restore.inference.specks import Pieces, evidence, likeliest_rate
-from restore.inference.tiles.blend import Prior
 from restore.learning.run.card import machine_facts
 from training.data.pages import page
 from training.data.text import families_for_tests, families_to_learn_from

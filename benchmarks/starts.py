@@ -39,7 +39,7 @@ class Trial:
 
     def __init__(self, engine: Engine, truth: Tensor, p: float, seed: int) -> None:
         observed, _ = parse_task(f"flip:{p}").damage(
-            truth, engine.description.image_shape, torch.Generator().manual_seed(seed)
+            truth, engine.header.image_shape, torch.Generator().manual_seed(seed)
         )
         evidence = Fields(BitFlip(p).evidence(observed).linear.float())
         places = starts(engine.trained, evidence)
@@ -50,7 +50,7 @@ class Trial:
         self.machine = machine.rows(torch.arange(self.batch).repeat_interleave(self.count))
         self.places = places.flatten(0, 1)
         strength = evidence.linear.abs().mean(-1)
-        self.power = (strength / engine.description.inference.trust).clamp(max=1)
+        self.power = (strength / engine.header.inference.trust).clamp(max=1)
 
     def solve(self, machine: RBM | None = None, **settings: float) -> Solution:
         machine = machine or self.machine

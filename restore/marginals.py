@@ -1,11 +1,8 @@
-"""The result of restoring a batch of images, in numpy alone, whichever engine computed it."""
+"""How restoring a picture ended."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import IntEnum
-
-import numpy as np
 
 
 class Status(IntEnum):
@@ -48,52 +45,3 @@ _SENTENCES = {
     Status.STAINED: "its paper is darker than half way to ink in places, as under stains and shadows",
     Status.CLASSES: "its few colours name classes, which have no order",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Marginals:
-    """Posterior marginals of N images at the prior's size.
-
-    Attributes:
-        means: probability that a unit is 1, per layer (N, units); layer 0 is the pixels, row by row. NaN, like the
-            variances, where the solver diverged.
-        variances: variance of every unit, per layer (N, units).
-        iterations: iterations spent, (N,), int64.
-        residual: how far means moved in the last iteration, (N,): the largest change; of convolutional priors the
-            average one of pixels.
-        status: a `Status` value per image, (N,), int64.
-    """
-
-    means: tuple[np.ndarray, ...]
-    variances: tuple[np.ndarray, ...]
-    iterations: np.ndarray
-    residual: np.ndarray
-    status: np.ndarray
-
-    def rows(self, index: np.ndarray) -> Marginals:
-        """The marginals of some of the images."""
-        return Marginals(
-            tuple(layer[index] for layer in self.means),
-            tuple(layer[index] for layer in self.variances),
-            self.iterations[index],
-            self.residual[index],
-            self.status[index],
-        )
-
-
-def voided(found: Marginals) -> Marginals:
-    """Treat an image with any value that is not finite as one for which the solver diverged: all its values are NaN."""
-    finite = np.all([np.isfinite(layer).all(1) for layer in (*found.means, *found.variances)], 0)
-    lost = (found.status == Status.DIVERGED) | ~finite
-    if not lost.any():
-        return found
-
-    def void(values: np.ndarray) -> np.ndarray:
-        return np.where(lost[:, None], values.dtype.type(np.nan), values)
-
-    return replace(
-        found,
-        means=tuple(map(void, found.means)),
-        variances=tuple(map(void, found.variances)),
-        status=np.where(lost, int(Status.DIVERGED), found.status),
-    )

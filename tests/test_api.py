@@ -207,8 +207,8 @@ def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | 
 def test_a_restorer_is_pickled_by_name_and_copied() -> None:
     prior = restore.load("tap-mnist-25", engine="onnx")
     again = pickle.loads(pickle.dumps(prior))
-    assert again.engine.name == "onnx" and (again.denoise(STROKE, 0.1) == prior.denoise(STROKE, 0.1)).all()
-    assert pickle.loads(pickle.dumps(restore.load("tap-mnist-25", "cpu", engine="torch"))).engine.name == "torch"
+    assert again.engine.backend == "onnx" and (again.denoise(STROKE, 0.1) == prior.denoise(STROKE, 0.1)).all()
+    assert pickle.loads(pickle.dumps(restore.load("tap-mnist-25", "cpu", engine="torch"))).engine.backend == "torch"
     assert copy.deepcopy(prior).description == prior.description
     with pytest.raises(restore.UsageError):
         pickle.dumps(restore.Restorer(prior.engine))

@@ -22,7 +22,7 @@ from PIL import Image, ImageDraw
 from restore.channels import specks
 from restore.cli import serve
 from restore.images import tiff
-from restore.inference import score, squares, trust
+from restore.inference import candidates, score, trust
 from restore.inference.scans import two_tones
 from restore.inference.tiles import blocks
 
@@ -205,7 +205,7 @@ LIMITS: list[tuple[str, tuple[float, ...]]] = [
     (r"Levels of `--p` above\s(\S+) must be given", (trust.NOISIEST,)),
     (r"Up to (\S+) it is found; above, give it", (trust.NOISIEST,)),
     (r"it looks noisier than `--p (\S+)`", (trust.NOISIEST,)),
-    (r"squares of (\d+) to (\d+) pixels a\sside, or of a multiple", (squares.SIDES[0], squares.SIDES[-1])),
+    (r"squares of (\d+) to (\d+) pixels a\sside, or of a multiple", (candidates.SIDES[0], candidates.SIDES[-1])),
     (r"Specks of dirt, of (\d+) to (\d+) pixels", (specks.LEAST, specks.MOST)),
     (r"every displacement up to (\d+) pixels", (trust.REACH,)),
     (r"Of up to (\w+) crops of the image", (score.CROPS,)),

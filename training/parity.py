@@ -19,9 +19,9 @@ from restore import zoo
 from restore.channels import parse_task
 from restore.channels.damage import Damage
 from restore.data import load
-from restore.inference.engine import PictureEngine
+from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import open_engine
-from restore.marginals import Marginals, Status
+from restore.marginals import Status
 from restore.zoo.description import Description
 
 # By how much probabilities of two engines may differ. In black and white, no pixel may.
@@ -100,9 +100,9 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
         clean: images to damage, (N, H, W), in [0, 1].
         seed: of the damage.
     """
-    for task, observed, damage in damages(clean, reference.description, seed):
-        found, expected = (each.marginals(observed, damage)[0] for each in (engine, reference))
-        yield compared(found, expected, reference.description, task)
+    for task, observed, damage in damages(clean, reference.header, seed):
+        found, expected = (each.solve(observed, damage) for each in (engine, reference))
+        yield compared(found, expected, reference.header, task)
 
 
 def damage_of(header: Description) -> Mapping[str, Damage]:
@@ -130,20 +130,20 @@ def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tu
     return clean, hidden
 
 
-def compared(found: Marginals, expected: Marginals, header: Description, task: str) -> Parity:
+def compared(found: Posterior, expected: Posterior, header: Description, task: str) -> Parity:
     """What two engines with a prior found for the same damaged images."""
     converged = (expected.status == Status.CONVERGED) | header.stops_as_learnt
     unsettled = ~converged & (found.status == expected.status)
     same = (found.status == expected.status) & (found.iterations == expected.iterations)
     # Not a number is the same as nothing, and a diverged image never the same as another.
     same &= np.abs(found.residual - expected.residual) <= SAME_RESIDUAL
-    apart = np.abs(found.means[0] - expected.means[0]).max(1)
+    apart = np.abs(found.means - expected.means).max((1, 2))
     if header.grey:
         # There is no border between black and white to cross: what converged to the same is the same.
         same |= (found.status == expected.status) & (apart <= GREY_TOLERANCE)
     same &= converged
     parted = ~same & ~unsettled
-    turned = ((found.means[0] > 0.5) != (expected.means[0] > 0.5)).sum(1) * (not header.grey)
+    turned = ((found.means > 0.5) != (expected.means > 0.5)).sum((1, 2)) * (not header.grey)
     return Parity(
         task,
         len(apart),
@@ -168,11 +168,11 @@ def main(
     apart = 0
     for name in models or [folder.name for folder in zoo.folders() if (folder / zoo.GRAPH).is_file()]:
         graph, torch = open_engine(name, "onnx"), open_engine(name, "torch", "cpu")
-        images = load(data or torch.description.data, split="test", root=data_root).images[:n] / 255
+        images = load(data or torch.header.data, split="test", root=data_root).images[:n] / 255
         # Of images larger than its windows a prior is shown the middle.
         (top, height), (left, width) = (
             (max(0, have - want) // 2, want)
-            for have, want in zip(images.shape[1:], torch.description.image_shape, strict=True)
+            for have, want in zip(images.shape[1:], torch.header.image_shape, strict=True)
         )
         clean = images[:, top : top + height, left : left + width]
         for found in parities(graph, torch, clean, seed):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image
 
+from restore.api.batch import RestoredBatch
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
@@ -23,7 +24,7 @@ from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
 from restore.inference.restore import restore
-from restore.inference.restored import Restored, stacked
+from restore.inference.restored import Restored
 from restore.registry import LEVELS
 from restore.sizes import Fit
 
@@ -101,7 +102,7 @@ def restored(
     levels = {name: how.pop(name, None) for name in LEVELS if name != "p"}
     damage, axis = Damage.of(p, **levels), how.pop("channel_axis", None)
     engine = None if isinstance(prior, str) else prior
-    options = Options(prior if isinstance(prior, str) else prior.description.name, **how)
+    options = Options(prior if isinstance(prior, str) else prior.header.name, **how)
     highest: Any = NOISE.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
     beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
     collection = unpack(images, axis, beyond, options.max_pixels, in_colour(options.model, damage, engine))
@@ -128,7 +129,7 @@ def restored(
     together = collection.together(
         [item.back(each, answer.replaced) for item, each, answer in zip(items, values, answers, strict=True)]
     )
-    return (together, answers[0] if single else stacked(answers)) if return_solution else together
+    return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
 
 
 def _part(damage: Damage, place: int, count: int) -> Damage:

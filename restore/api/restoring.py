@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, Unpack, overload
 from PIL import Image
 
 from restore import zoo
+from restore.api.batch import RestoredBatch
 from restore.api.given import Flips, Manner, No, Opening, Picture, Yes, listing, restored
 from restore.errors import UsageError
 from restore.inference.engine import PictureEngine
@@ -19,6 +20,9 @@ from restore.zoo.description import Description
 
 Model: TypeAlias = "str | Path | Restorer"
 
+# About one image, or several.
+Answer: TypeAlias = Restored | RestoredBatch
+
 
 @overload
 def denoise(
@@ -27,7 +31,7 @@ def denoise(
 @overload
 def denoise(
     image: Picture, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
-) -> tuple[Picture, Restored]: ...
+) -> tuple[Picture, Answer]: ...
 @overload
 def denoise(
     image: str | Path, model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
@@ -88,7 +92,7 @@ def complete(
 @overload
 def complete(
     image: Picture, mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
-) -> tuple[Picture, Restored]: ...
+) -> tuple[Picture, Answer]: ...
 @overload
 def complete(
     image: str | Path,
@@ -162,7 +166,7 @@ class Restorer:
     @property
     def description(self) -> Description:
         """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
-        return self.engine.description
+        return self.engine.header
 
     @overload
     def denoise(
@@ -171,7 +175,7 @@ class Restorer:
     @overload
     def denoise(
         self, image: Picture, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
-    ) -> tuple[Picture, Restored]: ...
+    ) -> tuple[Picture, Answer]: ...
     @overload
     def denoise(
         self, image: str | Path, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
@@ -190,7 +194,7 @@ class Restorer:
     @overload
     def complete(
         self, image: Picture, mask: Any, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
-    ) -> tuple[Picture, Restored]: ...
+    ) -> tuple[Picture, Answer]: ...
     @overload
     def complete(
         self, image: str | Path, mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]

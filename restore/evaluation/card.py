@@ -51,7 +51,7 @@ def measure(
         whole: whether these are whole images, of other sizes than the prior's.
         watch: receives the share that is done.
     """
-    header, restorer = engine.description, restorer_of(engine)
+    header, restorer = engine.header, restorer_of(engine)
     tasks = tasks_of(header, whole=whole)
 
     def report(number: int, task: Task) -> Report:

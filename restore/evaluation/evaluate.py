@@ -58,12 +58,12 @@ def restorer_of(engine: PictureEngine) -> Restorer:
 
     It is told the damage unless it has learnt it. An image that diverges is NaN.
     """
-    options = Options(engine.description.name, force=True)
+    options = Options(engine.header.name, force=True)
     engines = Engines(options, only=engine)
 
     def restorer(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         pixels = observed.double().reshape(-1, *image_shape).numpy()
-        damages = [Damage()] * len(pixels) if engine.description.task else _of_each(damage, pixels.shape)
+        damages = [Damage()] * len(pixels) if engine.header.task else _of_each(damage, pixels.shape)
         answers = restore(list(map(Observed, pixels, damages)), options, engines)
         means = [np.full(image_shape, np.nan) if answer.refused else answer.means for answer in answers]
         replaced = [True if answer.replaced is None else answer.replaced for answer in answers]

@@ -16,6 +16,11 @@ SHALLOW = "its 16-bit levels are read with 8 bits"
 # Levels of 255 by which equal colours may differ: colour spaces are converted, and hidden colours kept, with rounding.
 _ALIKE = 2
 
+# Axes of colour in which photographs are restored plane by plane: light, red against blue, green against both. They are
+# orthonormal, so noise has the same sigma in each (Ruderman, Cronin & Chiao, J. Opt. Soc. Am. A 15, 1998).
+AXES = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
+MIDDLE = 0.5
+
 
 def picture_of(image: Image.Image, label: str, *, colour: bool = False) -> Picture:
     """The picture in an image; raises InputError if its levels have no defined range, or lie outside it.
@@ -40,6 +45,21 @@ def picture_of(image: Image.Image, label: str, *, colour: bool = False) -> Pictu
         if image.mode == "P" and image.getpalette()
         else picture
     )
+
+
+def in_planes(colours: np.ndarray) -> np.ndarray:
+    """Colours (..., 3) along `AXES`; grey of a half is a half on each.
+
+    >>> planes = in_planes(np.array([0.1, 0.5, 0.9]))
+    >>> planes.round(2).tolist(), in_colours(planes).round(2).tolist()
+    ([0.5, -0.07, 0.5], [0.1, 0.5, 0.9])
+    """
+    return np.asarray(MIDDLE + (colours - MIDDLE) @ AXES.T)
+
+
+def in_colours(planes: np.ndarray) -> np.ndarray:
+    """The inverse of `in_planes`."""
+    return np.asarray(MIDDLE + (planes - MIDDLE) @ AXES)
 
 
 def spread(bands: np.ndarray) -> np.ndarray:

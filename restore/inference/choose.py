@@ -13,8 +13,9 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.inference import threads
+from restore.inference.candidates import Candidate
 from restore.inference.restored import Found
-from restore.inference.score import FIRST, FOLDS, Candidate, Prediction, Sample, level_of
+from restore.inference.score import FIRST, FOLDS, Prediction, Sample, level_of
 from restore.marginals import Status
 from restore.zoo import leave_out
 

@@ -1,25 +1,31 @@
-"""What an engine is: a prior with its solver, loaded to restore pictures of its own size."""
+"""What an engine is, a prior with its solver, and what it answers: the posterior of damaged pictures, in numpy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
 
 from restore.channels.damage import Damage
-from restore.marginals import Marginals
+from restore.marginals import Status
 from restore.zoo.description import Description
+from restore.zoo.inference import Effort
+
+# A picture has converged if all but this share of its tiles have.
+UNSETTLED = 0.01
 
 
 class PictureEngine(Protocol):
-    """A prior with its solver. What it does not do raises UsageError, such as another solver or size."""
+    """A prior with its solver. What it cannot do raises UsageError, such as pictures of another size."""
 
     @property
-    def name(self) -> str:
+    def backend(self) -> str:
         """What computes: "torch" or "onnx"."""
 
     @property
-    def description(self) -> Description: ...
+    def header(self) -> Description: ...
 
     @property
     def light_ground(self) -> bool:
@@ -29,28 +35,125 @@ class PictureEngine(Protocol):
     def part(self) -> int:
         """The length of the sides of the parts in which a convolutional prior takes a large picture."""
 
-    def with_solver(self, solver: str) -> PictureEngine:
-        """The same prior with another solver."""
-
-    def quickly(self) -> PictureEngine:
-        """The same prior, solved well enough to be compared with others."""
-
-    def precisely(self) -> PictureEngine:
-        """The same prior, solved well enough for the odds of a single pixel where all others are known."""
-
-    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> PictureEngine:
-        """The same convolutional prior for pictures (H, W) of any size, of which a share is in doubt."""
-
-    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        """Posterior marginals of damaged pictures.
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        """The posterior of damaged pictures.
 
         Args:
-            seen: pictures at the prior's size, (N, H, W), N >= 1: 0 and 1, or grey levels for a prior of grey ones.
+            pictures: of the prior's size, or of any for a convolutional one, (N, H, W), N >= 1: 0 and 1, or grey levels
+                for a prior of grey ones.
             damage: of this batch, without unknown levels.
-
-        Returns:
-            The marginals; and by how many nats per visible pixel each picture is likelier after inversion, (N,).
+            effort: how well to solve.
         """
 
-    def pixel_means(self) -> np.ndarray:
-        """Mean of each pixel over the images that the prior was trained on, (H, W)."""
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is known of N damaged pictures of one shape.
+
+    Attributes:
+        means: probability of white, or mean grey level, of every pixel, (N, H, W). NaN, like the variances, where the
+            solver diverged.
+        variances: of every pixel, (N, H, W).
+        iterations: the most of any tile, (N,).
+        residual: how far means moved in the last iteration, the most of any tile, (N,): the largest change; of
+            convolutional priors the average one of pixels.
+        tiles, unsettled: how many tiles there are, and how many did not converge, (N,).
+        blind: True where a tile has nothing visible, (N,).
+        inversion: by how many nats per visible pixel a picture is likelier after inversion, (N,); 0 if unknown.
+        layers: means of hidden layers, (N, units) each; empty if there are several tiles.
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    tiles: np.ndarray
+    unsettled: np.ndarray
+    blind: np.ndarray
+    inversion: np.ndarray
+    layers: tuple[np.ndarray, ...] = ()
+
+    @classmethod
+    def of_pixels(cls, means: np.ndarray, variances: np.ndarray, steps: int = 1) -> Posterior:
+        """The posterior of pictures, (N, H, W), that took so many steps without a solver."""
+        count = len(means)
+        one, zero = np.ones(count, int), np.zeros(count)
+        return cls(means, variances, steps * one, zero, one, one - 1, zero > 0, zero)
+
+    @classmethod
+    def solved(
+        cls,
+        pictures: np.ndarray,
+        damage: Damage,
+        layers: Sequence[Sequence[np.ndarray]],
+        outcome: Sequence[np.ndarray],
+        inversion: np.ndarray,
+    ) -> Posterior:
+        """The answer of a solver about pictures (N, H, W).
+
+        A picture with any value that is not finite is one for which the solver diverged: all its values are NaN.
+
+        Args:
+            pictures, damage: what was to be solved.
+            layers: means and variances of the layers, (N, units) each, of which the first is the pixels.
+            outcome: a `Status`, the iterations, and the residual of each picture, (N,).
+            inversion: as in `Posterior`.
+        """
+        (means, variances), (status, iterations, residual) = layers, outcome
+        finite = np.all([np.isfinite(layer).all(1) for layer in (*means, *variances)], 0)
+        lost = (status == Status.DIVERGED) | ~finite
+        if lost.any():
+            means, variances = (
+                [np.where(lost[:, None], layer.dtype.type(np.nan), layer) for layer in each] for each in layers
+            )
+        hidden = np.zeros(pictures.shape, bool) if damage.hidden is None else damage.hidden
+        return cls(
+            means[0].reshape(pictures.shape),
+            variances[0].reshape(pictures.shape),
+            iterations,
+            np.where(np.isfinite(residual), residual, 0),
+            np.ones(len(pictures), int),
+            (lost | (status != Status.CONVERGED)).astype(int),
+            np.asarray(np.broadcast_to(hidden, pictures.shape).all((1, 2))),
+            inversion,
+            tuple(means[1:]),
+        )
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Posterior]) -> Posterior:
+        """The pictures of several posteriors, one after the other, without hidden layers."""
+        return cls(*(np.concatenate(values) for values in zip(*map(_of_pictures, parts), strict=True)))  # type: ignore[arg-type]
+
+    def rows(self, index: np.ndarray) -> Posterior:
+        """The pictures of these numbers, in this order, without hidden layers."""
+        return Posterior(*(values[index] for values in _of_pictures(self)))
+
+    def joined(self, means: np.ndarray, variances: np.ndarray) -> Posterior:
+        """The posterior of larger pictures (N, H, W), given their pixels, of which equally many of these are tiles."""
+        count = len(means)
+
+        def of_tiles(values: np.ndarray) -> np.ndarray:
+            return values.reshape(count, -1)
+
+        return Posterior(
+            means,
+            variances,
+            of_tiles(self.iterations).max(1),
+            of_tiles(self.residual).max(1),
+            of_tiles(self.tiles).sum(1),
+            of_tiles(self.unsettled).sum(1),
+            np.asarray(of_tiles(self.blind).any(1)),
+            np.zeros(count),
+        )
+
+    @property
+    def status(self) -> np.ndarray:
+        """How the solver ended for each picture, a `Status` value, (N,)."""
+        many = np.where(self.unsettled > UNSETTLED * self.tiles, Status.MAX_ITER, Status.CONVERGED)
+        finite = np.isfinite(self.means).reshape(len(self.means), -1).all(1)
+        return np.where(finite, many, Status.DIVERGED)
+
+
+def _of_pictures(posterior: Posterior) -> list[np.ndarray]:
+    """All that has an entry per picture, but for hidden layers."""
+    return [getattr(posterior, field.name) for field in fields(Posterior) if field.name != "layers"]

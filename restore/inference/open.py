@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import threading
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -87,13 +88,29 @@ def open_engine(
         from restore.inference.torch_engine import Engine
 
         loaded = Engine.load(model, device, max_memory, None if pixels == UNKNOWN else pixels)
-    return loaded if solver is None else loaded.with_solver(solver)
+    return loaded if solver is None else _solved_by(solver, loaded)
+
+
+def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
+    """An engine with another solver; raises UsageError if a graph, which holds one alone, has another."""
+    header = engine.header
+    if header.with_solver(solver) == header:
+        return engine
+    if engine.backend == "onnx":
+        raise UsageError(
+            f"{option('solver', solver)}: the graph of {shown(header.name)} holds {header.inference.solver} alone; "
+            f"leave it out, or give {option('engine', 'torch')} and the prior by name"
+        )
+    from restore.inference.torch_engine import Engine
+
+    assert isinstance(engine, Engine)
+    return replace(engine, trained=replace(engine.trained, description=header.with_solver(solver)))
 
 
 def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -> bool:
     """True if a prior, open or not, restores colours, or all are asked about Gaussian noise; else luminance is read."""
     if engine is not None:
-        return engine.description.kind.photographs
+        return engine.header.kind.photographs
     place = None if model == "auto" else find(model)
     return describe(place).kind.photographs if place and place.is_dir() else damage.sigma is not None
 
@@ -104,7 +121,7 @@ class Engines:
     def __init__(self, options: Options, pixels: int = UNKNOWN, only: PictureEngine | None = None) -> None:
         """Open what `options` names, or use an engine that is open already, for so many pixels as far as is known."""
         self._options, self._pixels = options, pixels
-        self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
+        self._only = only if only is None or options.solver is None else _solved_by(options.solver, only)
         self._opened: dict[tuple[str, EngineName], PictureEngine | ModelError] = {}
         self._turn = threading.Lock()
         # One prior was named, so that there is none to choose.

@@ -15,19 +15,19 @@ import numpy as np
 
 from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
+from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option
 from restore.images import enlarge, shrink
+from restore.images.colours import in_planes
 from restore.inference import specks, trust
+from restore.inference.candidates import Candidate, Neighbours, Planes, Prior, Squares, squares_in
 from restore.inference.choose import Choice, choose
-from restore.inference.engine import PictureEngine
-from restore.inference.neighbours import Neighbours
+from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restored import Found, Restored, outcome
 from restore.inference.scans.reading import Reading, read
-from restore.inference.score import Candidate
-from restore.inference.squares import Squares, squares_in
-from restore.inference.tiles.blend import Posterior, Prior, Watch
+from restore.inference.tiles.blend import Watch
 from restore.marginals import Status
 from restore.sizes import check_near, lost_detail, near
 from restore.zoo import leave_out
@@ -52,11 +52,6 @@ UNEQUAL, STRIP = 1e-5, 256
 # The share of white in the images of a prior of both polarities is that near to a half.
 EVEN = 0.05
 
-# Axes of colour in which photographs are restored plane by plane: light, red against blue, green against both. They are
-# orthonormal, so noise has the same sigma in each (Ruderman, Cronin & Chiao, J. Opt. Soc. Am. A 15, 1998).
-AXES = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
-MIDDLE = 0.5
-
 
 @dataclass(frozen=True, eq=False)
 class _Job:
@@ -67,7 +62,6 @@ class _Job:
         original: as it came.
         reading: as priors see it.
         engines: the priors to choose among.
-        header: the first one's description.
         named: True if the prior was named.
         certain: True if its level was given, too: it is done as told, and doubts are said.
         compared: True if its prior has to be ahead of the field of neighbours, as a named one whose level is unknown.
@@ -77,7 +71,6 @@ class _Job:
     original: Observed
     reading: Reading
     engines: tuple[PictureEngine, ...]
-    header: Description
     named: bool
     certain: bool
     compared: bool = False
@@ -87,9 +80,14 @@ class _Job:
         return self.reading.picture
 
     @property
+    def header(self) -> Description:
+        """The header of the first prior."""
+        return self.engines[0].header
+
+    @property
     def own_size(self) -> bool:
         """True for a picture of the size of a prior, too small to tell what it is not."""
-        return any(engine.description.image_shape == self.picture.shape for engine in self.engines)
+        return any(engine.header.image_shape == self.picture.shape[:2] for engine in self.engines)
 
     @property
     def alike(self) -> Any:
@@ -122,7 +120,7 @@ def restore(
     answers: dict[int, Restored] = {}
     groups: dict[Any, list[_Job]] = {}
     for index, picture in enumerate(pictures):
-        job = _job(index, picture, options, opened)
+        job = _read(index, picture, options, opened)
         if isinstance(job, Status):
             answers[index] = _untouched(picture, job, opened.named)
         else:
@@ -135,10 +133,10 @@ def restore(
     return [answers[index] for index in range(len(pictures))]
 
 
-def _job(index: int, original: Observed, options: Options, engines: Engines) -> _Job | Status:
+def _read(index: int, original: Observed, options: Options, engines: Engines) -> _Job | Status:
     """A picture as its priors see it, with what is to be found; or why they cannot see it."""
-    opened = engines.for_picture(original)
-    header = opened[0].description
+    opened = _for_colours(engines.for_picture(original)) if len(original.shape) > 2 else engines.for_picture(original)
+    header = opened[0].header
     picture = replace(original, damage=_assumed(original.damage, header))
     header.check_damage(picture.damage)
     if options.fit == "resize":
@@ -150,7 +148,7 @@ def _job(index: int, original: Observed, options: Options, engines: Engines) -> 
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
     unknown = original.damage.unknown if original.damage.specks is not None else picture.damage.unknown
     named = engines.named
-    job = _Job(index, original, Reading(picture), opened, header, named, certain=named and unknown is None)
+    job = _Job(index, original, Reading(picture), opened, named, certain=named and unknown is None)
     if header.grey:
         return job
     threshold = header.threshold / 255 if named else None
@@ -158,12 +156,19 @@ def _job(index: int, original: Observed, options: Options, engines: Engines) -> 
     careful = not (known or job.certain or header.task or options.force)
     reading = read(picture, threshold, careful=careful)
     if reading is Status.NOT_INK and original.filled_only and not (named or original.coloured):
-        opened = engines.for_picture(original, grey=True)
-        return _Job(index, original, Reading(picture), opened, opened[0].description, named=False, certain=False)
+        return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
     if isinstance(reading, Status):
         return reading
-    job = replace(job, reading=reading)
-    return replace(job, compared=named and unknown == "p" and not job.own_size)
+    return replace(job, reading=reading, compared=named and unknown == "p" and not job.own_size)
+
+
+def _for_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
+    """The priors that restore colours; raises ModelError if there are none."""
+    of_photographs = tuple(engine for engine in engines if engine.header.kind.photographs)
+    if not of_photographs:
+        name = engines[0].header.name
+        raise ModelError(f"{name} knows no colours; leave the model out, or convert a copy to greyscale")
+    return of_photographs
 
 
 def _assumed(damage: Damage, header: Description) -> Damage:
@@ -187,33 +192,36 @@ def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
 
 def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Restored]:
     """The answers about pictures that are restored alike: one of any size, or several of their prior's own."""
-    if len(jobs[0].picture.shape) > 2:
-        return [_in_colour(jobs[0], options, watch)]
     if jobs[0].original.damage.specks is not None:
         return [_without_specks(jobs[0], options)]
     choices = _choices(jobs, options)
-    found: dict[int, Restored] = {}
+    answers: dict[int, Restored] = {}
     for candidate in dict.fromkeys(choice.candidate for choice in choices):
         rows = [row for row, choice in enumerate(choices) if choice.candidate is candidate]
         try:
-            if len(jobs) > 1:
-                seen = np.stack([jobs[row].picture.pixels[:, :] for row in rows])
-                damage = Damage.stacked([choices[row].damage for row in rows], seen.shape[1:])
-                whole = candidate.solve(seen, damage, [(0, 0)] * len(rows))
-            else:
-                whole = candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
+            posterior = _posterior([jobs[row] for row in rows], [choices[row] for row in rows], watch)
         except ModelError as fault:
             failed = _header(jobs[rows[0]], choices[rows[0]]).name
-            rest = tuple(engine for engine in jobs[0].engines if engine.description.name != failed)
+            rest = tuple(engine for engine in jobs[0].engines if engine.header.name != failed)
             if not rest:
                 raise
             leave_out(str(fault))
-            others = [replace(jobs[row], engines=rest, header=rest[0].description) for row in rows]
-            found |= dict(zip(rows, _answers(others, options, watch), strict=True))
+            others = [replace(jobs[row], engines=rest) for row in rows]
+            answers |= dict(zip(rows, _answers(others, options, watch), strict=True))
             continue
         for place, row in enumerate(rows):
-            found[row] = _answer(jobs[row], choices[row], whole, place, options)
-    return [found[row] for row in range(len(jobs))]
+            answers[row] = _answer(jobs[row], choices[row], posterior, place, options)
+    return [answers[row] for row in range(len(jobs))]
+
+
+def _posterior(jobs: Sequence[_Job], choices: Sequence[Choice], watch: Watch) -> Posterior:
+    """The posterior of pictures for which one candidate was chosen."""
+    candidate = choices[0].candidate
+    if len(jobs) == 1:
+        return candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
+    pictures = np.stack([job.picture.values() for job in jobs])
+    damage = Damage.stacked([choice.damage for choice in choices], pictures.shape[1:])
+    return candidate.solve(pictures, damage, [(0, 0)] * len(jobs))
 
 
 def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
@@ -222,6 +230,8 @@ def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
     candidates = _candidates(first, options)
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
+    if len(first.picture.shape) > 2:  # colours are compared by their light
+        pictures = [replace(picture, pixels=in_planes(picture.values())[..., 0]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
     if first.compared:
         for place, field in enumerate(choose(pictures, [Neighbours()], grey=False)):
@@ -233,13 +243,13 @@ def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
 
 def _candidates(job: _Job, options: Options) -> list[Candidate]:
     """What may have made a picture: each prior in each polarity, and squares if no prior is named or of its size."""
+    if len(job.picture.shape) > 2:
+        return [Planes(engine, options.invert) for engine in job.engines]
     if job.certain and job.own_size:
         return [Prior(job.engines[0], options.invert)]
-    found: list[Candidate] = [
-        Prior(engine, invert) for engine in job.engines for invert in _polarities(engine, options.invert)
-    ]
+    priors = [Prior(engine, invert) for engine in job.engines for invert in _polarities(engine, options.invert)]
     squares = len(job.engines) > 1 and not (job.own_size or job.header.grey) and job.picture.damage.touched
-    return found + (squares_in(job.picture) if squares else [])
+    return [*priors, *(squares_in(job.picture) if squares else [])]
 
 
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
@@ -250,20 +260,32 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
     squares = choice.candidate
     if not isinstance(squares, Squares):
         return choice
-    priors = [each for each in candidates if isinstance(each, Prior)]
+    priors = [candidate for candidate in candidates if isinstance(candidate, Prior)]
     (inner,) = choose([squares.original(replace(picture, damage=choice.damage))], priors, grey=False)
-    return replace(choice, candidate=replace(squares, modules=inner.candidate)) if trust.recognised(inner) else choice
+    if not trust.recognised(inner):
+        return choice
+    return replace(choice, candidate=replace(squares, prior=inner.candidate.prior))
 
 
 def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or none differs."""
-    header = engine.description
+    header = engine.header
     if invert:
         return (True,)
     if header.task or header.grey:
         return (False,)
-    even = header.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
-    return (False,) if even else (False, True)
+    return (False,) if header.whole and abs(_share_of_white(engine) - 0.5) < EVEN else (False, True)
+
+
+def _share_of_white(engine: PictureEngine) -> float:
+    """The share of white in the images of a prior to which all pixels are alike.
+
+    Where one black pixel is all that is seen, the gain by inversion is its log-odds.
+    """
+    black = np.zeros((1, *engine.header.image_shape))
+    hidden = np.ones(black.shape, bool)
+    hidden[0, 0, 0] = False
+    return float(probability_of(engine.solve(black, Damage(hidden=hidden), "quick").inversion.astype(np.float64))[0])
 
 
 def _judged(
@@ -292,16 +314,16 @@ def _judged(
 
 
 def _header(job: _Job, choice: Choice) -> Description:
-    """The description of the prior that restores a picture."""
-    candidate = choice.candidate.modules if isinstance(choice.candidate, Squares) else choice.candidate
-    return candidate.engine.description if isinstance(candidate, Prior) else job.header
+    """The header of the prior that restores a picture."""
+    prior = choice.candidate.prior
+    return prior.engine.header if prior else job.header
 
 
 def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
     grey, original = job.header.grey, job.original
     means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
-    status, residual = whole.status(place), float(whole.residual[place])
+    status, residual = Status(whole.status[place]), float(whole.residual[place])
     seen = job.picture.values()
     if original.filled_only and not grey:
         means = np.where(_alone(means > 0.5, job.picture.damage.hidden), 1 - means, means)
@@ -329,21 +351,19 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
         flipped = float(np.mean(differs if replaced is None else differs & replaced))
     estimate = np.where(after, tones[1], tones[0]) if tones is not None and not grey else after
     return Restored(
-        estimate,
-        means,
-        deviations,
-        status,
-        int(whole.iterations[place]),
-        residual,
-        *choice.candidate.names,
-        choice.found or Found.given(job.original.damage),
-        None if grey else _share_changed(original, estimate, replaced),
-        flipped,
-        choice.bits,
-        tuple(notes),
-        doubt,
-        replaced,
-        tuple(layer[place] for layer in whole.layers),
+        **_chosen(choice, original),
+        estimate=estimate,
+        means=means,
+        deviations=deviations,
+        status=status,
+        iterations=int(whole.iterations[place]),
+        residual=residual,
+        changed=None if grey else _share_changed(original, estimate, replaced),
+        flipped=flipped,
+        notes=tuple(notes),
+        doubt=doubt,
+        replaced=replaced,
+        layers=tuple(layer[place] for layer in whole.layers),
     )
 
 
@@ -367,31 +387,31 @@ def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray
 
 def _without_specks(job: _Job, options: Options) -> Restored:
     """A picture without specks, under the prior and in the polarity that predict its pixels best."""
-    priors = [each for each in _candidates(job, options) if isinstance(each, Prior)]
+    priors = [candidate for candidate in _candidates(job, options) if isinstance(candidate, Prior)]
     (choice,) = choose([job.picture], priors, grey=False)
     doubtful = not trust.recognised(choice)
     if doubtful and not (job.certain or options.force):
         return _untouched(job.original, Status.UNRECOGNISED, job.named, choice)
-    prior, damage, seen = choice.candidate, job.original.damage, job.picture.values()
-    assert isinstance(prior, Prior)
+    prior, damage, seen = choice.candidate.prior, job.original.damage, job.picture.values()
+    assert prior is not None
     done = specks.cleaned(seen, prior, None if damage.unknown else Specks(damage.known("specks")))
-    found = Found("specks", done.specks.share) if damage.unknown else None
-    notes = [*job.reading.notes, *([found.sentence] if found else []), f"{done.count} specks were removed"]
+    choice = replace(choice, found=Found("specks", done.specks.share) if damage.unknown else None)
+    notes = [
+        *job.reading.notes,
+        *([choice.found.sentence] if choice.found else []),
+        f"{done.count} specks were removed",
+    ]
     estimate = done.white > 0.5
     return Restored(
-        estimate,
-        done.white,
-        np.sqrt(done.white * (1 - done.white)),
-        Status.CONVERGED,
-        0,
-        0.0,
-        *prior.names,
-        found or Found.given(damage),
-        _share_changed(job.original, estimate, None),
-        float(np.mean(estimate != (seen > 0.5))),
-        choice.bits,
-        tuple(notes),
-        Status.UNRECOGNISED.sentence if doubtful else "",
+        **_chosen(choice, job.original),
+        estimate=estimate,
+        means=done.white,
+        deviations=np.sqrt(done.white * (1 - done.white)),
+        status=Status.CONVERGED,
+        changed=_share_changed(job.original, estimate, None),
+        flipped=float(np.mean(estimate != (seen > 0.5))),
+        notes=tuple(notes),
+        doubt=Status.UNRECOGNISED.sentence if doubtful else "",
     )
 
 
@@ -403,7 +423,7 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, place: int, status: Stat
     if isinstance(candidate, Squares):
         return [*notes, f"was restored as a picture drawn {candidate.side} times as large"]
     assert isinstance(candidate, Prior)
-    header = candidate.engine.description
+    header = candidate.engine.header
     height, width = header.image_shape
     if status is not Status.CONVERGED:
         notes.append(outcome(status, header))
@@ -422,7 +442,7 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, place: int, status: Stat
         doubt = float(np.minimum(whole.means[place], 1 - whole.means[place])[hidden].mean())
         if doubt > UNSURE:
             notes.append(f"of the filled pixels at least {doubt:.0%} are expected to be wrong")
-    if options.fit == "resize" and not near(job.original.shape, header.image_shape):
+    if options.fit == "resize" and not near(job.original.shape[:2], header.image_shape):
         notes.append(lost_detail(header.image_shape))
     if whole.inversion[place] > INVERTED and not header.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
@@ -435,26 +455,31 @@ def expected_by(engine: PictureEngine) -> str:
     return "dark on light" if engine.light_ground else "light strokes on dark"
 
 
+def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
+    """What every answer says of the prior and the level that were chosen, if any were."""
+    given = Found.given(picture.damage)
+    if choice is None:
+        return {"model": "", "engine": "", "level": given}
+    model, backend = choice.candidate.names
+    return {"model": model, "engine": backend, "level": choice.found or given, "bits": choice.bits}
+
+
 def _untouched(
     picture: Observed, status: Status, named: bool, choice: Choice | None = None, residual: float = 0.0
 ) -> Restored:
     """The answer for a picture that is refused, by a prior that was named or by all."""
-    pixels = np.asarray(picture.pixels[:, :])
+    pixels = picture.values()
     return Restored(
-        pixels,
-        pixels,
-        np.zeros(pixels.shape),
-        status,
-        0,
-        float(residual),
-        *(("", "") if choice is None else choice.candidate.names),
-        (choice and choice.found) or Found.given(picture.damage),
-        0.0,
-        0.0,
-        None if choice is None else choice.bits,
-        (status.sentence,),
-        "",
-        np.zeros(pixels.shape[:2], bool),
+        **_chosen(choice, picture),
+        estimate=pixels,
+        means=pixels,
+        deviations=np.zeros(pixels.shape),
+        status=status,
+        residual=residual,
+        changed=0.0,
+        flipped=0.0,
+        notes=(status.sentence,),
+        replaced=np.zeros(pixels.shape[:2], bool),
         remedy=_remedy(status, picture, named),
     )
 
@@ -478,33 +503,3 @@ def _remedy(status: Status, picture: Observed, named: bool) -> str:
         return f"give its noise with {p}, or {option('force')}"
     given = f"name a prior with {model} and its noise with {p}"
     return f"{given}, make a prior with `restore train`, or give {option('force')}"
-
-
-def _in_colour(job: _Job, options: Options, watch: Watch) -> Restored:
-    """A photograph (H, W, 3), plane by plane; prior and level are chosen by its light."""
-    engines = [engine for engine in job.engines if engine.description.kind.photographs]
-    if not engines:
-        raise ModelError(f"{job.header.name} knows no colours; leave the model out, or convert a copy to greyscale")
-    pixels = np.asarray(job.reading.picture.pixels[:, :])
-    planes = MIDDLE + (pixels - MIDDLE) @ AXES.T
-    found: list[Restored] = []
-    light: Choice | None = None
-    for number in range(3):
-        picture = Observed(planes[..., number], job.reading.picture.damage if light is None else light.damage)
-        part = replace(
-            job, original=picture, reading=Reading(picture), engines=tuple(engines), header=engines[0].description
-        )
-        choice = _choices([part], options)[0] if light is None else replace(light, ahead=None)
-        light = light or choice
-
-        def seen(share: float, before: int = number) -> None:
-            watch((before + share) / 3)
-
-        whole = choice.candidate.posterior(replace(picture, damage=choice.damage), seen)
-        found.append(_answer(part, choice, whole, 0, options))
-        if found[-1].refused:
-            return _untouched(job.original, Status(found[-1].status), job.named)
-    means = MIDDLE + (np.stack([plane.means for plane in found], -1) - MIDDLE) @ AXES
-    deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
-    worst = max(Status(plane.status) for plane in found)
-    return replace(found[0], estimate=means, means=means, deviations=deviations, status=worst)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -42,19 +42,19 @@ class Found:
         return f"{self.name} = {self.value:.3g} was found"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Restored:
-    """A restored picture, or several of one shape in arrays with a first axis of N.
+    """The answer about a picture.
 
     Attributes:
         estimate: the restored picture, (H, W): 0 and 1, or grey levels.
         means: probability of white, or mean grey level, of every pixel, (H, W).
         deviations: posterior standard deviation of every pixel, (H, W).
         status: how it ended; a picture that was refused comes back as it came.
-        iterations: of the solver: the most of any tile.
-        residual: how far means moved in the last iteration.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
+        iterations: of the solver: the most of any tile.
+        residual: how far means moved in the last iteration.
         level: the noise level, with its name and value, and whether it was estimated; None if there is none, as for a
             hole alone.
         changed: share of pixels that differ from the picture's; None for grey pictures.
@@ -70,30 +70,29 @@ class Restored:
     estimate: np.ndarray
     means: np.ndarray
     deviations: np.ndarray
-    status: Any
-    iterations: Any
-    residual: Any
+    status: Status
     model: str
     engine: str
-    level: Any = None
-    changed: Any = None
-    flipped: Any = None
-    bits: Any = None
-    notes: tuple[Any, ...] = ()
-    doubt: Any = ""
+    iterations: int = 0
+    residual: float = 0.0
+    level: Found | None = None
+    changed: float | None = None
+    flipped: float | None = None
+    bits: float | None = None
+    notes: tuple[str, ...] = ()
+    doubt: str = ""
     replaced: np.ndarray | None = None
     layers: tuple[np.ndarray, ...] = ()
-    remedy: Any = ""
+    remedy: str = ""
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
-        ends = ", ".join(dict.fromkeys(Status(each).name.lower() for each in np.atleast_1d(self.status)))
-        return f"Restored({size}, {ends}, model={self.model!r})"
+        return f"Restored({size}, {self.status.name.lower()}, model={self.model!r})"
 
     @property
     def refused(self) -> bool:
         """True if the picture came back as it was, as `status` says."""
-        return Status(self.status).refused
+        return self.status.refused
 
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
@@ -102,8 +101,8 @@ class Restored:
         return {
             "model": self.model or None,
             "engine": self.engine or None,
-            "status": Status(self.status).name.lower(),
-            "iterations": int(self.iterations),
+            "status": self.status.name.lower(),
+            "iterations": self.iterations,
             "residual": self.residual if isfinite(self.residual) else None,
             "p": known.p,
             "sigma": known.sigma,
@@ -117,30 +116,7 @@ class Restored:
     @property
     def objection(self) -> str:
         """Why the picture was refused, and what to do about it, in one sentence."""
-        return f"{Status(self.status).sentence}; {self.remedy}"
-
-
-def stacked(each: list[Restored]) -> Restored:
-    """Answers for pictures as one answer: arrays (N, ...) where shapes agree, else arrays of arrays."""
-
-    def together(values: list[Any]) -> Any:
-        if any(value is None for value in values):
-            return None if all(value is None for value in values) else values
-        if len({np.shape(value) for value in values}) == 1:
-            return np.stack(values)
-        apart = np.empty(len(values), object)
-        apart[:] = values
-        return apart
-
-    of = {field.name: [getattr(one, field.name) for one in each] for field in fields(Restored)}
-    found: dict[str, Any] = {name: together(values) for name, values in of.items() if name not in ("level", "layers")}
-    found |= {name: ", ".join(dict.fromkeys(of[name])) for name in ("model", "engine")}
-    found |= {name: tuple(of[name]) for name in ("notes", "doubt", "remedy")}
-    if isinstance(found["replaced"], list):
-        found["replaced"] = None
-    level = None if all(value is None for value in of["level"]) else of["level"]
-    layers = tuple(together(list(layer)) for layer in zip(*of["layers"], strict=False))
-    return Restored(**found, level=level, layers=layers)
+        return f"{self.status.sentence}; {self.remedy}"
 
 
 def outcome(status: Status, header: Description) -> str:

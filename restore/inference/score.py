@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from restore.channels import BitFlip
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import Scale
 from restore.channels.values import log_odds_of, probability_of
+from restore.inference.candidates import Candidate
 from restore.inference.restored import Found
-from restore.inference.tiles.blend import Posterior, Watch
 
 # Turns in which pixels are hidden, one by one or in blocks of at most so many pixels a side.
 FOLDS = 4
@@ -51,26 +50,6 @@ SURER = (1.0, 1.4, 2.0, 2.8)
 
 # The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
 SURER_OF_LEVEL = (1.0, 1.4)
-
-
-class Candidate(Protocol):
-    """A prior, or another model of pictures, that may restore one."""
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """What it is called, and what computes."""
-
-    @property
-    def invert(self) -> bool: ...
-
-    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
-        """The posterior of parts (N, h, w) of pictures, each with its upper left corner in its picture."""
-
-    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        """The posterior of a whole picture."""
-
-    def quickly(self) -> Candidate:
-        """The same, solved well enough to be compared with others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +179,7 @@ class Prediction:
         hidden = out | repeated(~sample.visible)
         told = replace(replace(damage, hidden=None).mapped(repeated), hidden=hidden)
         corners = [sample.corners[row] for row in crops.tolist()] * count
-        found = candidate.quickly().solve(np.tile(seen, (count, 1, 1)), told, corners)
+        found = candidate.solve(np.tile(seen, (count, 1, 1)), told, corners, effort="quick")
         means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))
         for whole, values, lost in ((means, found.means, 0.5), (variances, found.variances, 0.25)):
             known = np.where(out, np.nan_to_num(values, nan=lost), 0)

@@ -25,7 +25,7 @@ import numpy as np
 from restore.channels.damage import Damage
 from restore.channels.specks import LEAST, MOST, Specks, log_share
 from restore.channels.values import log_odds_of, probability_of
-from restore.inference.tiles.blend import Prior
+from restore.inference.candidates import Prior
 
 # The side in pixels of what a prior that takes any size is shown around a piece.
 AROUND = 24
@@ -172,7 +172,7 @@ def temperature(pieces: Pieces, seen: np.ndarray, prior: Prior) -> float:
 
 def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
     """log p(piece | rest) - log p(inverted piece | rest) of each piece under a prior, (N,)."""
-    header, precise = prior.engine.description, prior.precisely()
+    header = prior.engine.header
     most = (AROUND, AROUND) if header.whole else header.image_shape
     shape = np.minimum(most, seen.shape)
     corners = (pieces.middles - shape // 2).clip(0, np.array(seen.shape) - shape)
@@ -193,7 +193,7 @@ def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
         asked = (rows, *(pieces.pixels[steps] - corner).T)
         hidden = np.zeros(windows.shape, bool)
         hidden[asked] = True
-        means = precise.solve(windows, Damage(hidden=hidden)).means
+        means = prior.solve(windows, Damage(hidden=hidden), effort="precise").means
         found[steps] = log_odds_of(means[asked].astype(np.float64)) * np.where(windows[asked] > 0.5, 1, -1)
     return np.bincount(pieces.owner, found, minlength=len(pieces))
 

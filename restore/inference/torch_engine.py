@@ -15,8 +15,8 @@ from restore.channels.damage import Damage
 from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
+from restore.inference.engine import Posterior
 from restore.inference.tiles.blocks import PART, PART_ON_GPU
-from restore.marginals import Marginals, voided
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import concatenate
@@ -24,6 +24,7 @@ from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
 from restore.zoo import TrainedPrior, describe, find, light_ground, load
 from restore.zoo.description import Description
+from restore.zoo.inference import Effort
 
 # Rows (images times starts) solved side by side: few enough that their state stays in a processor's caches. On a GPU as
 # many as its memory holds: every batch waits for its slowest images, which leave the GPU idle.
@@ -44,15 +45,13 @@ class Engine:
         trained: the prior and what it carries.
         device: where to compute.
         max_memory: bytes that the messages or matrices of a solver may take; None for its own limit.
-        pixels_alone: leave hidden layers on the device, of which large pictures have many times as much.
     """
 
-    name: ClassVar[str] = "torch"
+    backend: ClassVar[str] = "torch"
 
     trained: TrainedPrior
     device: torch.device
     max_memory: int | None = None
-    pixels_alone: bool = False
 
     @classmethod
     def load(cls, model: str, device: str = "auto", max_memory: int | None = None, pixels: int | None = None) -> Engine:
@@ -76,7 +75,7 @@ class Engine:
         return cls(moved, device, max_memory)
 
     @property
-    def description(self) -> Description:
+    def header(self) -> Description:
         return self.trained.description
 
     @property
@@ -85,45 +84,36 @@ class Engine:
 
     @cached_property
     def solver(self) -> FixedPoint:
-        made = solver_of(self.description.inference)
+        made = solver_of(self.header.inference)
         if isinstance(made, LayeredMap):
-            made = replace(made, weighs=self.description.weighs)
+            made = replace(made, weighs=self.header.weighs)
         limit = self.max_memory or room(self.device)
         if limit is None or not hasattr(made, "max_memory"):
             return made
         return replace(made, max_memory=limit)
 
-    def with_solver(self, solver: str) -> Engine:
-        return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
-
-    def quickly(self) -> Engine:
-        return replace(self, trained=replace(self.trained, description=self.description.quickly()))
-
-    def precisely(self) -> Engine:
-        return replace(self, trained=replace(self.trained, description=self.description.precisely()))
-
-    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> Engine:
-        return replace(self, trained=self.trained.of_size(shape, doubtful), pixels_alone=True)
-
     @property
     def part(self) -> int:
         return PART if self.device.type == "cpu" else PART_ON_GPU
 
-    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        observed = torch.from_numpy(np.ascontiguousarray(seen, np.float32)).flatten(1)
-        channel = damage.channel(self.description.grey)
-        if self.trained.grey_pixels is not None:
-            gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
+        own = header.image_shape == self.header.image_shape
+        trained = self.trained if own else self.trained.of_size(header.image_shape)
+        observed = torch.from_numpy(np.ascontiguousarray(pictures, np.float32)).flatten(1)
+        channel = damage.channel(header.grey)
+        if trained.grey_pixels is not None:
+            gain = grey_polarity_gain(observed, channel, moved_to(trained.grey_pixels, torch.device("cpu")))
         else:
             hidden = None if damage.hidden is None else torch.from_numpy(np.array(damage.hidden)).flatten(1)
-            gain = polarity_gain(observed, hidden, self.trained.pixel_means.cpu())
-        found = self.restore(observed, None if self.description.task else channel)
-        if self.pixels_alone:
-            found = replace(found, means=found.means[:1], variances=found.variances[:1])
-        return _in_numpy(found), gain.numpy()
-
-    def pixel_means(self) -> np.ndarray:
-        return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
+            gain = polarity_gain(observed, hidden, trained.pixel_means.cpu())
+        engine = replace(self, trained=replace(trained, description=header))
+        found = engine.restore(observed, None if header.task else channel)
+        # Hidden layers are many times as much as a large picture: they stay on the device.
+        count = None if own else 1
+        layers = [[layer.cpu().numpy() for layer in values[:count]] for values in (found.means, found.variances)]
+        outcome = [values.cpu().numpy() for values in (found.status, found.iterations, found.residual)]
+        return Posterior.solved(pictures, damage, layers, outcome, gain.numpy())
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Find the posterior marginals of damaged images, on the engine's device, or the CPU if its memory is short.
@@ -136,7 +126,7 @@ class Engine:
             UsageError: if images or channel do not fit the prior.
             InputError: if a single image does not fit into the device's memory, or `max_memory`.
         """
-        header = self.description
+        header = self.header
         if observed.dim() != 2 or observed.shape[1] != header.pixels or not len(observed):
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {header.pixels})")
         header.check_told(p=channel is not None, sigma=False, mask=False)
@@ -171,7 +161,7 @@ class Engine:
     def _planned(self, rows: int) -> int:
         """As many rows as there is room for on a GPU, at most so many; shortage is met as it comes, too."""
         free = room(self.device)
-        return rows if free is None else min(rows, free // (4 * ARRAYS * sum(self.description.sizes)))
+        return rows if free is None else min(rows, free // (4 * ARRAYS * sum(self.header.sizes)))
 
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
@@ -248,17 +238,6 @@ def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Ten
 
 def moved_to(units: Units, device: torch.device) -> Units:
     return units.with_parameters({name: value.to(device) for name, value in units.parameters.items()})
-
-
-def _in_numpy(solution: Solution) -> Marginals:
-    found = Marginals(
-        tuple(layer.cpu().numpy() for layer in solution.means),
-        tuple(layer.cpu().numpy() for layer in solution.variances),
-        solution.iterations.cpu().numpy(),
-        solution.residual.cpu().numpy(),
-        solution.status.cpu().numpy(),
-    )
-    return voided(found)
 
 
 def _like(tensor: Tensor, fields: Fields) -> Fields:

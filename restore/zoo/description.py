@@ -14,11 +14,15 @@ from restore.errors import REASON, ModelError, UsageError, option, reason, remed
 from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
-from restore.zoo.inference import Inference
+from restore.zoo.inference import Effort, Inference
 from restore.zoo.structure import structure
 
 if TYPE_CHECKING:
     import numpy as np
+
+# The share of an image that is taken to be in doubt where only holes are filled: by the average change of all pixels,
+# nearly all of which are known, solvers would stop at once.
+HOLES = 0.01
 
 # The newest format of weights files.
 FORMAT = 2
@@ -138,13 +142,14 @@ class Description(Spec):
         inference = replace(self.inference, tol=tol, modes=0, starts=starts)
         return replace(self, image_shape=shape, inference=inference)
 
-    def quickly(self) -> Description:
-        """The same prior with settings good enough to compare predictions with those of other priors."""
-        return self if self.inference.starts < 2 else replace(self, inference=self.inference.quickly())
+    def at(self, effort: Effort, shape: tuple[int, ...], *, touched: bool) -> Description:
+        """The same prior as it restores images of some size, with some effort; not `touched` if only holes are filled.
 
-    def precisely(self) -> Description:
-        """The same prior with settings for the odds of a single pixel where all others are known."""
-        return replace(self, inference=self.inference.precisely())
+        The share in doubt is one number for all, so that an image gets the same answer alone and in a batch.
+        """
+        settings = replace(self, inference=self.inference.at(effort))
+        height, width = shape
+        return settings if shape == self.image_shape else settings.of_size((height, width), 1.0 if touched else HOLES)
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.

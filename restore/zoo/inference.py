@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from restore.errors import UsageError
 from restore.registry import SOLVERS
 from restore.zoo import limits
+
+# How well to solve: as the prior restores, well enough to compare its predictions with those of other priors, or well
+# enough for the odds of a single pixel where all others are known.
+Effort = Literal["full", "quick", "precise"]
 
 # The share of the old value that iterations keep unless a prior or a caller says otherwise.
 DAMPING = 0.3
@@ -76,11 +81,11 @@ class Inference:
         if self.starts and not SOLVERS[self.solver].starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
 
-    def quickly(self) -> Inference:
-        """Settings good enough to compare predictions of pixels with those of other priors."""
-        return replace(self, tol=max(self.tol, QUICK_TOL), max_iter=min(self.max_iter, QUICK_ITERATIONS))
-
-    def precisely(self) -> Inference:
-        """Settings for the odds of a single pixel, which has one solution, where all others are known."""
-        starts = min(1, self.starts)
-        return replace(self, tol=min(self.tol, PRECISE_TOL), max_iter=PRECISE_ITERATIONS, modes=0, starts=starts)
+    def at(self, effort: Effort) -> Inference:
+        """The settings for an effort. From one start alone nothing is gained by a quick one."""
+        if effort == "quick" and self.starts > 1:
+            return replace(self, tol=max(self.tol, QUICK_TOL), max_iter=min(self.max_iter, QUICK_ITERATIONS))
+        if effort == "precise":  # which has one solution
+            starts = min(1, self.starts)
+            return replace(self, tol=min(self.tol, PRECISE_TOL), max_iter=PRECISE_ITERATIONS, modes=0, starts=starts)
+        return self

@@ -60,11 +60,11 @@ class TrainedPrior:
 
         return Bernoulli(torch.logit(self.pixel_means)) if self.grey_pixels is None else self.grey_pixels
 
-    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> TrainedPrior:
+    def of_size(self, shape: tuple[int, int]) -> TrainedPrior:
         """The same prior for images (H, W) of another size, of which it has no modes, if it takes any size."""
         machine = self.description.kind.of_size(self.machine, shape)
         means = self.pixel_means[:1].expand(shape[0] * shape[1])
-        return TrainedPrior(self.description.of_size(shape, doubtful), machine, means, self.modes[:0])
+        return TrainedPrior(self.description.of_size(shape), machine, means, self.modes[:0])
 
 
 def describe(folder: Path) -> Description:

@@ -47,7 +47,7 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
 
 def outside(engine: OnnxEngine, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
     """What Python makes of an image with a prior and a level that are named."""
-    damage = Damage() if engine.description.task else replace(Damage.of(p), hidden=mask)
+    damage = Damage() if engine.header.task else replace(Damage.of(p), hidden=mask)
     options = Options(force=True)
     (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=engine))
     return found
@@ -95,7 +95,7 @@ def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
     # The page loads a prior and its facts once, so no other test here uses this one.
     folder, pixels = zoo.find("tap-mnist-50"), digits(40, 50)
     mask, engine = hole(pixels.shape, 9), OnnxEngine.load(folder)
-    overlapping = replace(engine, description=replace(engine.description, overlap=2))
+    overlapping = replace(engine, description=replace(engine.header, overlap=2))
     apart, expected = (outside(each, pixels, 0.1, mask).means for each in (engine, overlapping))
     found = reader.solve(assembly.facts(folder) | {"overlap": 2}, pixels, 0.1, mask)
     np.testing.assert_allclose(found["means"], expected.ravel(), atol=ROUNDING, rtol=0)

@@ -75,7 +75,7 @@ def test_an_exported_file_is_a_model(
     batch = np.asarray(Image.open(picture))
     expected = restore.load(case.folder, engine="torch", device="cpu").denoise(batch, 0.1)
     loaded = restore.load(case.path)
-    assert loaded.engine.name == "onnx" and loaded.description == case.header
+    assert loaded.engine.backend == "onnx" and loaded.description == case.header
     assert (loaded.denoise(batch, 0.1) == expected).all()
     assert (restore.denoise(batch, case.path, 0.1) == expected).all()
     assert run("denoise", picture, "--model", case.path, "--p", 0.1, "--json") == 0

@@ -74,7 +74,7 @@ whole = restore.complete(image, hole)
 assert (whole[~hole] == image[~hole]).all()
 batch = np.stack([image / 255] * 20)
 seer = restore.load("crbm-bp-mnist-flip10")
-assert seer.denoise(batch).shape == batch.shape and seer.engine.name == "onnx"
+assert seer.denoise(batch).shape == batch.shape and seer.engine.backend == "onnx"
 assert restore.denoise(batch, "tap-mnist-25", np.full((28, 28), 0.1)).dtype == np.float64
 assert "tap-mnist" in restore.list_models()
 for remedy, call in {{

@@ -101,7 +101,7 @@ def test_hidden_pixels_do_not_say_whether_an_image_looks_inverted(hidden: np.nda
 @pytest.mark.parametrize("kind", [Grey, Alike])
 def test_the_polarity_of_grey_images(kind: type[Graph]) -> None:
     prior, damage = grey_prior(shape=SHAPE), Damage(sigma=0.3, hidden=HIDDEN[0])
-    _, wanted = Engine.of(prior, torch.device("cpu")).marginals(IMAGES, damage)
+    wanted = Engine.of(prior, torch.device("cpu")).solve(IMAGES, damage).inversion
     noise = (0.3 * ONE, 0 * ONE) if kind is Grey else (0.3 * ONE,)
     np.testing.assert_allclose(
         inversion(kind, prior, IMAGES, *noise, torch.from_numpy(HIDDEN[0])[None]), wanted, rtol=1e-4
@@ -111,7 +111,7 @@ def test_the_polarity_of_grey_images(kind: type[Graph]) -> None:
 
 def test_the_polarity_of_images_whose_damage_was_learnt() -> None:
     prior = settled(random_conditional(SHAPE), 0.3)
-    _, wanted = Engine.of(prior, torch.device("cpu")).marginals((IMAGES > 0.5).astype(np.float32), Damage())
+    wanted = Engine.of(prior, torch.device("cpu")).solve((IMAGES > 0.5).astype(np.float32), Damage()).inversion
     np.testing.assert_allclose(inversion(Learnt, prior, IMAGES), wanted, rtol=1e-5)
     assert np.abs(wanted).min() > 0.01
 

@@ -172,7 +172,7 @@ def test_a_graph_that_fails_while_it_runs(
     path.write_bytes(changed(exported("mean_field"), fails_late))
     engine = OnnxEngine.load(path)
     with pytest.raises(ModelError) as caught:
-        engine.marginals(images(2), Damage(0.1))
+        engine.solve(images(2), Damage(0.1))
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 

@@ -61,7 +61,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
         grey = np.asarray(image, np.float32)[None] / 255
     engine = OnnxEngine.load(model)
     told = {"image": grey, "p": np.full((1, 1, 1), P, np.float32), "mask": np.zeros((1, 1, 1), bool)}
-    return Case(model, picture, engine.facts, engine.run(told))
+    return Case(model, picture, engine.facts, engine.run(engine.header, told))
 
 
 def run(*command: str | Path, where: Path, seconds: float = 120) -> str:

@@ -229,8 +229,8 @@ def test_the_engine_restores_what_it_is_given_on_any_device(name: str) -> None:
         # Observations come from the processor.
         engine = Engine.of(prior, place(torch.zeros(1)).device)
         found = engine.restore(images, channel), engine.restore(images, hole)
-        marginals, gain = engine.marginals(images.reshape(-1, *SHAPE).numpy(), told)
-        numbers = [*marginals.means, gain, engine.pixel_means()]
+        answer = engine.solve(images.reshape(-1, *SHAPE).numpy(), told)
+        numbers = [answer.means, *answer.layers, answer.inversion]
         return found, [float(value) for each in numbers for value in each.reshape(-1)[:50]], engine.light_ground
 
     compared(work, rtol=1e-3, atol=1e-3)

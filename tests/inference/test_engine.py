@@ -230,7 +230,7 @@ def test_without_couplings_grey_pixels_are_restored_one_by_one(kind: str, p: flo
     prior, sigma = grey_prior(kind, scale=0.0), 0.2
     seen = np.random.default_rng(1).normal(0.3, 0.3, (1, 5, 7))
     seen[0, 0, :4] = (0, 1, -0.4, 1.3)
-    found, _ = Engine.of(prior, torch.device("cpu")).marginals(seen, Damage(p, sigma))
+    found = Engine.of(prior, torch.device("cpu")).solve(seen, Damage(p, sigma))
     own = {name: value.numpy() for name, value in prior.machine.parameters.items() if name.startswith("units.0.")}
     for pixel in range(12):
         y = float(seen.flat[pixel])
@@ -243,8 +243,8 @@ def test_without_couplings_grey_pixels_are_restored_one_by_one(kind: str, p: flo
         atom = 0.0 if "units.0.presence" not in own else 1.0 if impulse else np.exp(-(y**2) / (2 * sigma**2))
         mass = weight.mean() + atom
         mean, square = (weight * NODES).mean() / mass, (weight * NODES**2).mean() / mass
-        assert found.means[0][0, pixel] == pytest.approx(mean, abs=1e-4)
-        assert found.variances[0][0, pixel] == pytest.approx(square - mean**2, abs=1e-4)
+        assert found.means.flat[pixel] == pytest.approx(mean, abs=1e-4)
+        assert found.variances.flat[pixel] == pytest.approx(square - mean**2, abs=1e-4)
 
 
 def test_the_gain_of_grey_images_is_the_likelihood_ratio_per_pixel_seen() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from restore.channels.damage import Damage, Observed
-from restore.inference import neighbours
-from restore.inference.neighbours import CONVERGED, STEPS, STILL, Neighbours, mean_field
+from restore.inference import candidates
+from restore.inference.candidates import CONVERGED, STEPS, STILL, Neighbours, mean_field
 from restore.marginals import Status
 
 
@@ -18,7 +18,7 @@ def pixels(*shape: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("coupling", [0.0, 0.3, 0.8])
 def test_the_mean_field_solves_its_equation(coupling: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """m = tanh(coupling · sum of the four neighbours + evidence / 2), written out pixel by pixel."""
-    monkeypatch.setattr(neighbours, "STEPS", 5000)
+    monkeypatch.setattr(candidates, "STEPS", 5000)
     evidence = np.random.default_rng(1).normal(0, 2, (7, 9))
     found, steps, change = mean_field(evidence[None], coupling)
     wanted = np.empty((7, 9))
@@ -38,7 +38,7 @@ def test_the_mean_field_stops_after_its_steps_and_says_how_far_it_was() -> None:
     assert steps == STEPS and change[0] > STILL > change[1]
     whole = Neighbours(0.8).solve((evidence > 0).astype(float), Damage(1 / (1 + np.exp(np.abs(evidence)))))
     np.testing.assert_allclose(whole.means, (1 + found) / 2, atol=1e-5)
-    assert [whole.status(row) is Status.CONVERGED for row in range(2)] == (change < CONVERGED).tolist()
+    assert (whole.status == Status.CONVERGED).tolist() == (change < CONVERGED).tolist()
 
 
 def test_a_hole_in_a_large_picture_is_filled_to_its_middle() -> None:

@@ -1,4 +1,4 @@
-"""The engine on onnxruntime: batches on several threads, pictures of any size, features and the means of pixels."""
+"""The engine on onnxruntime: batches on several threads, pictures of any size."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from restore.errors import UsageError
 pytest.importorskip("onnxruntime")
 
 from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.open import open_engine
 
 
 def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = OnnxEngine.load(zoo.find("tap-mnist-25"))
     few = replace(loaded, facts=replace(loaded.facts, at_once=2))
     grey = np.random.default_rng(0).integers(0, 2, (11, 28, 28)).astype(float)
-    whole, _ = loaded.marginals(grey, Damage(0.1))
+    whole = loaded.solve(grey, Damage(0.1))
     for threads in ("1", "3"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        parts, _ = few.marginals(grey, Damage(0.1))
-        np.testing.assert_allclose(parts.means[0], whole.means[0], atol=1e-4)
+        parts = few.solve(grey, Damage(0.1))
+        np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -37,27 +38,26 @@ def test_threads_share_what_is_worth_it(
 ) -> None:
     loaded, run, batches = OnnxEngine.load(zoo.find("tap-mnist-25")), OnnxEngine.run, []
 
-    def counted(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        batches.append(len(observed["image"]))
-        return run(engine, observed)
+    def counted(engine: OnnxEngine, *given: Any, **how: Any) -> dict[str, np.ndarray]:
+        batches.append(len(given[1]["image"]))
+        return run(engine, *given, **how)
 
     monkeypatch.setattr(OnnxEngine, "run", counted)
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    loaded.marginals(np.zeros((images, 28, 28)), Damage(0.1))
+    loaded.solve(np.zeros((images, 28, 28)), Damage(0.1))
     assert sorted(batches, reverse=True) == sizes
 
 
 def test_large_images_are_restored_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = OnnxEngine.load(zoo.find("conv-shapes"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert [loaded.of_size((side, side))._at_once(9) for side in (32, 64, 256)] == [9, 3, 1]
+    assert [loaded._at_once(9, loaded.header.of_size((side, side))) for side in (32, 64, 256)] == [9, 3, 1]
 
 
 def test_a_graph_holds_one_solver() -> None:
-    loaded = OnnxEngine.load(zoo.find("tap-mnist-25"))
-    assert loaded.with_solver("tap") is loaded
+    assert open_engine("tap-mnist-25", "onnx", solver="tap").backend == "onnx"
     with pytest.raises(UsageError):
-        loaded.with_solver("mean_field")
+        open_engine("tap-mnist-25", "onnx", solver="mean_field")
 
 
 def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monke
     monkeypatch.setattr(OnnxEngine, "_run_once", watched)
     pixels = np.random.default_rng(0).integers(0, 2, (3, 28, 28)).astype(np.float32)
     told = {"p": np.full((1, 1, 1), 0.1, np.float32), "mask": np.zeros((1, 1, 1), bool)}
-    found = loaded.run({"image": pixels, **told})
+    found = loaded.run(loaded.header, {"image": pixels, **told})
     first, second = turns
     for name, value in found.items():
         both = second[name] + (first[name][1:] if name == "iterations" else 0)

@@ -43,7 +43,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that stands for the one on onnxruntime."""
 
     class OnnxEngine:
-        name = "onnx"
+        backend = "onnx"
 
         @classmethod
         def load(cls, place: Path, device: str) -> OnnxEngine:
@@ -73,15 +73,15 @@ pytestmark = pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_a_graph_is_taken_where_it_will_do(exported: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert open_engine(exported, "auto", device).name == "onnx"
-    assert open_engine(exported, "onnx", device).name == "onnx"
-    assert open_engine(exported, "torch", device).name == "torch"
+    assert open_engine(exported, "auto", device).backend == "onnx"
+    assert open_engine(exported, "onnx", device).backend == "onnx"
+    assert open_engine(exported, "torch", device).backend == "torch"
 
 
 def test_torch_does_what_the_graph_cannot(plain: str, without: Callable[..., None]) -> None:
-    assert open_engine(plain).name == "torch"
+    assert open_engine(plain).backend == "torch"
     (Path(plain) / zoo.GRAPH).write_bytes(b"")
-    assert open_engine(plain, max_memory=10**6).name == "torch"
+    assert open_engine(plain, max_memory=10**6).backend == "torch"
     with pytest.raises(UsageError) as caught:
         open_engine(plain, device="warp")
     assert "warp" in str(caught.value)
@@ -94,9 +94,9 @@ def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: p
     monkeypatch.setattr(Engine, "load", lambda model, device, *rest: chosen.append((model, device)))
     open_engine(exported)
     assert chosen == [(exported, "auto")]
-    assert open_engine(exported, device="cpu").name == "onnx"
+    assert open_engine(exported, device="cpu").backend == "onnx"
     monkeypatch.delitem(sys.modules, "torch")
-    assert open_engine(exported).name == "onnx"
+    assert open_engine(exported).backend == "onnx"
 
 
 def test_few_images_are_not_worth_the_start_of_a_gpu(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_few_images_are_not_worth_the_start_of_a_gpu(exported: str, monkeypatch:
     chosen: list[Any] = []
     monkeypatch.setattr(Engine, "of", lambda trained, device, limit: chosen.append(device.type))
     pixels = zoo.describe(Path(exported)).pixels
-    assert open_engine(exported, pixels=MANY * pixels - 1).name == "onnx"
+    assert open_engine(exported, pixels=MANY * pixels - 1).backend == "onnx"
     open_engine(exported, pixels=MANY * pixels)
     open_engine(exported, "torch", pixels=MANY * pixels - 1)
     assert chosen == ["cuda", "cpu"]
@@ -150,7 +150,7 @@ def test_a_prior_without_a_graph_needs_torch_and_a_graph_by_itself_onnxruntime(p
 
 def test_what_is_not_installed_is_named(exported: str, without: Callable[..., None]) -> None:
     without("torch")
-    assert open_engine(exported, device="cpu").name == "onnx"
+    assert open_engine(exported, device="cpu").backend == "onnx"
     for engine, device, max_memory, culprit in (
         ("torch", "auto", None, "random-12x10"),
         ("auto", "quantum", None, "quantum"),
@@ -175,21 +175,21 @@ def test_onnxruntime_has_devices_that_torch_lacks_and_cuda_where_torch_is_missin
     alone = tmp_path / "alone.onnx"
     alone.write_bytes(b"")
     for device in PROVIDERS:
-        assert open_engine(exported, "onnx", device).name == open_engine(str(alone), device=device).name == "onnx"
-        assert open_engine(exported, "auto", device).name == ("torch" if device == "cuda" else "onnx")
-    assert open_engine(exported, device="cuda:1").name == "torch"
+        assert open_engine(exported, "onnx", device).backend == open_engine(str(alone), device=device).backend == "onnx"
+        assert open_engine(exported, "auto", device).backend == ("torch" if device == "cuda" else "onnx")
+    assert open_engine(exported, device="cuda:1").backend == "torch"
     without("torch")
-    assert open_engine(exported, device="cuda:1").name == "onnx"
+    assert open_engine(exported, device="cuda:1").backend == "onnx"
 
 
 def test_many_pixels_are_worth_the_start_of_torch(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With solvers that have a kernel there; others never catch up."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     pixels = zoo.describe(Path(exported)).pixels
-    assert open_engine(exported, pixels=room.MANY * pixels).name == "onnx"
+    assert open_engine(exported, pixels=room.MANY * pixels).backend == "onnx"
     monkeypatch.setattr(room, "SOLVERS", {"tap": replace(SOLVERS["tap"], kernel=True)})
-    assert open_engine(exported, pixels=room.MANY * pixels).name == "torch"
-    assert open_engine(exported, pixels=room.MANY * pixels - 1).name == "onnx"
+    assert open_engine(exported, pixels=room.MANY * pixels).backend == "torch"
+    assert open_engine(exported, pixels=room.MANY * pixels - 1).backend == "onnx"
 
 
 # --- the priors of a run ---
@@ -211,7 +211,7 @@ def test_an_engine_that_is_open_takes_the_place_of_a_name(plain: str) -> None:
     engines = Engines(Options(), only=only)
     assert engines.named and engines.for_picture(PICTURE) == (only,)
     (other,) = Engines(Options(solver="mean_field"), only=only).for_picture(PICTURE)
-    assert other.description.inference.solver == "mean_field"
+    assert other.header.inference.solver == "mean_field"
 
 
 def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, mon
     assert not engines.named
     with pytest.warns(UserWarning) as told:
         (found,) = engines.for_picture(PICTURE)
-    assert len(told) == 1 and "no-such-prior" in str(told[0].message) and found.description.name == Path(plain).name
+    assert len(told) == 1 and "no-such-prior" in str(told[0].message) and found.header.name == Path(plain).name
     monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior",))
     for given, name in ((engines, "no-such-prior"), (Engines(Options(model="nor-this")), "nor-this")):
         with pytest.raises(ModelError) as caught:
@@ -236,7 +236,7 @@ def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published(
     def engine(name: str, **options: Any) -> str:
         monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: (name,))
         (found,) = Engines(Options(**options)).for_picture(PICTURE)
-        return found.name
+        return found.backend
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert engine("tap-mnist-25") == "onnx" == engine(exported, model=exported)

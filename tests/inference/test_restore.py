@@ -18,18 +18,19 @@ from priors import SPIKED, TRUNCATED, grey_prior, random_conditional
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning, UsageError
 from restore.images import enlarge, shrink
+from restore.images.colours import AXES
 from restore.inference import trust
-from restore.inference.engine import PictureEngine
+from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.options import Options
-from restore.inference.restore import AXES, TOGETHER, restore
+from restore.inference.restore import TOGETHER, restore
 from restore.inference.restored import Restored
 from restore.inference.torch_engine import Engine
-from restore.marginals import Marginals, Status
+from restore.marginals import Status
 from restore.priors import RBM, GaussianMixture
 from restore.units import Gaussian
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
-from restore.zoo.inference import Inference
+from restore.zoo.inference import Effort, Inference
 
 CPU = torch.device("cpu")
 MACHINE = small_machine()
@@ -353,10 +354,10 @@ def test_the_prior_that_predicts_a_picture_best_restores_it() -> None:
 class Failing(ExactEngine):
     """It predicts hidden pixels, and cannot be run on the whole picture."""
 
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         if damage.hidden is None:
             raise ModelError("its graph cannot be run", self.header.name)
-        return super().marginals(grey, damage)
+        return super().solve(pictures, damage, effort)
 
 
 def test_a_prior_that_fails_on_the_whole_picture_leaves_it_to_the_next() -> None:
@@ -444,15 +445,13 @@ def test_colours_are_restored_in_axes_that_share_the_noise() -> None:
 
 @pytest.mark.parametrize("plane", range(3))
 def test_a_plane_of_colour_that_diverges_leaves_the_picture(plane: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    marginals, calls = Engine.marginals, iter(range(3))
+    solve, calls = Engine.solve, iter(range(3))
 
-    def breaking(self: Engine, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        found, gain = marginals(self, grey, damage)
-        if next(calls) == plane:
-            found = replace(found, means=(np.full_like(found.means[0], np.nan),))
-        return found, gain
+    def breaking(self: Engine, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        found = solve(self, pictures, damage, effort)
+        return replace(found, means=np.full_like(found.means, np.nan)) if next(calls) == plane else found
 
-    monkeypatch.setattr(Engine, "marginals", breaking)
+    monkeypatch.setattr(Engine, "solve", breaking)
     seen = np.random.default_rng(1).random((4, 4, 3))
     found = answer(seen, Damage(sigma=0.1), photographs())
     assert found.status is Status.DIVERGED and np.array_equal(found.estimate, seen)
@@ -469,9 +468,9 @@ def test_grey_levels_are_those_of_the_engine(kind: str) -> None:
     draw = np.random.default_rng(0)
     seen = draw.random((3, 5, 7)) + draw.normal(0, 0.1, (3, 5, 7))
     for damage in (Damage(sigma=0.1), Damage(0.2, sigma=0.1), Damage(0.1), Damage(np.full((5, 7), 0.2), sigma=0.1)):
-        wanted, _ = prior.marginals(seen, damage.mapped(lambda level: level[None]))
+        wanted = prior.solve(seen, damage.mapped(lambda level: level[None]))
         for row, found in enumerate(answers([Observed(each, damage) for each in seen], prior)):
-            np.testing.assert_allclose(found.means.ravel(), wanted.means[0][row], atol=3e-5)
+            np.testing.assert_allclose(found.means, wanted.means[row], atol=3e-5)
             np.testing.assert_array_equal(found.estimate, found.means)
             assert found.changed is None
 

@@ -34,21 +34,19 @@ def pictures(shape: tuple[int, int]) -> np.ndarray:
 def test_a_graph_answers_as_torch_does_however_sure_it_is(name: str) -> None:
     graph: Any = OnnxEngine.load(find(name))
     reference: Any = Engine.of(load(find(name)), torch.device("cpu"))
-    if graph.description.kind.any_size:
-        graph, reference = graph.of_size((64, 64)), reference.of_size((64, 64))
-    seen = pictures(graph.description.image_shape)
+    seen = pictures((64, 64) if graph.header.whole else graph.header.image_shape)
     for p in LEVELS:
-        found, expected = (engine.marginals(seen, Damage(p))[0] for engine in (graph, reference))
+        found, expected = (engine.solve(seen, Damage(p)) for engine in (graph, reference))
         assert (found.status != Status.DIVERGED).all() and (expected.status != Status.DIVERGED).all(), p
-        means, variances = found.means[0], found.variances[0]
+        means, variances = found.means, found.variances
         assert means.min() >= 0 and means.max() <= 1 and variances.min() >= 0, p
-        np.testing.assert_allclose(means, expected.means[0], atol=2e-4, err_msg=str(p))
+        np.testing.assert_allclose(means, expected.means, atol=2e-4, err_msg=str(p))
 
 
 def test_a_value_that_is_no_number_is_a_picture_that_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not a fault of the file, which would stop all pictures of a batch."""
     engine = OnnxEngine.load(find("tap-mnist"))
-    seen = np.stack([np.zeros(engine.description.image_shape)] * 2)
+    seen = np.stack([np.zeros(engine.header.image_shape)] * 2)
     plain = OnnxEngine._run_once
 
     def broken(self: OnnxEngine, *told: Any) -> dict[str, np.ndarray]:
@@ -58,13 +56,13 @@ def test_a_value_that_is_no_number_is_a_picture_that_diverged(monkeypatch: pytes
 
     monkeypatch.setattr(OnnxEngine, "_run_once", broken)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # both in one batch
-    found, _ = engine.marginals(seen, Damage(0.1))
+    found = engine.solve(seen, Damage(0.1))
     assert found.status.tolist() == [Status.DIVERGED, Status.CONVERGED]
 
 
 def test_a_hole_is_filled_in_as_many_iterations_however_large_the_picture_around_it() -> None:
     """By the average change of all pixels, nearly all of them known, the solver would stop at once."""
-    from restore.inference.tiles.blend import Prior
+    from restore.inference.candidates import Prior
 
     prior = Prior(OnnxEngine.load(find("conv-art")))
     found = []
@@ -86,7 +84,7 @@ def test_the_smaller_p_is_the_fewer_pixels_change(name: str) -> None:
     levels = (0.05, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)
     for flips in (0.1, 0.3):
         seen = (clean ^ (draw.random(clean.shape) < flips)).astype(float)
-        answers = (engine.marginals(seen, Damage(p))[0].means[0].reshape(seen.shape) > 0.5 for p in levels)
+        answers = (engine.solve(seen, Damage(p)).means > 0.5 for p in levels)
         changed = np.array([(answer != (seen > 0.5)).mean((1, 2)) for answer in answers])
         # One of several likely solutions may give way to another; that is no more than some pixels of a digit.
         assert (np.diff(changed, axis=0) < 0.02).all() and (np.diff(changed.mean(1)) <= 1e-3).all(), flips

@@ -12,9 +12,9 @@ from restore.channels import levels as scales
 from restore.channels.damage import Damage, Observed
 from restore.channels.noise import WIDTH
 from restore.inference import score as room
+from restore.inference.candidates import Prior
 from restore.inference.choose import choose
 from restore.inference.score import Sample
-from restore.inference.tiles.blend import Prior
 from restore.priors import RBM
 
 MACHINE = small_machine()

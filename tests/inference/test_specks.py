@@ -20,11 +20,11 @@ from restore.channels.specks import LEAST, MOST, log_share
 from restore.channels.values import probability_of
 from restore.errors import Foreign, UsageError
 from restore.inference import specks
+from restore.inference.candidates import Prior
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.inference.specks import Pieces, cleaned, evidence, likeliest_rate, log_odds, probabilities, temperature
-from restore.inference.tiles.blend import Prior
 from restore.marginals import Status
 from restore.zoo import find
 

@@ -7,9 +7,9 @@ import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
 from restore.channels.damage import Damage, Observed
+from restore.inference.candidates import SIDES, Squares, squares_in
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.squares import SIDES, Squares, squares_in
 from restore.marginals import Status
 
 

@@ -12,13 +12,13 @@ from machines import brute_force, random_rbm
 from oracle import exact_moments
 
 from restore.channels.damage import Damage, Observed
-from restore.inference.engine import PictureEngine
-from restore.inference.neighbours import Neighbours
-from restore.inference.tiles.blend import Posterior, Watch
-from restore.marginals import Marginals, Status
+from restore.inference.candidates import Neighbours
+from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.tiles.blend import Watch
+from restore.marginals import Status
 from restore.priors import RBM
 from restore.zoo.description import Description
-from restore.zoo.inference import Inference
+from restore.zoo.inference import Effort, Inference
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ExactEngine:
     header: Description
     calls: list[tuple[np.ndarray, Damage]] = field(default_factory=list)
     status: Status = Status.CONVERGED
-    name: str = "exact"
+    backend: str = "exact"
     part: int = 128
     light_ground: bool = False
 
@@ -40,36 +40,13 @@ class ExactEngine:
         )
         return cls(machine, replace(header, **facts))
 
-    @property
-    def description(self) -> Description:
-        return self.header
-
-    def with_solver(self, solver: str) -> ExactEngine:
-        return self
-
-    def quickly(self) -> ExactEngine:
-        return self
-
-    def precisely(self) -> ExactEngine:
-        return self
-
-    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> ExactEngine:
-        raise NotImplementedError
-
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        self.calls.append((grey, damage))
-        count = len(grey)
-        evidence = damage.channel(False).evidence(torch.from_numpy(grey.reshape(count, -1)).double())
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        self.calls.append((pictures, damage))
+        count = len(pictures)
+        evidence = damage.channel(False).evidence(torch.from_numpy(pictures.reshape(count, -1)).double())
         means = exact_moments(self.machine.tilt(evidence)).visible.expand(count, -1).numpy()
-        zero = np.zeros(count)
-        status = np.full(count, self.status)
-        return Marginals((means,), (means * (1 - means),), np.ones(count, int), zero, status), zero
-
-    def pixel_means(self) -> np.ndarray:
-        return exact_moments(self.machine).visible.numpy().reshape(self.header.image_shape)
-
-    def features(self, grey: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        layers, zero = ((means,), (means * (1 - means),)), np.zeros(count)
+        return Posterior.solved(pictures, damage, layers, (zero + self.status, np.ones(count, int), zero), zero)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +55,8 @@ class FieldEngine(ExactEngine):
 
     coupling: float = 0.6
 
-    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> FieldEngine:
-        return self
-
-    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        found = Neighbours(self.coupling).solve(grey, damage)
-        status = np.array([found.status(index) for index in range(len(grey))])
-        flat = tuple(values.reshape(len(grey), -1) for values in (found.means, found.variances))
-        return Marginals((flat[0],), (flat[1],), found.iterations, found.residual, status), np.zeros(len(grey))
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        return Neighbours(self.coupling).solve(pictures, damage)
 
 
 @dataclass(frozen=True)
@@ -139,10 +110,12 @@ class Knowing:
     means: np.ndarray
     variances: np.ndarray | None = None
     names: tuple[str, str] = ("knowing", "none")
-    invert: bool = False
+    prior: None = None
     calls: list[tuple[list[tuple[int, int]], Damage]] = field(default_factory=list)
 
-    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
+    def solve(
+        self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]], effort: Effort = "full"
+    ) -> Posterior:
         self.calls.append((list(corners), damage))
         height, width = seen.shape[1:]
 
@@ -150,12 +123,7 @@ class Knowing:
             return np.stack([values[top : top + height, left : left + width] for top, left in corners])
 
         means = cut(self.means)
-        variances = means * (1 - means) if self.variances is None else cut(self.variances)
-        one, zero = np.ones(len(seen), int), np.zeros(len(seen))
-        return Posterior(means, variances, one, zero, one, one - 1, zero > 0, zero)
+        return Posterior.of_pixels(means, means * (1 - means) if self.variances is None else cut(self.variances))
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         raise NotImplementedError
-
-    def quickly(self) -> Knowing:
-        return self

@@ -110,15 +110,15 @@ def test_answers_of_another_shape_are_refused(graph: onnx.ModelProto, place: Pat
         model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
 
     engine = altered(change, graph, place)
-    assert "residual" in refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
+    assert "residual" in refused(lambda: engine.solve(np.zeros((2, 28, 28)), Damage(0.1)))
 
 
 @pytest.mark.parametrize("name", ["means", "means.1", "residual"])
 def test_a_value_that_is_no_number_is_a_picture_that_diverged(name: str, graph: onnx.ModelProto, place: Path) -> None:
     """And no damaged file, which would stop the other pictures of a batch."""
     engine = altered(replaced_output(name, "Add", "nothing"), graph, place)
-    found, _ = engine.marginals(np.zeros((2, 28, 28)), Damage(0.1))
-    assert (found.status == Status.DIVERGED).all() and np.isnan(found.means[0]).all()
+    found = engine.solve(np.zeros((2, 28, 28)), Damage(0.1))
+    assert (found.status == Status.DIVERGED).all() and np.isnan(found.means).all()
 
 
 @pytest.mark.thorough

@@ -27,10 +27,11 @@ from restore.channels import parse_task
 from restore.data import Split, binarise
 from restore.evaluation.card import TASKS, WHOLE_TASKS
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
+from restore.inference.engine import Posterior
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
-from restore.marginals import Marginals, Status
+from restore.marginals import Status
 from restore.zoo.description import Description
 from training.data.drawings import drawings
 from training.data.photographs import photograph
@@ -185,18 +186,12 @@ def _clean(folder: Path) -> np.ndarray:
 NUDGE = 5e-7
 
 
-def _steady(expected: Marginals, nudged: Marginals, header: Description) -> np.ndarray:
+def _steady(expected: Posterior, nudged: Posterior, header: Description) -> np.ndarray:
     """Which images rounding does not move: they converged, and a nudge hardly changes where."""
-    moved = np.abs(nudged.means[0] - expected.means[0]).max(1)
+    moved = np.abs(nudged.means - expected.means).max((1, 2))
     return (moved <= (GREY_TOLERANCE if header.grey else TOLERANCE / 8)) & (
         (expected.status == Status.CONVERGED) | bool(header.task)
     )
-
-
-def _rows(found: Marginals, chosen: np.ndarray) -> Marginals:
-    parts = {name: getattr(found, name)[chosen] for name in ("iterations", "residual", "status")}
-    layers = {name: tuple(layer[chosen] for layer in getattr(found, name)) for name in ("means", "variances")}
-    return replace(found, **parts, **layers)
 
 
 @every_prior
@@ -204,18 +199,18 @@ def test_both_engines_restore_alike(folder: Path) -> None:
     """On images that rounding does not move, whatever the processor: of as many candidates as it takes to find some."""
     prior, cpu = zoo.load(folder), torch.device("cpu")
     graph, reference = OnnxEngine.load(folder), Engine.of(prior, cpu)
-    header = reference.description
+    header = reference.header
     nudged = Engine.of(replace(prior, machine=with_weights(prior.machine, 1 + NUDGE)), cpu)
     found: dict[str, Parity | None] = {}
     for seed, clean in enumerate(np.array_split(_clean(folder), 12)):
         for task, damaged, told in damages(clean, header, seed):
             if found.setdefault(task, None):
                 continue
-            expected = reference.marginals(damaged, told)[0]
-            chosen = _steady(expected, nudged.marginals(damaged, told)[0], header)
+            expected = reference.solve(damaged, told)
+            chosen = _steady(expected, nudged.solve(damaged, told), header)
             if chosen.any():
-                restored = graph.marginals(damaged, told)[0]
-                found[task] = compared(_rows(restored, chosen), _rows(expected, chosen), header, task)
+                restored = graph.solve(damaged, told)
+                found[task] = compared(restored.rows(chosen), expected.rows(chosen), header, task)
     every = [parity for parity in found.values() if parity]
     assert len(every) == len(found), found
     for parity in every:

@@ -202,7 +202,7 @@ def study(asked: Asked) -> None:
             missing.append(name)
             continue
         engine = Engine.load(str(folder), asked.device)
-        header = engine.description
+        header = engine.header
         cell = measure(engine, asked.images(header.data, "test", asked.n, cut=header.threshold), asked.seed)
         cells.append(cell)
         log = asked.runs / name / "log.jsonl"

@@ -146,7 +146,7 @@ def learn(
 def answers(asked: Asked, name: str) -> list[Answer]:
     """A published prior with its own inference and with others."""
     engine = Engine.load(name, "cpu")
-    header, prior = engine.description, engine.trained.machine
+    header, prior = engine.header, engine.trained.machine
     assert isinstance(prior, ConditionalRBM) and header.task
     truth = asked.images(header.data, "test", asked.n or TESTED)
     observed = parse_task(header.task).damage(truth, SHAPE, torch.Generator().manual_seed(asked.seed)).observed

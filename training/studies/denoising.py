@@ -171,11 +171,11 @@ def study(asked: Asked) -> None:
     engines = {
         name: engine
         for name, engine in asked.engines().items()
-        if not engine.description.task and engine.description.data == "mnist"
+        if not engine.header.task and engine.header.data == "mnist"
     }
     if not engines:
         raise UsageError("none of these priors is an unconditional one of mnist; name others with --model")
-    shape = next(iter(engines.values())).description.image_shape
+    shape = next(iter(engines.values())).header.image_shape
     truth = asked.images("mnist", "test", asked.n or IMAGES)
     path, settings = asked.records / "denoising.json", {"n": len(truth), "seed": asked.seed}
     known: list[Curve] = read(path, settings, curves=Curve)["curves"]

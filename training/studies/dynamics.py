@@ -145,7 +145,7 @@ def _moments(run: Run) -> Iterator[Moment]:
             yield earlier[0]
             continue
         engine, started = run.engine(epoch), time.perf_counter()
-        machine, header = free_machine(engine, "TAP solutions"), engine.description
+        machine, header = free_machine(engine, "TAP solutions"), engine.header
         solutions = _probed(run, engine, epoch, images[:starts])
         found = Findings.of(header.name, epoch, solutions, time.perf_counter() - started)
         n = run.asked.n or measure.IMAGES

@@ -213,8 +213,8 @@ def study(asked: Asked) -> None:
     """Measure grey priors and other denoisers, and write grey.json, grey.png and a table for each data set."""
     priors: dict[str, dict[str, Restorer]] = {data: {} for data in SETS}
     for name, engine in asked.engines().items():
-        if engine.description.data in priors and engine.description.grey:
-            priors[engine.description.data][name] = _by_prior(engine)
+        if engine.header.data in priors and engine.header.grey:
+            priors[engine.header.data][name] = _by_prior(engine)
     n, entries = asked.n or IMAGES, []
     for data in SETS:
         training, truth = asked.images(data, "train", grey=True), asked.images(data, "test", n, grey=True)

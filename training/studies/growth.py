@@ -176,7 +176,7 @@ def _parts(folder: Path, plan: Recipe, grown: Path) -> list[Path]:
 def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
     """What a prior is worth."""
     engine = Engine.load(str(folder), asked.device)
-    header, name = engine.description, plan.name
+    header, name = engine.header, plan.name
     method, data = kind_of(name) or ("", "")
     # A prior that was kept on the way is as old as the round it is from. A run that is gone ends the study here, before
     # minutes of measuring.

@@ -34,7 +34,7 @@ def likelihood(
 ) -> None:
     """Measure how probable a prior finds images."""
     engine = Engine.load(model, device)
-    header = engine.description
+    header = engine.header
     images = load(data, split="test", root=data_root).images[:n]
     rows = torch.from_numpy(as_pixels(images, "grey" if header.grey else "threshold", header.threshold, 0))
     if header.plain:

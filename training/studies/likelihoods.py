@@ -57,12 +57,12 @@ def measure(engine: Engine, images: Tensor, seed: int, schedule: str = SCHEDULE)
     chosen = torch.randperm(len(images), generator=generator, device=engine.device)[:STARTS]
     found = {
         "ais": ais_likelihood(machine, images, schedule, RUNS, generator, torch.logit(engine.trained.pixel_means)),
-        "tap": tap_likelihood(machine, images, images[chosen], precise_solver(engine.description.inference)),
+        "tap": tap_likelihood(machine, images, images[chosen], precise_solver(engine.header.inference)),
         "pseudo": pseudo_likelihood(machine, images, min(PIXELS, images.shape[1]), generator),
     }
     if _summable(machine, images):
         found = {"exact": exact_likelihood(machine, images)} | found
-    return Measured(engine.description.name, engine.description.hidden, found)
+    return Measured(engine.header.name, engine.header.hidden, found)
 
 
 def _summable(machine: Any, images: Tensor) -> bool:
@@ -187,7 +187,7 @@ def study(asked: Asked) -> None:
     found = along({epoch: Engine.load(str(kept[epoch]), asked.device) for epoch in chosen}, images, asked.seed)
     priors = []
     for name, engine in asked.engines().items():
-        if engine.description.task or engine.description.data != plan.data.source:
+        if engine.header.task or engine.header.data != plan.data.source:
             continue
         priors.append(measure(engine, images, asked.seed))
         say(f"{name}: {priors[-1].likelihoods['ais'].mean:.2f} nats per image by AIS")

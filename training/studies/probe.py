@@ -52,7 +52,7 @@ def probe(
         if zoo.describe(folder).task:
             raise ModelError(f"{shown(folder.name)}: is conditional, with no TAP solutions; choose one that is not")
     engine = Engine.load(str(folder), device)
-    images = drawn(data, split, n, data_root, engine.description, seed).to(engine.device)
+    images = drawn(data, split, n, data_root, engine.header, seed).to(engine.device)
     found: list[Findings] = []
     with progress(f"{model}: starts", len(priors) * len(images)) as meter:
         for epoch, folder in priors:
@@ -61,8 +61,8 @@ def probe(
             machine = free_machine(engine, "TAP solutions")
             solutions = tap_solutions(machine, images, meter=lambda done, before=before: meter(before + done))
             seconds = time.perf_counter() - started
-            found.append(Findings.of(engine.description.name, epoch, solutions, seconds))
-    made = report.report(machine, solutions, images, engine.description.image_shape)
+            found.append(Findings.of(engine.header.name, epoch, solutions, seconds))
+    made = report.report(machine, solutions, images, engine.header.image_shape)
     settings = {"data": data, "split": split, "n": len(images), "seed": seed}
     content = report.as_json(found, settings | report.SOLVER, made.facts)
     target.mkdir()

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,17 +14,17 @@ import numpy as np
 import onnxruntime
 
 from restore.channels.damage import Damage
-from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
+from restore.inference.engine import Posterior
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
 from restore.inference.onnx.providers import is_provided, missing, providers
 from restore.inference.tiles.blocks import PART
-from restore.marginals import Marginals, Status, voided
+from restore.marginals import Status
 from restore.registry import LEVELS
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
-from restore.zoo.inference import Inference, calmer
+from restore.zoo.inference import Effort, calmer
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -58,21 +59,15 @@ class OnnxEngine:
 
     Attributes:
         facts: what the graph says about itself.
-        description: the prior's, for pictures of this size.
         session: the graph.
-        weights: the weights file that the graph was made from, if it lies beside the graph.
-        patient: solve pictures again, with more damping, for which the solver did not converge.
         device: where the graph runs: "cpu", or one of `providers.PROVIDERS`.
     """
 
-    name: ClassVar[str] = "onnx"
+    backend: ClassVar[str] = "onnx"
     part: ClassVar[int] = PART
 
     facts: Facts
-    description: Description
     session: InferenceSession
-    weights: Path | None = None
-    patient: bool = True
     device: str = "cpu"
 
     @classmethod
@@ -90,7 +85,7 @@ class OnnxEngine:
         weights = path.parent / WEIGHTS if place.is_dir() or WEIGHTS.encode() in content else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
-        options.intra_op_num_threads = 1  # each batch has a thread; see `marginals`
+        options.intra_op_num_threads = 1  # each batch has a thread; see `solve`
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
         options.enable_mem_pattern = not device.startswith("directml")  # which refuses it
         try:
@@ -118,49 +113,36 @@ class OnnxEngine:
                 f"with `restore export {shown(path.parent)} --beside --overwrite`",
                 path,
             )
-        return cls(facts, facts.header, session, weights, device=device if is_provided(device) else "cpu")
+        return cls(facts, session, device if is_provided(device) else "cpu")
 
-    def with_solver(self, solver: str) -> OnnxEngine:
-        own = self.description
-        if own.with_solver(solver) != own:
-            raise UsageError(
-                f"{option('solver', solver)}: the graph of {shown(own.name)} holds {own.inference.solver} alone; "
-                f"leave it out, or give {option('engine', 'torch')} and the prior by name"
-            )
-        return self
-
-    def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> OnnxEngine:
-        return replace(self, description=self.description.of_size(shape, doubtful))
-
-    def quickly(self) -> OnnxEngine:
-        return replace(self, patient=False, description=self.description.quickly())
-
-    def precisely(self) -> OnnxEngine:
-        return replace(self, patient=False, description=self.description.precisely())
+    @property
+    def header(self) -> Description:
+        return self.facts.header
 
     @property
     def light_ground(self) -> bool:
         return self.facts.light_ground
 
-    def marginals(self, seen: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         if self.facts.channel == "field":
-            raise ModelError("exported with --no-channel it takes no images", self.description.name)
+            raise ModelError("exported with --no-channel it takes no images", self.header.name)
         beyond = [
             name for name in LEVELS if getattr(damage, name) is not None and name not in OBSERVED[self.facts.channel]
         ]
         if beyond:
-            known = shown(self.description.name)
+            known = shown(self.header.name)
             raise UsageError(
                 f"the graph of {known} does not know it; give {option('engine', 'torch')}", option(beyond[0])
             )
+        header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
         # A value shared by all pixels or images has size 1 there.
         told = {
-            "image": seen.astype(np.float32),
+            "image": pictures.astype(np.float32),
             **{name: np.array(damage.known(name), np.float32, ndmin=3) for name in LEVELS},
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.facts.channel == SHARED, self._at_once(len(seen))
-        groups = _alike(told) if alone else [np.arange(len(seen))]
+        alone, at_once = self.facts.channel == SHARED, self._at_once(len(pictures), header)
+        groups = _alike(told) if alone else [np.arange(len(pictures))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
         # Of images that are alike but for their pixels the graph takes the damage of one.
         shared = {name for name, value in told.items() if len(value) == 1 or (alone and name != "image")}
@@ -170,52 +152,53 @@ class OnnxEngine:
         ]
         # Threads gain more from a batch each than from a share of every operation, which is small. Other devices take
         # one batch after another.
-        parts = threads.each(self.run, observed) if self.device == "cpu" else list(map(self.run, observed))
+        run = partial(self.run, header, patient=effort == "full")
+        parts = threads.each(run, observed) if self.device == "cpu" else list(map(run, observed))
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-        return _marginals(found, len(self.description.sizes)), found["inversion"]
+        kept = len(header.sizes) if header.image_shape == self.header.image_shape else 1
+        layers = [
+            [found[name].reshape(len(pictures), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, kept)))]
+            for kind in ("means", "variances")
+        ]
+        ended = np.where(found["converged"], Status.CONVERGED, Status.MAX_ITER)
+        # A residual that is not finite says that the solver diverged.
+        status = np.where(np.isfinite(found["residual"]), ended, Status.DIVERGED)
+        outcome = status, found["iterations"], found["residual"]
+        return Posterior.solved(pictures, damage, layers, outcome, found["inversion"])
 
-    def _at_once(self, images: int) -> int:
+    def _at_once(self, images: int, header: Description) -> int:
         """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
-        header = self.description
         each = sum(header.sizes) * max(1, header.inference.starts)
         most = max(1, LARGE // each) if header.kind.any_size else self.facts.at_once
         return min(most, max(-(-images // threads.count()), SMALL // each)) if self.device == "cpu" else most
 
-    def pixel_means(self) -> np.ndarray:
-        """A graph by itself is asked: if one black pixel alone is seen, the gain by inversion is its log-odds."""
-        from safetensors import safe_open
+    def run(
+        self, header: Description, observed: Mapping[str, np.ndarray], *, patient: bool = True
+    ) -> dict[str, np.ndarray]:
+        """The outputs of the graph, for its inputs by name, with the settings in a header.
 
-        header = self.description
-        if self.weights is not None:
-            with safe_open(self.weights, "numpy") as stored:
-                return np.asarray(stored.get_tensor("pixel_means")).reshape(header.image_shape)
-        quick = replace(self, description=replace(header, inference=replace(header.inference, max_iter=1)))
-        # To a convolutional prior all pixels are alike.
-        seen = np.eye(1 if header.kind.any_size else header.pixels, header.pixels, dtype=bool)
-        hidden = ~seen.reshape(-1, *header.image_shape)
-        _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
-        return np.resize(probability_of(gain.astype(np.float64)), header.image_shape)
-
-    def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs of the graph, for its inputs by name; what has not converged may be tried with more damping."""
-        settings = self.description.inference
-        found = self._run_once(observed, settings)
+        If it is `patient`, what has not converged is solved again with more damping.
+        """
+        settings = header.inference
+        found = self._run_once(header, observed)
         left = ~found["converged"]
-        if left.any() and self.patient and self.description.tries_again:
+        if left.any() and patient and header.tries_again:
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
             damping, tol = calmer(settings.damping, settings.tol)
-            again = self._run_once(rows, replace(settings, damping=damping, tol=tol))
+            calm = replace(settings, damping=damping, tol=tol)
+            again = self._run_once(replace(header, inference=calm), rows)
             again["iterations"] += found["iterations"][left]
             for name, value in found.items():
                 value[left] = again[name]
         return found
 
-    def _run_once(self, observed: Mapping[str, np.ndarray], settings: Inference) -> dict[str, np.ndarray]:
+    def _run_once(self, header: Description, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        settings = header.inference
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
-        outputs, images = self.facts.interface(self.description)[1], max(map(len, observed.values()))
+        outputs, images = self.facts.interface(header)[1], max(map(len, observed.values()))
         try:
             found = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
             for name, (_, shape) in outputs.items():
@@ -224,7 +207,7 @@ class OnnxEngine:
                     raise ValueError(f"{name} is not what the graph promises")
         except Exception as fault:  # see `load`
             remedy = f"give {option('engine', 'torch')}, or make it anew with `restore export`"
-            name = shown(self.description.name)
+            name = shown(header.name)
             raise ModelError(f"its graph cannot be run ({_one_line(fault)}); {remedy}", name) from fault
         return found
 
@@ -242,17 +225,6 @@ def _alike(told: Mapping[str, np.ndarray]) -> list[np.ndarray]:
 def _one_line(fault: Exception) -> str:
     """What onnxruntime says, without the part about its own source code."""
     return reason(Exception(str(fault).split("/onnxruntime_src")[0]))
-
-
-def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
-    """The outputs of a graph as engines return them; a residual that is not finite says that the solver diverged."""
-    means, variances = (
-        tuple(found[name].reshape(len(found[name]), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, layers))))
-        for kind in ("means", "variances")
-    )
-    ended = np.where(found["converged"], Status.CONVERGED, Status.MAX_ITER)
-    status = np.where(np.isfinite(found["residual"]), ended, Status.DIVERGED).astype(np.int64)
-    return voided(Marginals(means, variances, found["iterations"], found["residual"], status))
 
 
 def _ports(nodes: Sequence[Any]) -> dict[str, Kind]:

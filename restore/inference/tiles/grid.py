@@ -7,9 +7,12 @@ many where the stride divides the side. A shorter axis lies in the middle of one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+
+# What tiles hold outside the image: one value, or what its edge has.
+Outside: TypeAlias = float | bool | Literal["edge"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Cover:
     def count(self) -> int:
         return self.down.count * self.across.count
 
-    def cut(self, image: np.ndarray, outside: float | bool | Literal["edge"]) -> np.ndarray:
+    def cut(self, image: np.ndarray, outside: Outside) -> np.ndarray:
         """The tiles of an image (H, W), (count, h, w); pixels outside it are `outside`, or like its edge."""
         margins = ((self.down.before, self.down.after), (self.across.before, self.across.after))
         options: dict[str, Any] = {"mode": "edge"} if outside == "edge" else {"constant_values": outside}

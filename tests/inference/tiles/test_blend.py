@@ -15,10 +15,12 @@ from restore.channels.damage import Damage, Observed
 from restore.couplings import Dense
 from restore.fields import Fields
 from restore.inference import torch_engine
-from restore.inference.tiles.blend import Prior
-from restore.marginals import Marginals, Status
+from restore.inference.candidates import Prior
+from restore.inference.engine import Posterior
+from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.solvers import TAP
+from restore.zoo.inference import Effort
 
 MACHINE = small_machine()
 TABLE = Table.of(MACHINE, SHAPE)
@@ -39,7 +41,7 @@ def test_tiles_side_by_side_are_restored_each_by_itself() -> None:
         wanted = TABLE.posterior(seen[where], np.zeros(SHAPE, bool), 0.2, 0.2)
         np.testing.assert_allclose(found.means[0][where], wanted, atol=1e-6)
         np.testing.assert_allclose(found.variances[0][where], wanted * (1 - wanted), atol=1e-6)
-    assert found.tiles[0] == 4 and found.status(0) is Status.CONVERGED
+    assert found.tiles[0] == 4 and found.status[0] == Status.CONVERGED
 
 
 def test_tiles_that_overlap_are_mixed() -> None:
@@ -85,7 +87,7 @@ def test_several_pictures_are_restored_as_each_alone() -> None:
 def test_a_hole_around_which_no_tile_sees_anything_is_told_of() -> None:
     hidden = np.zeros((20, 20), bool)
     hidden[4:16, 4:16] = True
-    for engine in (tiled(), tiled(replace(tiled().description, overlap=2))):
+    for engine in (tiled(), tiled(replace(tiled().header, overlap=2))):
         found = answer(engine, Observed(pixels(20, 20), Damage(0.1, hidden=hidden)))
         assert found.blind[0] and np.isfinite(found.means).all()
     hidden[6:] = False
@@ -111,11 +113,10 @@ def test_a_tile_without_an_answer_does_not_count_where_others_have_one() -> None
     picture = Observed(pixels(3, 6), Damage(0.2))
 
     class Breaking(ExactEngine):
-        def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-            found, gain = super().marginals(grey, damage)
-            ends = np.where(np.arange(len(grey)) == 1, Status.DIVERGED, Status.CONVERGED)
-            broken = np.where(ends[:, None] == Status.DIVERGED, np.nan, found.means[0])
-            return replace(found, means=(broken,), status=ends), gain
+        def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+            found, broken = super().solve(pictures, damage, effort), np.arange(len(pictures)) == 1
+            means = np.where(broken[:, None, None], np.nan, found.means)
+            return replace(found, means=means, unsettled=broken.astype(int))
 
     whole = answer(ExactEngine.of(MACHINE, SHAPE, overlap=2), picture)
     found = answer(Breaking.of(MACHINE, SHAPE, overlap=2), picture)
@@ -125,12 +126,12 @@ def test_a_tile_without_an_answer_does_not_count_where_others_have_one() -> None
 
 def test_a_picture_converges_if_nearly_all_of_its_tiles_do() -> None:
     engine = ExactEngine.of(MACHINE, SHAPE)
-    assert answer(replace(engine, status=Status.MAX_ITER), noisy(6, 8)).status(0) is Status.MAX_ITER
-    assert answer(replace(engine, status=Status.DIVERGED), noisy(6, 8)).status(0) is Status.DIVERGED
+    assert answer(replace(engine, status=Status.MAX_ITER), noisy(6, 8)).status[0] == Status.MAX_ITER
+    assert answer(replace(engine, status=Status.DIVERGED), noisy(6, 8)).status[0] == Status.DIVERGED
     found = answer(engine, noisy(6, 8))
     many = replace(found, tiles=np.array([1000]))
-    assert replace(many, unsettled=np.array([10])).status(0) is Status.CONVERGED
-    assert replace(many, unsettled=np.array([11])).status(0) is Status.MAX_ITER
+    assert replace(many, unsettled=np.array([10])).status[0] == Status.CONVERGED
+    assert replace(many, unsettled=np.array([11])).status[0] == Status.MAX_ITER
 
 
 # --- a picture as a whole ---
@@ -141,7 +142,7 @@ def test_a_convolutional_prior_is_the_machine_of_the_pictures_size(shape: tuple[
     seen, p = pixels(*shape), 0.2
     shared = alike().trained.machine
     assert isinstance(shared, ConvolutionalRBM)
-    machine = alike().of_size(shape).trained.machine.to(torch.float64)
+    machine = alike().trained.of_size(shape).machine.to(torch.float64)
     # The same machine with a matrix, which knows of no places.
     dense = RBM(machine.layers, (Dense(machine.couplings[0].matrix),))
     evidence = torch.from_numpy((2 * seen - 1) * np.log((1 - p) / p)).reshape(1, -1)

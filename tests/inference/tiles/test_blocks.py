@@ -12,8 +12,9 @@ from machines import random_features, random_rbm
 
 from restore.channels.damage import Damage, Observed
 from restore.inference import torch_engine
+from restore.inference.candidates import Prior
+from restore.inference.engine import Posterior
 from restore.inference.tiles import blocks
-from restore.inference.tiles.blend import Posterior, Prior
 from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
 from restore.priors import ConvolutionalRBM
@@ -56,7 +57,7 @@ def test_blocks_of_tiles_leave_no_trace(overlap: int, shape: tuple[int, int], mo
     engine = tiled(replace(TILES, overlap=overlap))
     whole = answer(engine, noisy(*shape), invert=True)
     monkeypatch.setattr(blocks, "TILES", 4)
-    assert len(blocks_of(shape, engine.description)) > 1
+    assert len(blocks_of(shape, engine.header)) > 1
     parts = answer(engine, noisy(*shape), invert=True)
     # The same tiles in other batches, in single precision.
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
@@ -119,9 +120,8 @@ def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.Mo
         found = answer(there, noisy(90, 75))
     assert int(found.tiles[0]) == 4 and int(answer(engine, noisy(90, 75)).tiles[0]) == 9
     np.testing.assert_allclose(found.means, answer(engine, noisy(90, 75)).means, atol=1e-4)
-    marginals, _ = engine.of_size((7, 9)).marginals(noisy(7, 9).values()[None], Damage(0.1))
-    assert [layer.shape for layer in marginals.means] == [(1, 63)]
-    assert len(engine.marginals(noisy(6, 5).values()[None], Damage(0.1))[0].means) == 2
+    counts = [len(engine.solve(noisy(*shape).values()[None], Damage(0.1)).layers) for shape in ((7, 9), (6, 5))]
+    assert counts == [0, 1]
 
 
 def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
