@@ -85,8 +85,10 @@ def said(value: Any) -> str:
 def _typed(value: Any, hint: Any, where: str) -> Any:
     """A value of the type that a field declares."""
     parts, origin = typing.get_args(hint), typing.get_origin(hint)
-    if hint is Any or origin is dict:
+    if hint is Any:
         return value
+    if isinstance(origin, type) and issubclass(origin, Mapping):  # of any values
+        return expect(value, dict, where)
     if origin is Literal:
         if value not in parts:
             raise UsageError(f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -34,10 +35,13 @@ class Outer:
     ready: bool = False
     inner: Inner = field(default_factory=Inner)
     parts: tuple[Inner, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     constant: int = field(default=7, init=False)
 
 
-WHOLE = Outer("a", (3, 4), (5,), (Corner(1, "x"),), "auto", 2.0, True, Inner(1.0, "adam"), (Inner(), Inner(2.0)))
+WHOLE = Outer(
+    "a", (3, 4), (5,), (Corner(1, "x"),), "auto", 2.0, True, Inner(1.0, "adam"), (Inner(), Inner(2.0)), {"x": [1]}
+)
 
 
 @pytest.mark.parametrize("made", [WHOLE, Outer("b"), Outer("c", hidden=3, score=None)], ids=lambda made: made.name)
@@ -66,6 +70,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "too-few": ({"name": "a", "corners": [[1]]}, "corners"),
     "inner": ({"name": "a", "inner": {"kind": "lbfgs"}}, "[inner] kind"),
     "no-table": ({"name": "a", "inner": 3}, "[inner]"),
+    "no-settings": ({"name": "a", "settings": [1]}, "settings"),
     "inner-of-several": ({"name": "a", "parts": [{"rate": "x"}]}, "rate"),
 }
 
