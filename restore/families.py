@@ -307,6 +307,7 @@ class Uniform(Family):
     """Machines to which all places are alike."""
 
     any_size = True
+    continues = True
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)

@@ -171,13 +171,14 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     """
     machine = start_of(shape, image_shape)
     assert isinstance(shape.hidden, int)
-    missing = shape.hidden - machine.layers[1].size
+    known = zoo.describe(zoo.find(shape.start)).hidden
+    missing = shape.hidden - known
     if missing == 0:
         return machine
     grows = isinstance(machine, RBM) and shape.plain
     if missing < 0 or not grows:
         raise TrainingError(
-            f"has {machine.layers[1].size} hidden units; give [prior] hidden as many{' or more' if grows else ''}",
+            f"has {known} hidden units; give [prior] hidden as many{' or more' if grows else ''}",
             shape.start,
         )
     assert isinstance(machine, RBM)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from machines import bars_and_stripes
 from oracle import log_likelihood
-from priors import saved_prior
+from priors import random_convolutional_deep_prior, saved_prior
 from refusals import refused
 
 from restore import zoo
@@ -22,6 +22,7 @@ from restore.learning.run.session import Session
 from restore.learning.starting import started
 from restore.learning.train import train
 from restore.priors import RBM
+from restore.zoo.store import save
 
 SHAPE = (3, 3)
 
@@ -90,6 +91,18 @@ def test_another_kind_of_machine_is_refused(
     with pytest.raises(TrainingError) as caught:
         started(wanted, shape, 0)
     assert says in str(caught.value)
+
+
+def test_a_convolutional_machine_goes_on_from_another(tmp_path: Path) -> None:
+    prior = random_convolutional_deep_prior()
+    save(tmp_path / "layers", prior, "# Layers\n\n## Scores\n\nNone.\n")
+    shape = PriorShape(family="deep_convolutional", layers=prior.description.layers, start=str(tmp_path / "layers"))
+    found = started(shape, prior.description.image_shape, seed=0)
+    for name, value in prior.machine.parameters.items():
+        assert torch.equal(found.parameters[name], value), name
+    others = (prior.description.layers[0]._replace(number=6), *prior.description.layers[1:])
+    with refused(TrainingError, "layers"):
+        started(replace(shape, layers=others), prior.description.image_shape, seed=0)
 
 
 def test_a_start_that_does_not_exist_is_named(tmp_path: Path) -> None:
