@@ -124,7 +124,7 @@ def test_a_training_goes_through_the_calls_in_this_order(
         picture = np.zeros((12, 12), np.uint8)
         picture[number % 5 + 1 : number % 5 + 5, number % 7 : number % 7 + 4] = 255
         Image.fromarray(picture).save(tmp_path / "my-images" / f"{number}.png")
-    check_order(arrows("train"), ["train", "my-images", "--epochs", "1", "-o", "prior"])
+    check_order(arrows("train"), ["train", "my-images", "--minutes", "0.02", "-o", "prior"])
     assert (tmp_path / "prior").is_dir()
 
 
