@@ -95,20 +95,24 @@ def numbers_of(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 def constants_of(path: Path) -> list[Constant]:
     """The constants of a module, in order.
 
-    The description of one is the comment behind it, or else the nearest one above it without a blank line between.
+    The description of one is the comment behind it, or else the one above it. Constants in consecutive lines share the
+    comment above the first.
     """
-    text = path.read_text(encoding="utf-8")
+    text, file = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
     lines, listed = text.splitlines(), list[Constant]()
-    previous = -1  # the line of the last comment used
+    previous, next_line = "", 0  # the comment of the last constant, and the line after it
     for statement in ast.parse(text).body:
-        for name, value in numbers_of(statement):
-            assert statement.end_lineno is not None
-            comment, start = above(lines, statement.lineno - 1)
-            behind = lines[statement.end_lineno - 1].partition("  # ")[2]
-            shared = not behind and bool(comment) and start == previous
-            file, written = path.relative_to(ROOT).as_posix(), as_written(value, lines)
+        if not (numbers := list(numbers_of(statement))):
+            continue
+        assert statement.end_lineno is not None
+        comment, behind = above(lines, statement.lineno - 1), lines[statement.end_lineno - 1].partition("  # ")[2]
+        inherited = not comment and statement.lineno == next_line
+        comment = previous if inherited else comment
+        for number, (name, value) in enumerate(numbers):
+            shared = bool(comment) and not behind and (inherited or number > 0)
+            written = as_written(value, lines)
             listed.append(Constant(file, statement.lineno, name, written, behind or comment, shared))
-            previous = -1 if behind else start
+        previous, next_line = comment, statement.end_lineno + 1
     return listed
 
 
@@ -119,15 +123,12 @@ def as_written(node: ast.expr, lines: list[str]) -> str:
     return lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
 
 
-def above(lines: list[str], index: int) -> tuple[str, int]:
-    """The comment above a line of code, in its own paragraph, and the number of the line in which it ends, from 0."""
-    end = index - 1
-    while end >= 0 and lines[end].strip() and not lines[end].startswith("#"):
-        end -= 1
-    start = end
-    while start >= 0 and lines[start].startswith("#"):
+def above(lines: list[str], index: int) -> str:
+    """The comment directly above a line, counted from 0; empty if there is none."""
+    start = index
+    while start > 0 and lines[start - 1].startswith("#"):
         start -= 1
-    return " ".join(line.removeprefix("#").strip() for line in lines[start + 1 : end + 1]), end
+    return " ".join(line.removeprefix("#").strip() for line in lines[start:index])
 
 
 def constants() -> list[Constant]:
@@ -154,9 +155,9 @@ def page() -> str:
         rows = ["| constant | value | what it is, and its unit | chosen by | date |", "| --- | --- | --- | --- | --- |"]
         for constant in group:
             script = f"`{constant.script}`" if constant.script else ""
-            told = "as above" if constant.shared else cell(constant.comment)
+            text = "as above" if constant.shared else cell(constant.comment)
             date = dates[constant.line - 1]
-            rows.append(f"| `{constant.name}` | `{constant.value}` | {told} | {script} | {date} |")
+            rows.append(f"| `{constant.name}` | `{constant.value}` | {text} | {script} | {date} |")
         parts += [f"## {file}", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
 

@@ -16,7 +16,7 @@ from path_length import PACKAGE, ROOT, call
 from PIL import Image
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-LINE = re.compile(r"(\S+) -> (\S+)\((\S+\.py)\) : (.+?)  +(\S.*)")
+LINE = re.compile(r"\d+\. `(\S+) -> (\S+)\((\S+\.py)\) : (.+?)`: (\S.*)")
 
 # A function by its file and its name.
 Called: TypeAlias = tuple[str, str]
@@ -38,12 +38,15 @@ class Arrow(NamedTuple):
     said: str
 
 
+def section(title: str) -> str:
+    return TEXT.split(f" {title}\n", 1)[1].split("\n#", 1)[0]
+
+
 def arrows(command: str) -> list[Arrow]:
     """The lines that CONTRIBUTING has for a command."""
-    block = re.search(rf"<!-- way in: {command} -->\n\n```text\n(.*?)```", TEXT, re.DOTALL)
-    assert block
-    lines = [LINE.fullmatch(line) for line in block[1].splitlines()]
-    assert all(lines), block[1]
+    numbered = [line for line in section(f"One `{command}` in twelve calls").splitlines() if re.match(r"\d", line)]
+    lines = [LINE.fullmatch(line) for line in numbered]
+    assert all(lines), numbered
     return [Arrow(*line.groups()) for line in lines if line]
 
 
@@ -132,10 +135,6 @@ def test_other_orders_are_noticed() -> None:
     named = arrows("denoise")
     with pytest.raises(AssertionError, match="was not called so"):
         check_order([named[0], named[-1], named[1]], ["denoise", "--help"])
-
-
-def section(title: str) -> str:
-    return TEXT.split(f" {title}\n", 1)[1].split("\n#", 1)[0]
 
 
 def test_the_glossary_explains_twenty_words_in_a_sentence_each() -> None:
