@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "constants.md"
 
 CAPITALS = re.compile(r"_?[A-Z][A-Z0-9_]*")
-SCRIPT = re.compile(r"`((?:benchmarks|training|assets)/[\w/]+\.py)`")
+SCRIPT = re.compile(r"`((?:benchmarks|training|assets)/[\w/]+\.py)(?: [^`]*)?`")
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
 
 OPENING = """# Constants

@@ -240,14 +240,14 @@ def test_numbers_with_names_are_found_with_their_comments(tmp_path: Path, monkey
     monkeypatch.setattr(constants, "ROOT", tmp_path)
     module = tmp_path / "some.py"
     module.write_text(
-        "# Pixels of a side, and of a hole (`benchmarks/sizes.py`).\n"
+        "# Pixels of a side, and of a hole (`benchmarks/sizes.py --all`).\n"
         "SIDE, _HOLE = 2**5, 8\n"
         "SHARES: tuple[float, ...] = (0.1, -1 / 3)  # of ink\n\n"
         "PLAIN = 1.0\n"
         'NAME, _ON, small, LOG = "tap", True, 3, print(4)\n'
     )
     listed = [(one.name, one.value, one.comment, one.script, one.shared) for one in constants.constants_of(module)]
-    sides = "Pixels of a side, and of a hole (`benchmarks/sizes.py`)."
+    sides = "Pixels of a side, and of a hole (`benchmarks/sizes.py --all`)."
     assert listed == [
         ("SIDE", "2**5", sides, "benchmarks/sizes.py", False),
         ("_HOLE", "8", sides, "benchmarks/sizes.py", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ class Arrow(NamedTuple):
     function: str
     file: str
     type: str
-    said: str
+    purpose: str
 
 
 def section(title: str) -> str:
@@ -71,7 +72,7 @@ class Calls:
 
 
 def named_of(code: CodeType) -> Called:
-    return code.co_filename.removeprefix(PACKAGE), code.co_qualname
+    return code.co_filename.removeprefix(PACKAGE).replace(os.sep, "/"), code.co_qualname
 
 
 def callers(frame: FrameType) -> Iterator[Called]:
@@ -108,7 +109,7 @@ def test_the_text_names_functions_and_what_they_return(command: str) -> None:
         for name in arrow.function.split("."):
             (scope,) = (node for node in scope.body if getattr(node, "name", "") == name)
         assert ast.unparse(scope.returns) == arrow.type, arrow
-        assert arrow.said.endswith((".", "?"))
+        assert arrow.purpose.endswith((".", "?"))
 
 
 def test_a_digit_goes_through_the_calls_in_this_order(tmp_path: Path) -> None:
