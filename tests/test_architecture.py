@@ -66,6 +66,9 @@ OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 # The most lines of a file, and the most files of a folder.
 LINES, FILES = 530, 15
 
+# All lines of the package's modules.
+TOTAL = 26680
+
 # Libraries too slow to load for a command that computes nothing.
 HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
 
@@ -113,6 +116,17 @@ def test_files_and_folders_are_small() -> None:
         assert len(ideas) <= FILES, f"{folder} holds {len(ideas)} files; group what belongs together"
     for path in files():
         assert len(path.read_text().splitlines()) <= LINES, f"{path} has more than {LINES} lines; split it by idea"
+
+
+def test_the_package_does_not_grow() -> None:
+    """The total of lines only goes down: lower `TOTAL` with every change that lowers it.
+
+    Whoever adds a feature lowers something else by as much, or says in the commit why not.
+    """
+    total = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files())
+    if total > TOTAL:
+        pytest.fail(f"restore/ has {total} lines, {total - TOTAL} more than TOTAL allows; make something else shorter")
+    assert total == TOTAL, f"restore/ has only {total} lines; set TOTAL = {total} to hold them"
 
 
 def test_the_loop_knows_no_physics() -> None:

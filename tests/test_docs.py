@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import constants
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
@@ -225,6 +226,34 @@ def test_limits_on_the_pages_are_those_of_the_code(sentence: str, limits: tuple[
     for values in stated:
         together = (values,) if isinstance(values, str) else values
         assert [float(WORDS.get(value, value).replace(",", "")) for value in together] == list(limits)
+
+
+def test_the_page_of_constants_has_every_number_that_the_package_sets() -> None:
+    """The names and values are those of the code. The dates are from git, and not compared."""
+    in_code = {(constant.file, constant.name, constant.value) for constant in constants.constants()}
+    on_page = constants.listed_on_page()
+    again = "write docs/constants.md anew with `python benchmarks/constants.py`"
+    assert in_code == on_page, f"{again}; not on the page: {in_code - on_page}; not in the code: {on_page - in_code}"
+
+
+def test_numbers_with_names_are_found_with_their_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ROOT", tmp_path)
+    module = tmp_path / "some.py"
+    module.write_text(
+        "# Pixels of a side, and of a hole (`benchmarks/sizes.py --all`).\n"
+        "SIDE, _HOLE = 2**5, 8\n"
+        "SHARES: tuple[float, ...] = (0.1, -1 / 3)  # of ink\n\n"
+        "PLAIN = 1.0\n"
+        'NAME, _ON, small, LOG = "tap", True, 3, print(4)\n'
+    )
+    listed = [(one.name, one.value, one.comment, one.script, one.shared) for one in constants.constants_of(module)]
+    sides = "Pixels of a side, and of a hole (`benchmarks/sizes.py --all`)."
+    assert listed == [
+        ("SIDE", "2**5", sides, "benchmarks/sizes.py", False),
+        ("_HOLE", "8", sides, "benchmarks/sizes.py", True),
+        ("SHARES", "(0.1, -1 / 3)", "of ink", "", False),
+        ("PLAIN", "1.0", "", "", False),
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,192 @@
+"""List every number that the package sets by name, with what it is, the script that chose it, and when.
+
+    python benchmarks/constants.py
+
+Writes `docs/constants.md` from the modules themselves. A constant is a name in capitals that a module sets to a number,
+or to a tuple of numbers. The comment above it describes it; a script in backticks there is the one that chose its
+value. The date is that of the last change of its line, from git.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "constants.md"
+
+CAPITALS = re.compile(r"_?[A-Z][A-Z0-9_]*")
+SCRIPT = re.compile(r"`((?:benchmarks|training|assets)/[\w/]+\.py)(?: [^`]*)?`")
+ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
+
+OPENING = """# Constants
+
+Every number that `restore/` sets by name: {total} in {files} files. {chosen} of them name the script that chose them.
+A row without a description has no comment in the code.
+
+This page is generated: `python benchmarks/constants.py` writes it anew, and a test compares it with the code.
+"""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number with a name.
+
+    Attributes:
+        file: the module, below the root.
+        line: where it is set, from 1.
+        name: in capitals.
+        value: as the module writes it.
+        comment: what it is, with its unit; empty if nothing is said.
+        shared: True if the comment is that of the constant before it.
+    """
+
+    file: str
+    line: int
+    name: str
+    value: str
+    comment: str
+    shared: bool = False
+
+    @property
+    def script(self) -> str:
+        """The script that chose the value; empty if the comment names none."""
+        named = SCRIPT.search(self.comment)
+        return named[1] if named else ""
+
+
+def is_number(node: ast.expr) -> bool:
+    """True for numbers, sums and products of numbers, and tuples of them."""
+    match node:
+        case ast.Constant(value=int() | float()):
+            return not isinstance(node.value, bool)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+        case ast.Tuple(elts=elements):
+            return bool(elements) and all(map(is_number, elements))
+        case ast.Call(func=function, args=[value], keywords=[]):  # a number that Triton compiles in
+            return ast.unparse(function) == "tl.constexpr" and is_number(value)
+    return False
+
+
+def numbers_of(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The constants that a statement sets, and their values."""
+    match statement:
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+        ):
+            pairs = [(name, value)]
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = [(ast.unparse(one), value) for one, value in zip(names, values, strict=True)]
+        case _:
+            pairs = []
+    yield from ((name, value) for name, value in pairs if CAPITALS.fullmatch(name) and is_number(value))
+
+
+def constants_of(path: Path) -> list[Constant]:
+    """The constants of a module, in order.
+
+    The description of one is the comment behind it, or else the one above it. Constants in consecutive lines share the
+    comment above the first.
+    """
+    text, file = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+    lines, listed = text.splitlines(), list[Constant]()
+    previous, next_line = "", 0  # the comment of the last constant, and the line after it
+    for statement in ast.parse(text).body:
+        if not (numbers := list(numbers_of(statement))):
+            continue
+        assert statement.end_lineno is not None
+        comment, behind = above(lines, statement.lineno - 1), lines[statement.end_lineno - 1].partition("  # ")[2]
+        inherited = not comment and statement.lineno == next_line
+        comment = previous if inherited else comment
+        for number, (name, value) in enumerate(numbers):
+            shared = bool(comment) and not behind and (inherited or number > 0)
+            written = as_written(value, lines)
+            listed.append(Constant(file, statement.lineno, name, written, behind or comment, shared))
+        previous, next_line = comment, statement.end_lineno + 1
+    return listed
+
+
+def as_written(node: ast.expr, lines: list[str]) -> str:
+    """An expression as its line has it, such as 2**24; over several lines, in one line."""
+    if node.end_lineno != node.lineno:
+        return ast.unparse(node)
+    return lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
+
+
+def above(lines: list[str], index: int) -> str:
+    """The comment directly above a line, counted from 0; empty if there is none."""
+    start = index
+    while start > 0 and lines[start - 1].startswith("#"):
+        start -= 1
+    return " ".join(line.removeprefix("#").strip() for line in lines[start:index])
+
+
+def constants() -> list[Constant]:
+    """All constants of the package, by file."""
+    return [constant for path in sorted((ROOT / "restore").rglob("*.py")) for constant in constants_of(path)]
+
+
+def dates_of(file: str) -> list[str]:
+    """When each line of a file was last changed: year, month and day."""
+    command = ["git", "blame", "-w", "-M", "-C", "--line-porcelain", file]
+    blamed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    seconds = re.findall(r"^author-time (\d+)$", blamed, re.MULTILINE)
+    return [datetime.fromtimestamp(int(one), UTC).date().isoformat() for one in seconds]
+
+
+def page() -> str:
+    """The page, with a table for each file."""
+    listed = constants()
+    files = {file: list(group) for file, group in groupby(listed, lambda constant: constant.file)}
+    chosen = sum(bool(constant.script) for constant in listed)
+    parts = [OPENING.format(total=len(listed), files=len(files), chosen=chosen).strip()]
+    for file, group in files.items():
+        dates = dates_of(file)
+        rows = ["| constant | value | what it is, and its unit | chosen by | date |", "| --- | --- | --- | --- | --- |"]
+        for constant in group:
+            script = f"`{constant.script}`" if constant.script else ""
+            text = "as above" if constant.shared else cell(constant.comment)
+            date = dates[constant.line - 1]
+            rows.append(f"| `{constant.name}` | `{constant.value}` | {text} | {script} | {date} |")
+        parts += [f"## {file}", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def cell(text: str) -> str:
+    """A comment as a cell of a table, outside of backticks without any markup of its own."""
+    pieces = text.replace("|", "\\|").split("`")
+    pieces[::2] = [re.sub(r"([*_\[\]])", r"\\\1", piece).replace("<", "&lt;") for piece in pieces[::2]]
+    return "`".join(pieces)
+
+
+def listed_on_page() -> set[tuple[str, str, str]]:
+    """What the page has: file, name and value of each constant."""
+    sections = re.split(r"^## (\S+)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return {
+        (file, name, value)
+        for file, section in zip(sections[::2], sections[1::2], strict=True)
+        for name, value in ROW.findall(section)
+    }
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    listed = constants()
+    silent = [constant for constant in listed if not constant.comment]
+    print(f"{PAGE.relative_to(ROOT)}: {len(listed)} constants; {len(silent)} have no comment:")
+    for constant in silent:
+        print(f"{constant.file}:{constant.line}: {constant.name} = {constant.value}")
+
+
+if __name__ == "__main__":
+    main()
