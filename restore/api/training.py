@@ -70,13 +70,14 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     "principal" (principal components in closed form; the default for grey images), "fw", "pcd", "cd" or "fvbm"; with a
     task "crbm-bp" (the default), "crbm-mssvm" and others.
 
+    Tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
+    training/recipes/*.toml, are further arguments, and override all others. Without a `name` the prior is "untitled";
+    without a `run` there is no report, and nothing can be resumed.
+
     Args:
         images: any kind that `denoise` takes, or the path of a folder, an archive or a data set.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
         {options}
-        how: those, and tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
-            training/recipes/*.toml; they override everything else. Without a `name` it is "untitled"; without a `run`
-            there is no report, and nothing can be resumed.
 
     Returns:
         The prior, ready to restore.
