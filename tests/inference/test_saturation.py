@@ -74,6 +74,15 @@ def test_a_hole_is_filled_in_as_many_iterations_however_large_the_picture_around
     assert found[0].iterations[0] == found[1].iterations[0] > 2
 
 
+LEVELS_FALLING = (0.05, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)
+
+
+def changed_by(engine: Engine, seen: np.ndarray) -> np.ndarray:
+    """The share of pixels that change in each picture (N, H, W) at each level, (levels, N)."""
+    answers = (engine.solve(seen, Damage(p)).means.reshape(seen.shape) > 0.5 for p in LEVELS_FALLING)
+    return np.array([(answer != (seen > 0.5)).mean((1, 2)) for answer in answers])
+
+
 @pytest.mark.parametrize("name", ["tap-mnist-25", "conv-mnist", pytest.param("tap-mnist", marks=pytest.mark.thorough)])
 def test_the_smaller_p_is_the_fewer_pixels_change(name: str) -> None:
     """On noisy digits, drawn from a prior, however wrong p is: what binds pixels has a bound."""
@@ -81,11 +90,20 @@ def test_the_smaller_p_is_the_fewer_pixels_change(name: str) -> None:
     modes = load(find("tap-mnist")).modes[:12]
     clean = unpack(modes, 784).reshape(-1, 28, 28).numpy() > 0.5
     draw = np.random.default_rng(0)
-    levels = (0.05, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)
     for flips in (0.1, 0.3):
-        seen = (clean ^ (draw.random(clean.shape) < flips)).astype(float)
-        answers = (engine.solve(seen, Damage(p)).means > 0.5 for p in levels)
-        changed = np.array([(answer != (seen > 0.5)).mean((1, 2)) for answer in answers])
+        changed = changed_by(engine, (clean ^ (draw.random(clean.shape) < flips)).astype(float))
         # One of several likely solutions may give way to another; that is no more than some pixels of a digit.
         assert (np.diff(changed, axis=0) < 0.02).all() and (np.diff(changed.mean(1)) <= 1e-3).all(), flips
         assert changed[-1].max() == 0
+
+
+@pytest.mark.parametrize("name", ["conv-text", pytest.param("conv-art", marks=pytest.mark.thorough)])
+def test_noise_is_no_picture_however_weak_it_is_said_to_be(name: str) -> None:
+    """A prior of all places could see paper, or ink, in noise, and find itself confirmed from place to place."""
+    engine, draw = Engine.of(load(find(name)), torch.device("cpu")), np.random.default_rng(0)
+    noise = np.stack([draw.random((64, 64)) < share for share in (0.1, 0.3, 0.5, 0.7, 0.9)])
+    drawn = np.stack([PICTURES[each] > 0.5 for each in ("disc", "lines", "checkerboard")])
+    noisy = [drawn ^ (draw.random(drawn.shape) < flips) for flips in (0.1, 0.3)]
+    changed = changed_by(engine, np.concatenate([noise, *noisy]).astype(float))
+    assert (np.diff(changed, axis=0) < 5e-3).all() and (np.diff(changed.mean(1)) <= 1e-3).all()
+    assert changed[-1].max() == 0
