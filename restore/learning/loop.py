@@ -24,7 +24,16 @@ from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.folder import Stopped, circumstances, cut_log, log, set_generator, sitting
-from restore.learning.run.parallel import from_first, highest
+from restore.learning.run.parallel import (
+    collected,
+    from_first,
+    highest,
+    own_numbers,
+    own_rows,
+    processes,
+    rank,
+    summed,
+)
 from restore.learning.run.session import LATE, Machine, Passed, Session
 
 if TYPE_CHECKING:
@@ -37,6 +46,8 @@ WARM_UP = 10
 MOSTLY = 0.5
 # Training that diverges goes back at most so many times.
 MOST_HALVINGS = 8
+# The tensors of a checkpoint that each process has for itself.
+OWN = ("generator", "learner_state.", "sums.")
 # The share of a limited time that judging may take.
 JUDGING = 0.1
 
@@ -95,11 +106,12 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Passed:
     identity = {"recipe": facts, "data": session.data, **circumstances()}
 
     def use() -> None:
-        from_first(lambda: session.usable(work.best()))
+        best = work.best()
+        from_first(lambda: session.usable(best))
 
     def keep() -> None:
-        header = {"identity": identity, "used": session.clock.used}
-        from_first(lambda: checkpoints.save(folder, work.snapshot(header)))
+        made = work.snapshot({"identity": identity, "used": session.clock.used})
+        from_first(lambda: checkpoints.save(folder, made))
         if not work.judged:
             use()
 
@@ -154,7 +166,7 @@ class StepsState:
         prior: the parameters, by name, which the optimizer changes in place.
         average: their moving average; empty if the recipe has none.
         order: the images in the order of this epoch, by number.
-        sums: sums of this epoch's monitors.
+        sums: sums of this epoch's monitors; in several processes the sums over them count.
         best_parameters, best_error, best_epoch: those with the lowest validation error so far; none at first.
         mostly_converged: whether the solver converged for most images of the epoch before.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
@@ -191,6 +203,7 @@ class Steps:
         self.recipe, self.session, self.course = recipe, session, course
         self.batches = math.ceil(len(course.images) / recipe.training.batch)
         self.judged_at = -math.inf
+        self.learner = recipe.learner.divided(processes())
 
     @property
     def done(self) -> int:
@@ -234,15 +247,16 @@ class Steps:
             raise TrainingError(f"{hidden} hidden units do not fit into memory; lower [prior] hidden") from fault
         # Copies, because steps change tensors in place, and several runs may start from the same grown prior.
         prior = _copied(initial.parameters)
+        own_numbers(generator)
         self.machine = initial.with_parameters(prior)
         self.state = StepsState(
             prior=prior,
             optimizer=optimizer_of(recipe.optimizer, prior),
-            learner_state=recipe.learner.init(self.machine, course.images, generator),
+            learner_state=self.learner.init(self.machine, course.images, generator),
             average=_copied(prior) if recipe.optimizer.average else {},
             generator=generator,
             order=torch.empty(0, dtype=torch.int64),
-            began=self.session.clock.used,
+            began=highest(self.session.clock.used),
         )
 
     @property
@@ -257,13 +271,15 @@ class Steps:
             self.safe = checkpoints.of(state).copy()
         if position == 0:
             count, device = len(course.images), course.images.device
-            state.order = torch.randperm(count, generator=state.generator, device=device)
+            order = from_first(lambda: torch.randperm(count, generator=state.generator, device=device))
+            state.order = order.to(device)
             state.sums = {}
         rate = scheduled_rate(self.recipe.optimizer, self.progress()) / 2**state.halvings
         batch = self.recipe.training.batch
         index = state.order[position * batch : (position + 1) * batch]
         try:
-            self._step(course.batch(index, state.generator), rate, epoch)
+            own, weight = own_rows(index)
+            self._step(course.batch(own, state.generator), weight, rate, epoch)
             state.stepping = self.session.clock.used - before
             ended = position + 1 == self.batches or self.finished
             if ended:
@@ -273,15 +289,18 @@ class Steps:
             return None
         return self._lap(epoch, position + 1, rate) if ended else None
 
-    def _step(self, batch: Any, rate: float, epoch: int) -> None:
-        """One mini-batch: the optimizer changes the parameters in place, once for each step of the learner."""
+    def _step(self, batch: Any, weight: float, rate: float, epoch: int) -> None:
+        """One mini-batch, of which this process has rows with a weight.
+
+        The optimizer changes the parameters in place, once for each step of the learner.
+        """
         state = self.state
         for group in state.optimizer.param_groups:
             group["lr"] = rate * group["share"]
         try:
 
             def take(prior: Any) -> Step:
-                made: Step = self.recipe.learner.step(prior, batch, state.learner_state, state.generator, epoch)
+                made: Step = self.learner.step(prior, batch, state.learner_state, state.generator, epoch)
                 return made
 
             again: Callable[[Any], Step] | None = take
@@ -289,9 +308,10 @@ class Steps:
                 # A new prior object for each step, so that nothing computed from old weights is reused.
                 step = again(self.machine.with_parameters(state.prior))
                 again = step.again
+                gradient = self.learner.direction(summed(step.gradient, weight))
                 for name, parameter in state.prior.items():
                     # A fused optimizer reads both in the order of memory, in which gradients of convolutions differ.
-                    parameter.grad = step.gradient[name].contiguous()
+                    parameter.grad = gradient[name].contiguous()
                 state.optimizer.step()
         except RuntimeError as fault:
             # Sampling refuses NaN probabilities, so diverging weights may show here first. If the magnitudes of all
@@ -301,7 +321,7 @@ class Steps:
             raise Diverged(state.step, "a field") from fault
         state.learner_state = dict(step.state)
         for name, value in step.monitors.items():
-            state.sums[name] = state.sums.get(name, 0.0) + value.double()
+            state.sums[name] = state.sums.get(name, 0.0) + value.double() * weight
         state.step += 1
         # The first steps are far from the result, so the average forgets them faster.
         keep = min(self.recipe.optimizer.average, state.step / (state.step + WARM_UP))
@@ -326,7 +346,7 @@ class Steps:
     def _lap(self, epoch: int, steps: int, rate: float) -> Lap:
         """End an epoch, or what there was time for: average its numbers, judge the prior."""
         clock, training, state = self.session.clock, self.recipe.training, self.state
-        averages = {name: float(value) / steps for name, value in state.sums.items()}
+        averages = {name: float(value) / steps for name, value in summed(state.sums).items()}
         due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
         if clock.limited:
             rest = max(state.judging / JUDGING, clock.limit / JUDGED)
@@ -384,11 +404,15 @@ class Steps:
             self._check_finite()
         except Diverged as fault:
             self._go_back(fault)
-        return checkpoints.of(self.state, facts)
+        made = checkpoints.of(self.state, facts)
+        own = {name: value for name, value in made.tensors.items() if name.startswith(OWN)}
+        for number, tensors in enumerate(collected(own)[1:], 1):
+            made.tensors.update({f"process.{number}.{name}": value for name, value in tensors.items()})
+        return made
 
     def restore(self, found: Checkpoint) -> str:
         self.begin()
-        return self._set(found)
+        return self._set(replace(found, tensors=found.tensors | found.under(f"process.{rank()}")))
 
     def _set(self, found: Checkpoint) -> str:
         prior = self.state.prior
@@ -458,7 +482,7 @@ class Rounds:
         return self.state.verdict or late
 
     def begin(self) -> None:
-        began, generator = self.session.clock.used, torch.Generator(self.images.device).manual_seed(self.seed)
+        began, generator = highest(self.session.clock.used), torch.Generator(self.images.device).manual_seed(self.seed)
         state = from_first(lambda: self.learner.begin(self.images, generator))
         self.state = RoundsState(state, generator, began)
 

@@ -64,9 +64,7 @@ QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "in
 
 
 @pytest.mark.thorough
-def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whatever its age, a temporary file is of a killed process here.
     monkeypatch.setattr("restore.files.ABANDONED", -1.0)
     # One process has to load torch; those that are killed are its forks.
@@ -90,7 +88,7 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
         assert torch.equal(value, learnt.prior.machine.parameters[name]), name
 
 
-def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
+def test_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(descriptor: int) -> None:
@@ -152,7 +150,7 @@ def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, *words: object, number: i
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_row58_a_stopped_run_restores_by_its_folder_and_goes_on(
+def test_a_stopped_run_restores_by_its_folder_and_goes_on(
     number: int, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped(run, monkeypatch, number=number)

@@ -95,7 +95,7 @@ def test_training_in_a_thread(tmp_path: Path) -> None:
 # --- what may not change ---
 
 
-def test_row59_another_recipe_other_data_or_processes_are_refused(
+def test_resuming_with_another_recipe_other_data_or_processes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped_run(tmp_path, recipe_of())
@@ -120,7 +120,7 @@ def test_row59_another_recipe_other_data_or_processes_are_refused(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_row59_the_number_of_threads_may_change_which_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_may_change_which_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped_run(tmp_path, recipe_of())
     threads = torch.get_num_threads()
     with monkeypatch.context() as patched:

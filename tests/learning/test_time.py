@@ -16,7 +16,7 @@ from directions import growth_of
 from lessons import learn
 from timed_runs import Hands, Timed, bars, in_time, log_of, timed
 
-from restore.learning import modes
+from restore.learning import finish
 from restore.learning.course import Trial
 from restore.learning.finish import own_modes
 from restore.learning.lesson import lesson_of
@@ -229,7 +229,7 @@ def test_sweeps_for_modes_end_when_time_does(monkeypatch: pytest.MonkeyPatch) ->
         done[0] += sweeps
         return chains
 
-    monkeypatch.setattr(modes, "gibbs_steps", move)
+    monkeypatch.setattr(finish, "gibbs_steps", move)
     found = own_modes(machine, bars(), quick, torch.Generator(), lambda: done[0] >= 40)
     assert done[0] == 40 and len(found) == 3
     own_modes(machine, bars(), quick, torch.Generator())

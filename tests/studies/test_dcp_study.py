@@ -98,15 +98,12 @@ def test_a_lane_is_what_the_learner_does_alone(
         if done % 2 == 0:
             wanted.append(float(log_likelihood(machine, images).mean()))
         step = learner.step(machine, batch, state, generator, 0)
-        machine = machine.with_parameters(
-            {name: value + rate * step.gradient[name] for name, value in machine.parameters.items()}
-        )
-        while step.again is not None:
-            step = step.again(machine)
+        while step is not None:
+            direction, state = learner.direction(step.gradient), step.state
             machine = machine.with_parameters(
-                {name: value + rate * step.gradient[name] for name, value in machine.parameters.items()}
+                {name: value + rate * direction[name] for name, value in machine.parameters.items()}
             )
-        state = step.state
+            step = step.again and step.again(machine)
     assert found.epochs == (0, 2, 4, 6)
     assert found.mean == pytest.approx(wanted, abs=2e-4)
     assert found.ends == (found.mean[-1],)

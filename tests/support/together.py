@@ -6,17 +6,16 @@ import multiprocessing
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import fits
 import torch
-from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of
+from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of, run
 from machines import bars_and_stripes
+from oracle import log_likelihood
 from processes import HANG
 from safetensors.torch import save_file
 from torch import Tensor
@@ -24,14 +23,16 @@ from torch import Tensor
 from restore.errors import TrainingError
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse
-from restore.learning.recipe.spec import Training
+from restore.learning.recipe.spec import Optimizer, PriorShape, Training
+from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import FrankWolfe
+from restore.learning.rules.spectral import SpectralDescent
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.parallel import joined, rank
-from restore.learning.run.session import Session
+from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
-from restore.priors import RBM
 
 PIPELINES: dict[str, dict[str, Any]] = {
     "deep": {
@@ -59,30 +60,67 @@ PIPELINES: dict[str, dict[str, Any]] = {
         "learner": {"method": "matched", "tasks": ["flip:0.1", "patch:2"], "iterations": 4},
         "training": {"epochs": 2, "batch": 6},
     },
+    "timed": {
+        "data": {"source": "bars", "validation": 4},
+        "prior": {"hidden": 4},
+        "learner": {"method": "contrastive"},
+        "training": {"minutes": 0.02, "batch": 6},
+    },
     "bslm": {"prior": {"family": "fvbm"}, "learner": {"method": "bslm", "l2": 0.01}},
 }
 
 
-@contextmanager
-def precisely() -> Iterator[None]:
-    """Double precision: sums over processes are rounded in another order, and a state that is drawn must not notice."""
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(usual)
+# Runs without a draw, by the size of a mini-batch: of equal and of unequal shares, and with fewer rows than processes.
+CERTAIN = {f"batches of {size}": size for size in (4, 5, 1)}
+
+# Learners that draw, and rates at which they soon know more than single pixels.
+DRAWING: dict[str, tuple[Any, float]] = {
+    "cd": (ContrastiveDivergence(steps=2), 0.2),
+    "pcd": (ContrastiveDivergence(starts="persistent", chains=30, centring=False), 0.07),
+    "cs-dcp": (ContrastiveDivergence(steps=2, inner_steps=3), 0.1),
+    "ssd": (SpectralDescent(starts="persistent", chains=30), 0.005),
+    "tap-redrawn": (TAPLikelihood(starts="redrawn", solutions=30, damping=0.2), 0.1),
+}
+SEEDS = 6
 
 
-@precisely()
-def run(recipe: Any, folder: Path, **options: Any) -> RBM:
-    return fits.run(recipe, folder, images=fits.IMAGES.double(), **options)
+def certain(folder: Path) -> dict[str, Tensor]:
+    """The parameters after training that draws nothing but the order of images."""
+    found: dict[str, Tensor] = {}
+    for name, size in CERTAIN.items():
+        learner = TAPLikelihood(centring=False)
+        machine = run(recipe_of(learner, training=Training(epochs=3, batch=size)), folder / name)
+        found |= {f"{name}/{key}": value.clone() for key, value in machine.parameters.items()}
+    return found
 
 
-@precisely()
+def curves(folder: Path) -> dict[str, Tensor]:
+    """The mean log-likelihood of all images after each epoch, by enumeration, for some seeds: (seeds, epochs)."""
+    found: dict[str, Tensor] = {}
+    for name, (learner, rate) in DRAWING.items():
+        rows = []
+        for seed in range(SEEDS):
+            curve: list[Tensor] = []
+
+            def watch(passed: Passed, curve: list[Tensor] = curve) -> None:
+                curve.append(log_likelihood(passed.machine, fits.IMAGES).mean())
+
+            recipe = recipe_of(
+                learner,
+                Optimizer(rate=rate, momentum=0.9, weight_decay=0.0, schedule="constant"),
+                prior=PriorShape(hidden=8, weight_scale=0.3),
+                training=Training(epochs=10, batch=28, checkpoint_every=10),
+                seed=seed,
+            )
+            run(recipe, folder / f"{name}-{seed}", images=fits.IMAGES.repeat(16, 1), watch=watch)
+            rows.append(torch.stack(curve))
+        found[name] = torch.stack(rows)
+    return found
+
+
 @patch.object(FrankWolfe, "samples", 100)
 def outcomes(folder: Path) -> dict[str, Tensor]:
-    """What runs of every learner end with, by names that begin with the run's."""
+    """What runs of every learner end with in this process, by names that begin with the run's."""
     found: dict[str, Tensor] = {}
 
     def keep(name: str, tensors: dict[str, Tensor]) -> None:
@@ -90,21 +128,14 @@ def outcomes(folder: Path) -> dict[str, Tensor]:
 
     for name in LEARNERS:
         keep(name, run(recipe_of(name), folder / name).parameters)
-    for name in ("tap-data", "cd"):
-        # Batches of one image leave a process without any.
-        alone = recipe_of(name, training=Training(epochs=1, batch=1))
-        keep(f"{name}-alone", run(alone, folder / f"{name}-alone").parameters)
     for name in CONDITIONAL:
-        images = damaged_images()
-        images = replace(images, images=images.images.double(), validation=images.validation.double())
-        fitted = fit(conditional_recipe(name), images, Session(folder / name, "data"))
+        fitted = fit(conditional_recipe(name), damaged_images(), Session(folder / name, "data"))
         error = torch.tensor([fitted.score, fitted.done], dtype=torch.float64)
         keep(name, fitted.machine.parameters | {"error": error})
-    # Half precision would be made single again before modes are drawn.
-    common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}}
+    common = {"name": "test", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}}
     for name, tables in PIPELINES.items():
         recipe = parse(common | tables)
-        prior = train(recipe, bars_and_stripes(3).double(), (3, 3), Session(folder / name, "data"), every=1).prior
+        prior = train(recipe, bars_and_stripes(3), (3, 3), Session(folder / name, "data"), every=1).prior
         keep(name, prior.machine.parameters | {"modes": prior.modes})
     return found
 
@@ -164,10 +195,13 @@ def main(folder: Path) -> None:
         found = outcomes(folder / "together")
         stopped, after = stopped_and_resumed(folder / "stopped")
         found |= {f"stopped/{name}": value for name, value in after.items()}
+        found |= certain(folder / "certain") | {
+            f"curve/{name}": value for name, value in curves(folder / "curves").items()
+        }
         save_file(found, folder / f"{number}.safetensors")
         lines = [stopped, refused_by_disk(folder / "full")]
         # The run of one process, made by the test.
-        lines.append(raised(TrainingError, lambda: run(recipe_of("pcd"), folder / "alone" / "pcd", resume=True)))
+        lines.append(raised(TrainingError, lambda: run(recipe_of("pcd"), folder / "alone", resume=True)))
         (folder / f"{number}.txt").write_text("\n".join(lines))
     assert log_of(folder / "stopped") == log_of(folder / "together" / "pcd")
 

@@ -36,8 +36,10 @@ def seconds(learner: Learner[RBM, Tensor], machine: RBM, images: Tensor, generat
     state = learner.init(machine, images, generator)
     before = time.process_time()
     step = learner.step(machine, images, state, generator, 0)
+    learner.direction(step.gradient)
     while step.again is not None:
         step = step.again(machine)
+        learner.direction(step.gradient)
     return time.process_time() - before
 
 

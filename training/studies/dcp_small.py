@@ -14,7 +14,7 @@ from torch import Tensor
 
 from restore.evaluation.card import table
 from restore.learning.course import initial_prior
-from restore.learning.rules.contract import LearnerState
+from restore.learning.rules.contract import LearnerState, Step
 from restore.progress import Meter
 
 # Mean log-likelihood, in nats, of a model that is the distribution of a computed set: see `restore.data.sets.patterns`.
@@ -115,12 +115,12 @@ def learn(
     def epoch(
         parameters: Mapping[str, Tensor], state: LearnerState, rate: Tensor
     ) -> tuple[Mapping[str, Tensor], LearnerState]:
-        step = learner.step(kind.with_parameters(parameters), batch, state, generator, 0)
-        parameters = {name: value + rate * step.gradient[name] for name, value in parameters.items()}
-        while step.again is not None:
-            step = step.again(kind.with_parameters(parameters))
-            parameters = {name: value + rate * step.gradient[name] for name, value in parameters.items()}
-        return parameters, step.state
+        step: Step | None = learner.step(kind.with_parameters(parameters), batch, state, generator, 0)
+        while step is not None:
+            direction, state = learner.direction(step.gradient), step.state
+            parameters = {name: value + rate * direction[name] for name, value in parameters.items()}
+            step = step.again and step.again(kind.with_parameters(parameters))
+        return parameters, state
 
     lanes: Callable[..., Any] = torch.func.vmap(epoch, randomness="different")
     exact = torch.func.vmap(lambda parameters: log_likelihood(kind.with_parameters(parameters), images).mean())

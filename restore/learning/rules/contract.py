@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -72,6 +72,12 @@ class Learner(Protocol[PriorT, BatchT]):
     def step(self, prior: PriorT, batch: BatchT, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
         """The gradient of one mini-batch; `epoch` counts the passes over the data so far, from 0."""
 
+    def direction(self, gradient: Gradient) -> Gradient:
+        """Where the optimizer goes, given the mean gradient of a mini-batch."""
+
+    def divided(self, parts: int) -> Self:
+        """The rule with 1/`parts` of the chains or solutions that it keeps between steps."""
+
 
 @dataclass(frozen=True)
 class Round:
@@ -118,6 +124,12 @@ class LearningRule:
     def restores(self) -> tuple[str, ...]:
         """The texts of the tasks under whose evidence it sees images; none if it sees them clean."""
         return ()
+
+    def direction(self, gradient: Gradient) -> Gradient:
+        return gradient
+
+    def divided(self, parts: int) -> Self:
+        return self
 
     def check(self, prior: PriorShape) -> None:
         """Refuse a prior that it cannot train, with a UsageError that names table and key."""

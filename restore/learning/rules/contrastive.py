@@ -9,8 +9,9 @@ chain that starts at the data and continues through the steps. One step per mini
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -19,22 +20,16 @@ from restore.errors import UsageError
 from restore.learning.gradients.centring import follow, translated
 from restore.learning.gradients.statistics import Clamped, difference
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
-from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 
 
 class _Batch(NamedTuple):
-    """What stays the same in all steps on a mini-batch: this process's shares of the images and of the chains.
-
-    The `means` of visible and hidden units are over the whole mini-batch; `weights` and `units` are the data's part of
-    the gradient.
-    """
+    """The data's part of the gradient in all steps on a mini-batch, and the means of visible and hidden units."""
 
     weights: Tensor
     units: Gradient
     means: tuple[Tensor, Tensor]
-    chains: Share
 
 
 @dataclass(frozen=True)
@@ -79,6 +74,9 @@ class ContrastiveDivergence(LearningRule):
         """Gibbs sweeps per mini-batch, d K', at equal values of which learners are compared (sec. 3.1 of the paper)."""
         return self.inner_steps * self.steps
 
+    def divided(self, parts: int) -> Self:
+        return replace(self, chains=math.ceil(self.chains / parts))
+
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
         state = {"offset.0": images.mean(0), "offset.1": torch.full_like(prior.hidden.parameters["bias"], 0.5)}
         if self.starts == "persistent":
@@ -87,23 +85,13 @@ class ContrastiveDivergence(LearningRule):
         return state
 
     def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
-        images = Share.of(len(batch))
-        own = images.own(batch)
-        fields = prior.hidden_fields(own)
+        fields = prior.hidden_fields(batch)
         # Chains are kept as hidden states, so that a sweep ends with the fields that statistics need.
-        if "chains" in state:
-            chains = Share.of(len(state["chains"]))
-            hidden = chains.own(state["chains"])
-        else:
-            chains = images
-            with chains.draws():
-                hidden = prior.hidden.sample(fields, generator)
-        data = Clamped.of(prior, own, fields)
-        units = images.part(data.units)
-        means = summed({name: units[name] for name in ("units.0.bias", "units.1.bias")})
-        both = means["units.0.bias"], means["units.1.bias"]
-        states = data.weighed(1 / images.total, self._offsets(_followed(state, both)))
-        whole = _Batch(prior.couplings[0].product(*states), units, both, chains)
+        hidden = state["chains"] if "chains" in state else prior.hidden.sample(fields, generator)
+        data = Clamped.of(prior, batch, fields)
+        means = data.units["units.0.bias"], data.units["units.1.bias"]
+        states = data.weighed(1 / len(batch), self._offsets(_followed(state, means)))
+        whole = _Batch(prior.couplings[0].product(*states), data.units, means)
         return self._inner_step(prior, whole, hidden, state, generator, self.inner_steps)
 
     def _offsets(self, state: LearnerState) -> tuple[Tensor, ...]:
@@ -118,17 +106,15 @@ class ContrastiveDivergence(LearningRule):
         generator: torch.Generator,
         remaining: int,
     ) -> Step:
-        chains = batch.chains
-        with chains.draws():
-            visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
+        visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
         fields = prior.hidden_fields(visible)
         model = Clamped.of(prior, visible, fields)
         state = _followed(state, batch.means)
         offsets = self._offsets(state)
         # Later steps on the mini-batch need the data's part again.
         weights = batch.weights.clone() if remaining > 1 else batch.weights
-        weights = prior.couplings[0].product(*model.weighed(-1 / chains.total, offsets), onto=weights)
-        gradient = summed({"weights.0": weights} | difference(batch.units, chains.part(model.units)))
+        weights = prior.couplings[0].product(*model.weighed(-1 / len(visible), offsets), onto=weights)
+        gradient = {"weights.0": weights} | difference(batch.units, model.units)
         gap = gradient["units.0.bias"].square().mean().sqrt()
         if offsets:
             gradient = translated(prior.couplings, gradient, offsets)
@@ -136,15 +122,12 @@ class ContrastiveDivergence(LearningRule):
         if remaining > 1:
 
             def again(moved: RBM) -> Step:
-                with chains.draws():
-                    onwards = moved.sample_hidden(visible, generator)
+                onwards = moved.sample_hidden(visible, generator)
                 return self._inner_step(moved, batch, onwards, state, generator, remaining - 1)
 
             return Step(gradient, state, monitors, again)
         if self.starts == "persistent":
-            with chains.draws():
-                last = chains.placed(prior.hidden.sample(fields, generator))
-            state = state | summed({"chains": last})
+            state = state | {"chains": prior.hidden.sample(fields, generator)}
         return Step(gradient, state, monitors)
 
 

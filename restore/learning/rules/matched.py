@@ -18,7 +18,6 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import LearnerState, LearningRule, Restorations, Step
-from restore.learning.run.parallel import Share, summed
 from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers.layered_map import LayeredMap
@@ -123,11 +122,10 @@ class MatchedMarginals(LearningRule):
         generator: torch.Generator,
         epoch: int = 0,
     ) -> Step:
-        share = Share.of(len(batch.clean))
         # Nothing made in inference mode can be differentiated.
         short = torch.autocast(batch.clean.device.type, torch.bfloat16, enabled=self.products == "bfloat16")
         with torch.inference_mode(False), torch.enable_grad(), short:
-            own = _copied(share, batch)
+            own = _copied(batch)
             leaves = {name: value.clone().requires_grad_() for name, value in prior.parameters.items()}
             machine = prior.with_parameters(leaves).tilt(own.evidence)
             # A machine of its own, for what a machine computes only once would else lack its gradient.
@@ -136,18 +134,19 @@ class MatchedMarginals(LearningRule):
                 self.drawn(generator), machine, fixed, own
             )
             before, losses = state["loss"], restored.losses.detach()
-            sums = {"sum": losses, "count": torch.ones_like(losses)}
-            found = summed({name: torch.zeros_like(before).index_add(0, own.tasks, of) for name, of in sums.items()})
+            sums, counts = (
+                torch.zeros_like(before).index_add(0, own.tasks, of) for of in (losses, torch.ones_like(losses))
+            )
             # The mean loss of each task over the last mini-batches; 0 if it is not yet met.
-            mean = found["sum"] / found["count"].clamp_min(1)
+            mean = sums / counts.clamp_min(1)
             after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
-            remembered = torch.where(found["count"] > 0, after, before)
+            remembered = torch.where(counts > 0, after, before)
             weights = remembered[own.tasks].clamp_min(LEAST).reciprocal() / len(batch.clean)
-            slopes = summed(dict(zip(leaves, restored.slopes(weights, tuple(leaves.values())), strict=True)))
+            slopes = dict(zip(leaves, restored.slopes(weights, tuple(leaves.values())), strict=True))
         gradient = {name: -value for name, value in slopes.items()}
         for index, coupling in enumerate(prior.couplings):
             gradient[f"weights.{index}"] = coupling.slope(gradient[f"weights.{index}"])
-        return Step(gradient, {"loss": remembered}, {"loss": found["sum"].sum() / found["count"].sum()})
+        return Step(gradient, {"loss": remembered}, {"loss": sums.sum() / counts.sum()})
 
 
 class _Restored(NamedTuple):
@@ -207,13 +206,9 @@ def _settled(
     return _Restored(losses, slopes)
 
 
-def _copied(share: Share, batch: Restorations) -> Restorations:
-    """A process's own rows, as tensors that can be differentiated with."""
-
-    def own(rows: Tensor) -> Tensor:
-        return share.own(rows).clone()
-
+def _copied(batch: Restorations) -> Restorations:
+    """The mini-batch as tensors that can be differentiated with."""
     evidence = batch.evidence
-    presence = None if evidence.presence is None else own(evidence.presence)
-    fields = Fields(own(evidence.linear), own(evidence.quadratic), presence)
-    return Restorations(own(batch.clean), fields, own(batch.start), own(batch.tasks))
+    presence = None if evidence.presence is None else evidence.presence.clone()
+    fields = Fields(evidence.linear.clone(), evidence.quadratic.clone(), presence)
+    return Restorations(batch.clean.clone(), fields, batch.start.clone(), batch.tasks.clone())

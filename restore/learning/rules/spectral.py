@@ -9,15 +9,14 @@ curvature of f = log Z over binary units say how far a step may go; all follow f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from restore.learning.rules.contract import Gradient, LearnerState, Step
+from restore.learning.rules.contract import Gradient
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.priors import RBM
 
 
 def sharp_matrix(gradient: Tensor) -> Tensor:
@@ -58,6 +57,5 @@ class SpectralDescent(ContrastiveDivergence):
     centring: bool = field(default=False, init=False)
     inner_steps: int = field(default=1, init=False)
 
-    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
-        step = super().step(prior, batch, state, generator, epoch)
-        return replace(step, gradient=spectral(step.gradient))
+    def direction(self, gradient: Gradient) -> Gradient:
+        return spectral(gradient)

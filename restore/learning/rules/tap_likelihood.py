@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -14,7 +15,6 @@ from restore.learning.gradients.centring import GreyScale, centred, follow
 from restore.learning.gradients.statistics import FREE, clamped, clamped_above, difference
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
-from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.loop import iterate, largest_change
@@ -84,6 +84,9 @@ class TAPLikelihood(LearningRule):
         """Whether the solutions of one step are the starts of the next."""
         return self.starts in ("persistent", "redrawn")
 
+    def divided(self, parts: int) -> Self:
+        return replace(self, solutions=math.ceil(self.solutions / parts))
+
     def init(self, prior: LayeredPrior, images: Tensor, generator: torch.Generator) -> LearnerState:
         nothing = Fields(images.new_zeros(1))
         means = [images.mean(0), *(layer.moments(nothing)[0] for layer in prior.layers[1:])]
@@ -101,26 +104,19 @@ class TAPLikelihood(LearningRule):
     def step(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
     ) -> Step:
-        images, solutions = Share.of(len(batch)), self._solutions(batch, state)
         free = FREE[self.fixed_point].solutions(self.solver, prior, self._start(prior, batch, state, generator))
-        data = images.part(self._clamped(prior, images.own(batch)))
-        gradient = summed(difference(data, solutions.part(free.statistics)))
+        data = self._clamped(prior, batch)
+        gradient = difference(data, free.statistics)
         hidden = range(1, len(prior.layers))
-        told = solutions.part(free.monitors) | {f"units.{index}.bias": data[f"units.{index}.bias"] for index in hidden}
-        if self.remembers:
-            told |= {f"solution.{index}": solutions.placed(value) for index, value in enumerate(free.state)}
-        told = summed(told)
         offsets = [state["offset.0"]]
-        offsets += [follow(state[f"offset.{index}"], told[f"units.{index}.bias"]) for index in hidden]
+        offsets += [follow(state[f"offset.{index}"], data[f"units.{index}.bias"]) for index in hidden]
         if self.centring:
             grey = GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
             gradient = centred(prior.couplings, gradient, offsets, grey)
         after = state | {f"offset.{index}": offset for index, offset in enumerate(offsets)}
-        after |= {name: value for name, value in told.items() if name.startswith("solution.")}
-        return Step(gradient, after, {name: told[name] for name in free.monitors})
-
-    def _solutions(self, batch: Tensor, state: LearnerState) -> Share:
-        return Share.of(len(state["solution.0"] if self.remembers else batch))
+        if self.remembers:
+            after |= {f"solution.{index}": value for index, value in enumerate(free.state)}
+        return Step(gradient, after, free.monitors)
 
     def _clamped(self, prior: LayeredPrior, batch: Tensor) -> Gradient:
         """Statistics given the images: exact with one layer of hidden units, from TAP solutions with more."""
@@ -142,19 +138,14 @@ class TAPLikelihood(LearningRule):
     def _start(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
     ) -> tuple[Tensor, ...]:
-        """The starts of this process's share of the solutions."""
-        solutions = self._solutions(batch, state)
+        """The states from which solutions are sought."""
         if self.starts == "data":
-            return self.solver.init(prior, solutions.own(batch))
-        kept = tuple(
-            solutions.own(state[f"solution.{index}"])
-            for index in range(sum(name.startswith("solution") for name in state))
-        )
+            return self.solver.init(prior, batch)
+        kept = tuple(state[f"solution.{index}"] for index in range(sum(name.startswith("solution") for name in state)))
         if self.starts == "persistent":
             return kept
         if isinstance(prior.layers[0], Bernoulli):
-            return self.solver.init(prior, solutions.own(torch.bernoulli(state["solution.0"], generator=generator)))
+            return self.solver.init(prior, torch.bernoulli(kept[0], generator=generator))
         depth = len(prior.layers)
         fields = cavity_fields(prior, 0, list(kept[:depth]), list(kept[depth : 2 * depth]))
-        with solutions.draws():
-            return self.solver.init(prior, prior.layers[0].sample(fields, generator))
+        return self.solver.init(prior, prior.layers[0].sample(fields, generator))

@@ -1,8 +1,8 @@
 """Several processes, started by torchrun, that train one prior together.
 
-Between two steps all hold the same parameters, learner state and generator. Within a step each computes with its share
-of the rows of a batch, and sends sums over rows, from which the gradient follows. The first process writes the files.
-Without a process group everything here is the identity. Within one, all must make the same calls in order.
+All hold the same parameters. Each has its rows of a mini-batch, its random numbers and what its learner remembers; the
+loop averages gradients over processes. The first process writes the files. Without a process group everything here is
+the identity. Within one, all must make the same calls in order.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch import distributed as group
-from torch.overrides import TorchFunctionMode
 
 from restore.errors import RestoreError, TrainingError, UsageError, option, reason
 
@@ -40,20 +38,33 @@ def is_first() -> bool:
     return rank() == 0
 
 
-def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Sum tensors over processes, by name, with the same bits in all; TrainingError if another process is gone."""
+def summed(values: Mapping[str, Tensor], weight: float = 1.0) -> dict[str, Tensor]:
+    """Sum tensors over processes, those of this one with a weight, by name; with the same bits in all.
+
+    Raises:
+        TrainingError: if another process is gone.
+    """
     if processes() == 1:
         return dict(values)
     sums: dict[str, Tensor] = {}
     # Each small message would take as long as a large one.
     for kind in dict.fromkeys(value.dtype for value in values.values()):
         alike = {name: value for name, value in values.items() if value.dtype == kind}
-        message = torch.cat([value.flatten() for value in alike.values()])
+        message = torch.cat([value.flatten() for value in alike.values()]) * weight
         _meet(group.all_reduce, message)
+        # Copies, aligned like any allocation: bits of products may depend on that.
         parts = message.split([value.numel() for value in alike.values()])
-        # Copies, aligned like a checkpoint's: see `checkpoint.load`.
         sums |= {name: part.view_as(alike[name]).clone() for name, part in zip(alike, parts, strict=True)}
     return sums
+
+
+def collected(values: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+    """The tensors of each process, in order of rank, in main memory."""
+    if processes() == 1:
+        return [dict(values)]
+    everyone: list[Any] = [None] * processes()
+    _meet(group.all_gather_object, everyone, {name: value.cpu() for name, value in values.items()})
+    return everyone
 
 
 def highest(number: float) -> float:
@@ -78,61 +89,22 @@ def from_first(work: Callable[[], Result]) -> Result:
     return told[0]
 
 
-@dataclass(frozen=True)
-class Share:
-    """Rows `first` to `last` (exclusive) of `total`; none if there are fewer rows than processes."""
+def own_rows(rows: Tensor) -> tuple[Tensor, float]:
+    """This process's rows of a mini-batch, and their weight in a mean over processes.
 
-    first: int
-    last: int
-    total: int
-
-    @classmethod
-    def of(cls, total: int) -> Share:
-        """This process's share: about as many rows as any other's; all rows if it is alone."""
-        first, last = (total * number // processes() for number in (rank(), rank() + 1))
-        return cls(first, last, total)
-
-    @property
-    def size(self) -> int:
-        return self.last - self.first
-
-    def own(self, rows: Tensor) -> Tensor:
-        return rows[self.first : self.last]
-
-    def placed(self, own: Tensor) -> Tensor:
-        """Put own rows at their places among all (total, ...), 0 elsewhere."""
-        if self.size == self.total:
-            return own
-        rows = own.new_zeros((self.total, *own.shape[1:]))
-        rows[self.first : self.last] = own
-        return rows
-
-    def part(self, means: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The contribution of means over own rows; summed over processes, they are the means over all rows."""
-        if self.size == self.total:
-            return dict(means)
-        # Means over no rows would be NaN.
-        share = self.size / self.total
-        return {name: value * share if share else torch.zeros_like(value) for name, value in means.items()}
-
-    def draws(self) -> contextlib.AbstractContextManager[Any]:
-        """A context in which random numbers for own rows are those that a process with all rows would draw."""
-        return contextlib.nullcontext() if self.size == self.total else _OwnDraws(self)
+    Processes have about as many rows each, and different ones; all have every row if there are fewer than processes.
+    """
+    if len(rows) < processes():
+        return rows, 1 / processes()
+    own = rows.tensor_split(processes())[rank()]
+    return own, len(own) / len(rows)
 
 
-class _OwnDraws(TorchFunctionMode):
-    """Draws for all rows instead of own ones, so that generators stay equal in all processes."""
-
-    def __init__(self, share: Share) -> None:
-        super().__init__()
-        self.share = share
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func not in (torch.rand, torch.randn):
-            return func(*args, **(kwargs or {}))
-        (rows, *row), *others = args
-        assert rows == self.share.size
-        return self.share.own(func((self.share.total, *row), *others, **(kwargs or {})))
+def own_numbers(generator: torch.Generator) -> None:
+    """Seed a generator, which is equal in all processes, anew in each but the first, by a draw of its rank."""
+    if rank():
+        draws = torch.randint(2**62, (rank(),), generator=generator, device=generator.device)
+        generator.manual_seed(int(draws[-1]))
 
 
 @contextlib.contextmanager

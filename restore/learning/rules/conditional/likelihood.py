@@ -18,7 +18,6 @@ from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Pairs, Step
-from restore.learning.run.parallel import Share, summed
 from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import BeliefPropagation, FixedPoint, Solution, solver_of
@@ -62,10 +61,7 @@ class Matched(LearningRule, ABC):
     def step(
         self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
     ) -> Step:
-        images = Share.of(len(batch.clean))
-        with images.draws():
-            gradient, monitors = self.means(prior, Pairs(*map(images.own, batch)), generator, epoch)
-        gradient, monitors = (summed(images.part(values)) for values in (gradient, monitors))
+        gradient, monitors = self.means(prior, batch, generator, epoch)
         told = {name: value.square().mean().sqrt() if value.dim() else value for name, value in monitors.items()}
         return Step(gradient, {}, told)
 
