@@ -150,7 +150,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     Raises:
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
-    pixels, note = 1, (lambda text: None) if results.quiet else say
+    note = (lambda text: None) if results.quiet else say
     if options.model != "auto" and (place := find(options.model)).is_dir():
         # The header alone says whether the damage fits the prior.
         header = describe(place)
@@ -158,11 +158,10 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             header.check_damage(replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)))
         if header.unfinished:
             note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
-        pixels = header.pixels
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
+    engines, failures = Engines(options), Failures(results.json, many=named > 1)
     if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
         raise fault
     single = len(jobs) == 1
