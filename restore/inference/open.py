@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, extra, option, shown
-from restore.inference.onnx.providers import is_provided
 from restore.inference.options import EngineName, Options
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
 
@@ -44,11 +43,14 @@ def open_engine(
     place = find(model)
     alone = not place.is_dir()
     beyond = option("max_memory") if max_memory is not None else ""
-    # CUDA is torch's where there is torch.
-    cuda_in_torch = device.startswith("cuda") and engine == "auto" and not alone and find_spec("torch") is not None
-    in_onnx = is_provided(device) and engine != "torch" and not cuda_in_torch
-    if device not in ("auto", "cpu") and not in_onnx:
-        beyond = option("device", shown(device))
+    in_onnx = False
+    if device not in ("auto", "cpu"):
+        from restore.inference.onnx.engine import PROVIDERS
+
+        # CUDA is torch's where there is torch.
+        cuda_in_torch = device.startswith("cuda") and engine == "auto" and not alone and find_spec("torch") is not None
+        in_onnx = device.partition(":")[0] in PROVIDERS and engine != "torch" and not cuda_in_torch
+        beyond = beyond if in_onnx else option("device", shown(device))
     if engine == "onnx" and beyond:
         remedy = f"leave it out, or give {option('engine', 'torch')}"
         raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from restore import zoo
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, UsageError
 from restore.inference import open as room
-from restore.inference.onnx.providers import PROVIDERS, providers
+from restore.inference.onnx.engine import PROVIDERS, OnnxEngine, providers
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.torch_engine import Engine
@@ -40,18 +38,15 @@ def exported(plain: str) -> str:
 def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that stands for the one on onnxruntime."""
 
-    class OnnxEngine:
+    class Loaded:
         backend = "onnx"
 
-        @classmethod
-        def load(cls, place: Path, device: str) -> OnnxEngine:
-            assert place.suffix == ".onnx" or (place / zoo.WEIGHTS).exists()
-            providers(device)
-            return cls()
+    def load(place: Path, device: str) -> Loaded:
+        assert place.suffix == ".onnx" or (place / zoo.WEIGHTS).exists()
+        providers(device)
+        return Loaded()
 
-    module = ModuleType("restore.inference.onnx.engine")
-    module.OnnxEngine = OnnxEngine  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(OnnxEngine, "load", load)
 
 
 @pytest.fixture
