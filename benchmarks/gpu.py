@@ -33,7 +33,6 @@ from torch import Tensor
 
 import restore
 from restore.channels import BitFlip
-from restore.devices import MANY
 from restore.evaluation.card import table
 from restore.fields import Fields
 from restore.inference import torch_engine
@@ -239,7 +238,7 @@ def digits(asked: Asked) -> str:
         rows.append([name, *(f"{rate:.0f}" for rate in rates), *(f"{start:.2f}" for start in starts), even])
     head = ["prior", "images/s", "on the processor", "s to start", "of the processor", "worth it from"]
     parts = table(["prior", "rows", "iterations", "s"], solved)
-    return f"{table(head, rows)}\n\n`restore.devices.MANY` is {MANY}.\n\n{parts}"
+    return f"{table(head, rows)}\n\n{parts}"
 
 
 def calls(asked: Asked, work: Callable[[], Any]) -> list[list[str]]:

@@ -6,22 +6,16 @@ import torch
 
 from restore.errors import UsageError, option, shown
 
-# A GPU is worth its start, some two seconds, from so many images on: in that time a processor restores as many digits
-# by TAP (benchmarks/README.md). `benchmarks/gpu.py` measures it where there is a GPU.
-MANY = 256
 
-
-def pick_device(name: str = "auto", images: int | None = None) -> torch.device:
-    """Find the device called "auto", "cpu", "cuda" or "cuda:N".
-
-    "auto" is CUDA if there is one, unless it is known that there are few `images` to restore.
+def pick_device(name: str = "auto") -> torch.device:
+    """Find the device called "auto", which is CUDA if there is one, "cpu", "cuda" or "cuda:N".
 
     Raises:
         UsageError: if there is no such device; the message lists the devices there are.
     """
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
-        return torch.device("cuda" if count and (images is None or images >= MANY) else "cpu")
+        return torch.device("cuda" if count else "cpu")
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
     if name not in known:
         asked = option("device", shown(str(name)))

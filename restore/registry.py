@@ -76,7 +76,6 @@ class SolverKind(Entry):
         smooth: whether learners can differentiate through its iterations.
         starts: whether it can be given starts; if not, it starts by itself and needs no damping.
         graph_batch: how many images at a time suit an exported graph best; 0 if no graph can hold the solver.
-        kernel: whether torch has a special kernel for it, which overtakes the graph for many images.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -87,7 +86,6 @@ class SolverKind(Entry):
     # Measured with the published priors. Messages of one image fill a processor's caches; of means, only several images
     # keep it busy.
     graph_batch: int = 2
-    kernel: bool = False
 
 
 def _belief_propagation(kind: str) -> SolverKind:
@@ -96,7 +94,6 @@ def _belief_propagation(kind: str) -> SolverKind:
         {"kind": kind},
         any_units=False,
         starts=False,
-        kernel=True,
     )
 
 

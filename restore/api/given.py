@@ -117,7 +117,7 @@ def restored(
         Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
         for place, (item, hidden) in enumerate(zip(items, holes, strict=True))
     ]
-    answers = restore(pictures, options, Engines(options, sum(item.pixels.size for item in items), engine))
+    answers = restore(pictures, options, Engines(options, engine))
     batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
     if single and answers[0].refused:

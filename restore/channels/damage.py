@@ -120,7 +120,7 @@ class Damage:
         >>> Damage.of("10%").p, Damage.of(sigma="auto").unknown
         (0.1, 'sigma')
         """
-        levels = {name: _parsed(name, level) for name, level in {"p": p, "sigma": sigma, **others}.items()}
+        levels = {name: _checked(name, level) for name, level in {"p": p, "sigma": sigma, **others}.items()}
         unknown = [option(name) for name, level in levels.items() if isinstance(level, str) and level == "auto"]
         if len(unknown) > 1:
             raise UsageError(f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
@@ -128,7 +128,7 @@ class Damage:
             raise UsageError(
                 "are removed by themselves; restore the result once more for other noise", option("specks")
             )
-        return cls(**{name: _checked(name, level) for name, level in levels.items()})
+        return cls(**levels)
 
     @property
     def unknown(self) -> str | None:
@@ -280,21 +280,13 @@ def _refused(name: str, level: Any) -> UsageError:
     return UsageError(f"{option(name)} is {LEVELS[name].words}, not {shown(str(level)) or 'nothing'}")
 
 
-def _parsed(name: str, level: Any) -> Any:
-    """A level, or the number in a text such as 0.1 or 10%."""
-    if not isinstance(level, str) or level in LEVELS[name].metavar.split("|"):
-        return level
-    try:
-        return float(level.removesuffix("%")) / (100 if level.endswith("%") else 1)
-    except ValueError:
-        raise _refused(name, level) from None
-
-
 def _checked(name: str, level: Any) -> Any:
-    """A level as a number, or p as an array; raise UsageError if it is out of range."""
-    if level is None or isinstance(level, str):
+    """A level as a word or a number, which may be a text such as 0.1 or 10%, or p as an array; else UsageError."""
+    if level is None or (isinstance(level, str) and level in LEVELS[name].metavar.split("|")):
         return level
     try:
+        if isinstance(level, str):
+            level = float(level.removesuffix("%")) / (100 if level.endswith("%") else 1)
         values = np.asarray(level, np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as fault:  # torch raises the last one
         raise _refused(name, level) from fault

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,9 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
+from restore.cli.report import Failures, print_json, record_of, summary
 from restore.console import say
-from restore.errors import Foreign, InputError, PartialFailure, RestoreError, UsageError, shown
+from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import (
     Mask,
@@ -37,9 +37,7 @@ from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.marginals import Status
 from restore.progress import progress
-from restore.registry import LEVELS
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:
@@ -65,11 +63,8 @@ class Job:
         target: the file of the result; STDIO for stdout.
         formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
         fault: why it has failed.
-        records: what became of each page so far, for reports; empty for a page that has failed.
-        objections: why pages were refused.
-        contents: of the files to write, sheet by sheet; empty for a page that stays as it is in its document.
         pages: how many the source has.
-        left: those, from 0, that are no scans, and stay as they are in their document.
+        sheets: those to restore, in order; others are no scans, and stay as they are in their document.
         document: the PDF in which pages are exchanged; empty if the result is written anew.
     """
 
@@ -79,22 +74,23 @@ class Job:
     formats: dict[str, str]
     mask: str | None = None
     fault: RestoreError | None = None
-    records: list[dict[str, Any]] = field(default_factory=list)
-    objections: list[str] = field(default_factory=list)
-    contents: dict[str, list[bytes]] = field(default_factory=dict)
     pages: int = 1
-    left: tuple[int, ...] = ()
+    sheets: list[Sheet] = field(default_factory=list)
     document: bytes = b""
 
-    @property
-    def sheets(self) -> list[int]:
-        """The pages to restore, from 0."""
-        return [page for page in range(self.pages) if page not in self.left]
 
-
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Sheet:
-    """A page of a file, counted from 0, or its only picture; what is known of it is added step by step."""
+    """A page of a file, counted from 0, or its only picture; what is known of it is added step by step.
+
+    Attributes:
+        content, mask_content: of the files, until it is read.
+        picture, mask: until it is restored.
+        images: what to write of it, until that is done, file by file; empty for a page that stays as it is in its
+            document.
+        record: what became of it, for reports.
+        objection: why it was refused; empty if it was not.
+    """
 
     job: Job
     content: bytes = b""
@@ -103,45 +99,14 @@ class Sheet:
     mask_page: int | None = None
     picture: Picture | None = None
     mask: Mask | None = None
-    answer: Restored | None = None
-    lost: list[str] = field(default_factory=list)
+    images: list[bytes] = field(default_factory=list)
+    record: dict[str, Any] = field(default_factory=dict)
+    objection: str = ""
 
     @property
     def name(self) -> str:
         name, pages = self.job.name, self.job.pages
         return shown(name if self.page is None or pages == 1 else page_name(name, self.page, pages))
-
-
-@dataclass
-class Failures:
-    """Faults of images: that of a single one ends the command; of many, each is reported and counted.
-
-    Attributes:
-        json: report them as JSON too.
-        many: several images were named.
-        count: of faults so far.
-    """
-
-    json: bool
-    many: bool
-    count: int = 0
-
-    def add(self, source: str | Path, fault: RestoreError) -> None:
-        if self.json:
-            print_json({"input": shown(source), "error": str(fault)})
-        if not self.many:
-            raise fault
-        self.count += 1
-        say(f"restore: {fault}")
-
-    def verdict(self, total: int) -> None:
-        """Raise PartialFailure if any of the images failed."""
-        if self.count:
-            raise PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
-
-
-def print_json(record: dict[str, Any]) -> None:
-    print(json.dumps(record), flush=True)
 
 
 def run(inputs: Sequence[str], damage: Damage, options: Options, results: Results, masks: str | None = None) -> None:
@@ -150,7 +115,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     Raises:
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
-    pixels, note = 1, (lambda text: None) if results.quiet else say
+    note = (lambda text: None) if results.quiet else say
     if options.model != "auto" and (place := find(options.model)).is_dir():
         # The header alone says whether the damage fits the prior.
         header = describe(place)
@@ -158,11 +123,10 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             header.check_damage(replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)))
         if header.unfinished:
             note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
-        pixels = header.pixels
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
+    engines, failures = Engines(options), Failures(results.json, many=named > 1)
     if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
         raise fault
     single = len(jobs) == 1
@@ -185,13 +149,13 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         portions = _portions(_ahead(pool, work.read, sheets, AHEAD))
         whole = (job for portion in portions for job in work.restored(portion))
         for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK), 1):
-            for record in job.records if results.json and not job.fault else ():
-                print_json(record)
+            for sheet in job.sheets if results.json and not job.fault else ():
+                print_json(sheet.record)
             if job.fault:
                 failures.add(job.source, job.fault)
             if not single:
                 meter(done)
-    for line in _report([job for job in jobs if not job.fault], damage):
+    for line in summary([job for job in jobs if not job.fault], damage):
         note(line)
     failures.verdict(len(jobs))
 
@@ -270,13 +234,11 @@ class Work:
             for target, format in job.formats.items():
                 check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
             job.pages, job.document = count, b"" if found is None else content
-            job.left = () if found is None else tuple(sorted({*range(count)} - {*found}))
-            if count == 1:
-                return [Sheet(job, content, mask, frame)]
-            return [Sheet(job, content, mask, page, page if masks > 1 else None) for page in job.sheets]
+            numbers = [frame] if count == 1 else range(count) if found is None else found
+            job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
         except RestoreError as fault:
-            job.fault = fault
-            return [Sheet(job)]
+            job.fault, job.sheets = fault, [Sheet(job)]
+        return job.sheets
 
     def read(self, sheet: Sheet) -> Sheet:
         """Read a picture and its mask."""
@@ -299,21 +261,12 @@ class Work:
         """Restore pictures together; yields the files of which every page is restored, and those that have failed."""
         self._restore([sheet for sheet in portion if sheet.job.fault is None])
         for sheet in portion:
-            job, record = sheet.job, {}
-            try:
-                if job.fault is None:
-                    self._encode(sheet)
-                    record = _record_of(sheet, self.damage)
-            except RestoreError as fault:
-                job.fault = fault
-            sheet.picture = sheet.mask = sheet.answer = None
-            job.records.append(record)
-            count = len(job.sheets)
+            job, sheet.picture, sheet.mask = sheet.job, None, None
             if job.pages > 1:
-                self.share(len(job.records) / count)
-            if len(job.records) == count:
-                if job.fault is None and len(job.objections) == count:
-                    job.fault = Foreign(job.objections[0], job.name)
+                self.share((job.sheets.index(sheet) + 1) / len(job.sheets))
+            if sheet is job.sheets[-1]:
+                if job.fault is None and all(page.objection for page in job.sheets):
+                    job.fault = Foreign(job.sheets[0].objection, job.name)
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
@@ -328,42 +281,47 @@ class Work:
         ]
         watch = self.share if len(sheets) == 1 and sheets[0].job.pages == 1 else lambda share: None
         try:
-            for sheet, answer in zip(sheets, restore(observed, self.options, self.engines, watch), strict=True):
-                sheet.answer = answer
+            answers = restore(observed, self.options, self.engines, watch)
         except RestoreError as fault:
             if len(sheets) == 1:
                 sheets[0].job.fault = type(fault)(str(fault), sheets[0].name)
-            else:  # one of them has it
-                for sheet in sheets:
-                    self._restore([sheet])
+                return
+            for sheet in sheets:  # one of them has it
+                self._restore([sheet])
+            return
+        for sheet, answer in zip(sheets, answers, strict=True):
+            try:
+                if sheet.job.fault is None:
+                    self._encode(sheet, answer)
+            except RestoreError as fault:
+                sheet.job.fault = fault
 
-    def _encode(self, sheet: Sheet) -> None:
-        """Make the contents of a restored picture's files; a page that is refused stays as it is."""
-        job, picture, answer = sheet.job, sheet.picture, sheet.answer
-        assert picture is not None and answer is not None
-        if answer.refused:
-            job.objections.append(answer.objection)
+    def _encode(self, sheet: Sheet, answer: Restored) -> None:
+        """Make what to write of a restored picture, and to report; a page that is refused stays as it is."""
+        job, picture, lost = sheet.job, sheet.picture, list[str]()
+        assert picture is not None
+        sheet.objection = answer.objection if answer.refused else ""
         values = answer.means if self.options.soft else answer.estimate
         for target, format in job.formats.items():
-            of, shades, hidden = picture, values, answer.replaced
             if target != job.target:
-                levels = np.zeros(answer.deviations.shape, picture.levels.dtype)
-                of, shades, hidden = Picture(levels, info=picture.info), 2 * answer.deviations, None
-            same = answer.refused and job.document and target == job.target
-            note = sheet.lost.append if target == job.target else str
-            content = b"" if same else encode(of, shades, format=format, hidden=hidden, name=target, note=note)
-            job.contents.setdefault(target, []).append(content)
+                blank = Picture(np.zeros(answer.deviations.shape, picture.levels.dtype), info=picture.info)
+                image = encode(blank, 2 * answer.deviations, format=format, name=target)
+            elif sheet.objection and job.document:
+                image = b""
+            else:
+                image = encode(picture, values, format=format, hidden=answer.replaced, name=target, note=lost.append)
+            sheet.images.append(image)
+        sheet.record = record_of(sheet, answer, self.damage, lost)
 
     def write(self, job: Job) -> Job:
         """Write the files of a job to disk, or to stdout."""
         try:
-            for name, format in job.formats.items() if job.fault is None else ():
+            for number, (name, format) in enumerate(job.formats.items() if job.fault is None else ()):
                 if job.document and name == job.target:
-                    images = dict(zip(job.sheets, job.contents[name], strict=True))
-                    changed = {page: image for page, image in images.items() if image}
+                    changed = {sheet.page or 0: sheet.images[number] for sheet in job.sheets if sheet.images[number]}
                     content = exchanged(job.document, changed, shown(job.name))
                 else:
-                    content = bound(job.contents[name], format)
+                    content = bound([sheet.images[number] for sheet in job.sheets], format)
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()
@@ -371,7 +329,8 @@ class Work:
                     write_atomically(name, content)
         except RestoreError as fault:
             job.fault = fault
-        job.contents.clear()
+        for sheet in job.sheets:
+            sheet.images.clear()
         job.document = b""
         return job
 
@@ -404,55 +363,3 @@ def _ahead(
             yield under_way.popleft().result()
     while under_way:
         yield under_way.popleft().result()
-
-
-def _record_of(sheet: Sheet, damage: Damage) -> dict[str, Any]:
-    """What became of a picture, for reports and --json."""
-    picture, job, answer = sheet.picture, sheet.job, sheet.answer
-    assert picture is not None and answer is not None
-    record, own = answer.record(damage), [*picture.notes, *(sheet.mask.notes if sheet.mask else ())]
-    notes = record["notes"]
-    if answer.refused:
-        notes[-1] = f"is left as it is: {notes[-1]}"
-    return {
-        "input": shown(job.source),
-        "page": None if sheet.page is None else sheet.page + 1,
-        "output": shown(job.target),
-        "mask": None if job.mask is None else shown(job.mask),
-        **record,
-        "notes": [*own, *notes, *sheet.lost],
-    }
-
-
-def _report(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
-    """Lines on what was done: notes on each picture, a note on several of them once, and what all have in common."""
-    records = [(job, record) for job in jobs for record in job.records]
-    counted = Counter(note for _, record in records for note in record["notes"])
-    for job, record in records:
-        name = shown(job.name) if job.pages == 1 else page_name(shown(job.name), record["page"] - 1, job.pages)
-        yield from (f"{name}: {note}" for note in record["notes"] if counted[note] == 1)
-    yield from (f"{count} of {len(records)} images: {note}" for note, count in counted.items() if count > 1)
-    for job in jobs:
-        if job.left:
-            numbers = ", ".join(str(page + 1) for page in job.left)
-            yield f"{shown(job.name)}: left as they are, as they are no scans: pages {numbers}"
-    done = [record for _, record in records if not Status[record["status"].upper()].refused]
-    if not done:
-        return
-    models = Counter(record["model"] for record in done).most_common()
-    parts = [f"restored with {', '.join(f'{name} ({count})' for name, count in models)}"]
-    if len(models) == 1:
-        parts = [f"restored with {models[0][0]}"]
-    for kind in LEVELS:
-        given: Any = getattr(damage, kind)
-        found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
-        if found:
-            span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
-            parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
-        elif given is not None:
-            parts.append(f"{kind} = {given}")
-    changed = [record["changed"] for record in done if record["changed"] is not None]
-    parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
-    who = name if len(records) == 1 else f"{len(done)} of {len(records)} images"
-    target = "stdout" if jobs[0].target == STDIO else shown(jobs[0].target)
-    yield f"{who}: {', '.join(parts)}" + (f": {target}" if len(jobs) == 1 else "")

@@ -40,7 +40,7 @@ def corrupt(
     import numpy as np
 
     from restore.channels import parse_task
-    from restore.cli.batch import Failures, print_json
+    from restore.cli.report import Failures, print_json
     from restore.errors import RestoreError, UsageError, option, shown
     from restore.files import write_atomically
     from restore.images import Picture, bound, check_format, encode, format_of, read_picture

@@ -113,12 +113,10 @@ class Source:
         return [torch.from_numpy(self.header.as_known(group / 255)) for group in groups]
 
     def engine(self, stock: Stock) -> PictureEngine:
-        """The prior in torch, or for whole images in the engine that suits them."""
+        """The prior in torch, or for whole images in the engine that `restore denoise` takes."""
         from restore.inference.open import open_engine
 
-        if not self.whole(stock):
-            return open_engine(self.model, "torch", self.device)
-        return open_engine(self.model, "auto", self.device, pixels=int(stock.sizes[: self.n].prod(axis=1).sum()))
+        return open_engine(self.model, "auto" if self.whole(stock) else "torch", self.device)
 
     def note(self, *sentences: str) -> None:
         for sentence in () if self.quiet else sentences:

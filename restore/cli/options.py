@@ -116,7 +116,6 @@ MaxPixelsOfSets = Annotated[
 Device = _OPTIONS["device"]
 Engine = _OPTIONS["engine"]
 MaxMemory = _OPTIONS["max_memory"]
-Solver = _OPTIONS["solver"]
 Shape = Annotated[
     Any, typer.Option(parser=image_shape, metavar="HEIGHTxWIDTH", help="Size of the images. [their own, or square]")
 ]

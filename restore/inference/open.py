@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import copy
-import sys
 import threading
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, extra, option, shown
-from restore.inference.onnx.providers import is_provided
 from restore.inference.options import EngineName, Options
-from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
 
 if TYPE_CHECKING:
     from restore.channels.damage import Damage, Observed
     from restore.inference.engine import PictureEngine
-
-# torch takes a second longer to start. From this many images on it has caught up, with solvers that have a kernel of
-# their own there; with others it never does: see benchmarks/README.md.
-MANY = 48
-
-
-# There where Linux has a driver of NVIDIA.
-DRIVER = Path("/proc/driver/nvidia/version")
-
-# The number of pixels to restore if it is not known.
-UNKNOWN = 1
 
 
 def open_engine(
@@ -37,18 +22,15 @@ def open_engine(
     engine: EngineName = "auto",
     device: str = "auto",
     max_memory: int | None = None,
-    pixels: int = UNKNOWN,
     solver: str | None = None,
 ) -> PictureEngine:
     """Load a prior into an engine; see `Options`.
 
-    "auto" takes the prior's graph if there is one, unless there are too many images for it, an option needs torch, or
-    there is a CUDA device and there are enough images for it (`restore.devices.MANY`), as far as is known.
+    The engine "auto" takes the prior's graph if there is one and no option needs torch; the device "auto" is the CPU.
 
     Args:
         model: name or path of a prior, or a file made by `restore export`.
         engine, device, max_memory, solver: as in `Options`; all but the first need torch for what is not the default.
-        pixels: how many there are to restore in all images, as far as is known.
 
     Raises:
         UsageError: if the options do not fit each other or the prior, or a library is not installed.
@@ -61,11 +43,14 @@ def open_engine(
     place = find(model)
     alone = not place.is_dir()
     beyond = option("max_memory") if max_memory is not None else ""
-    # CUDA is torch's where there is torch.
-    cuda_in_torch = device.startswith("cuda") and engine == "auto" and not alone and find_spec("torch") is not None
-    in_onnx = is_provided(device) and engine != "torch" and not cuda_in_torch
-    if device not in ("auto", "cpu") and not in_onnx:
-        beyond = option("device", shown(device))
+    in_onnx = False
+    if device not in ("auto", "cpu"):
+        from restore.inference.onnx.engine import PROVIDERS
+
+        # CUDA is torch's where there is torch.
+        cuda_in_torch = device.startswith("cuda") and engine == "auto" and not alone and find_spec("torch") is not None
+        in_onnx = device.partition(":")[0] in PROVIDERS and engine != "torch" and not cuda_in_torch
+        beyond = beyond if in_onnx else option("device", shown(device))
     if engine == "onnx" and beyond:
         remedy = f"leave it out, or give {option('engine', 'torch')}"
         raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)
@@ -75,8 +60,8 @@ def open_engine(
         header = describe(place)
         if engine == "auto" and header.with_solver(solver) != header:
             engine, beyond = "torch", beyond or option("solver", solver)
-    best = engine == "auto" and not beyond and (in_onnx or _graph_is_best(place, device, pixels))
-    if engine == "onnx" or alone or best:
+    by_graph = engine == "auto" and not beyond and (in_onnx or (place / GRAPH).is_file())
+    if engine == "onnx" or alone or by_graph:
         if not alone and not (place / GRAPH).is_file():
             remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
             raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", place)
@@ -87,7 +72,7 @@ def open_engine(
         require_torch(beyond or shown(model))
         from restore.inference.torch_engine import Engine
 
-        loaded = Engine.load(model, device, max_memory, None if pixels == UNKNOWN else pixels)
+        loaded = Engine.load(model, "cpu" if device == "auto" else device, max_memory)
     return loaded if solver is None else _solved_by(solver, loaded)
 
 
@@ -118,9 +103,9 @@ def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -
 class Engines:
     """The priors of a run, each opened once, when it is first needed."""
 
-    def __init__(self, options: Options, pixels: int = UNKNOWN, only: PictureEngine | None = None) -> None:
-        """Open what `options` names, or use an engine that is open already, for so many pixels as far as is known."""
-        self._options, self._pixels = options, pixels
+    def __init__(self, options: Options, only: PictureEngine | None = None) -> None:
+        """Open what `options` names, or use an engine that is open already."""
+        self._options = options
         self._only = only if only is None or options.solver is None else _solved_by(options.solver, only)
         self._opened: dict[tuple[str, EngineName], PictureEngine | ModelError] = {}
         self._turn = threading.Lock()
@@ -168,9 +153,7 @@ class Engines:
                     if not trusted and find_spec("torch") is None:
                         named = f"name it with {option('model')}, or {extra('torch')}"
                         raise ModelError(f"without torch its graph runs only if it is named; {named}", name)
-                    self._opened[key] = open_engine(
-                        *key, options.device, options.max_memory, self._pixels, options.solver
-                    )
+                    self._opened[key] = open_engine(*key, options.device, options.max_memory, options.solver)
                 except ModelError as fault:
                     self._opened[key] = fault
             return self._opened[key]
@@ -186,20 +169,3 @@ def require_torch(asker: str) -> None:
     """Raise UsageError, which names what asked for it, if torch is not installed."""
     if find_spec("torch") is None:
         raise UsageError(f"needs torch; {extra('torch')}", asker)
-
-
-def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
-    """True if a prior has a graph, and torch would not be done sooner with so many pixels."""
-    if not (folder / GRAPH).is_file():
-        return False
-    if find_spec("torch") is None:
-        return True
-    header = describe(folder)
-    # Torch takes a second to load, unless the caller has, and only to say whether there is a GPU.
-    if device == "auto" and ("torch" in sys.modules or (pixels > UNKNOWN and DRIVER.exists())):
-        from restore.devices import pick_device
-
-        if pick_device(device, None if pixels == UNKNOWN else pixels // header.pixels).type == "cuda":
-            return False
-    # Each window of a larger image is an image for the engine.
-    return pixels < MANY * header.pixels or not SOLVERS[header.inference.solver].kernel

@@ -31,8 +31,8 @@ _INVERT = _help("Prior", "Invert dark strokes on light for the prior, and the re
 _SOFT = _help(
     "Results", "Write the probability of white as grey levels; priors of grey images always write grey levels."
 )
-_ENGINE = _help("Computing", "onnx starts at once, torch knows every device; auto takes what is done first.")
-_DEVICE = _help("Computing", "auto, cpu or cuda[:N]; in onnxruntime also coreml or directml[:N].")
+_ENGINE = _help("Computing", "onnx starts at once; auto takes it if the prior has a graph, else torch.")
+_DEVICE = _help("Computing", "cpu (as auto) or cuda[:N]; in onnxruntime also coreml or directml[:N].")
 _SOLVER = _help("Computing", f"Another solver than the prior's own, in torch: {', '.join(SOLVERS)}.")
 _MEMORY = _help("Computing", "Memory for messages or matrices of a solver, in torch. [2G]")
 _PIXELS = _help("Computing", "Refuse larger images before decoding them.")

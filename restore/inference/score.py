@@ -92,13 +92,9 @@ class Sample:
         return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
 
     @property
-    def unknown(self) -> str | None:
-        return self.damage.unknown
-
-    @property
     def guess(self) -> Damage:
         """The damage to predict under: what is known, and a guess for what is not."""
-        if self.unknown:
+        if self.damage.unknown:
             return self.damage.at(self.damage.scale(grey=self.grey).guess)
         return self.damage if self.damage.touched or self.grey else replace(self.damage, p=EXACT)
 
@@ -140,12 +136,9 @@ class Sample:
         at_crops = mean[self.owner][:, None, None]
         square = self.sums(np.where(visible, (self.seen - at_crops) ** 2, 0)) / count
         # They describe what was observed, so that noise adds nothing.
-        log_p = self.log_p(at_crops, square[self.owner][:, None, None], Damage(0.0, 0.0))
+        spread = square[self.owner][:, None, None]
+        log_p = Damage(0.0, 0.0).log_predictive(self.seen, at_crops, spread, grey=self.grey)
         return np.asarray(self.sums(np.where(visible, log_p, 0)) / count / np.log(2))
-
-    def log_p(self, means: np.ndarray, variances: np.ndarray, damage: Damage) -> np.ndarray:
-        """log p of what was seen, given predictions and all levels, (C, h, w)."""
-        return damage.log_predictive(self.seen, means, variances, grey=self.grey)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +227,8 @@ class Prediction:
         sample, levels = self.sample, self.scale.levels
         if self._alike:
             return self.counted(levels, surer)
-        each = (sample.damage,) if sample.unknown is None else map(sample.damage.at, levels)
-        log_p = (sample.log_p(self.means, self.variances, damage) for damage in each)
+        each = (sample.damage,) if sample.damage.unknown is None else map(sample.damage.at, levels)
+        log_p = (damage.log_predictive(sample.seen, self.means, self.variances, grey=sample.grey) for damage in each)
         return np.stack([sample.sums(np.where(self.asked, values, 0)) for values in log_p])
 
     @property
@@ -251,11 +244,11 @@ class Prediction:
 
 def level_of(prediction: Prediction, index: int) -> Found | None:
     """The level of a picture that was unknown, at which it is predicted best."""
-    sample = prediction.sample
-    if sample.unknown is None:
+    unknown = prediction.sample.damage.unknown
+    if unknown is None:
         return None
     curve = prediction.curve(SURER_OF_LEVEL)[:, index]
-    return Found(sample.unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
+    return Found(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:

@@ -22,7 +22,7 @@ from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
-from restore.zoo import TrainedPrior, describe, find, light_ground, load
+from restore.zoo import TrainedPrior, find, light_ground, load
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort
 
@@ -54,14 +54,9 @@ class Engine:
     max_memory: int | None = None
 
     @classmethod
-    def load(cls, model: str, device: str = "auto", max_memory: int | None = None, pixels: int | None = None) -> Engine:
-        """Load a published or user-trained prior by name or path; see `restore.zoo.find` for the errors.
-
-        `pixels` are all that there are to restore, for "auto" to decide; None if that is unknown.
-        """
-        images = None if pixels is None else pixels // describe(find(model)).pixels
-        where = pick_device(device, images)
-        return cls.of(load(find(model)), where, max_memory)
+    def load(cls, model: str, device: str = "auto", max_memory: int | None = None) -> Engine:
+        """Load a published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
+        return cls.of(load(find(model)), pick_device(device), max_memory)
 
     @classmethod
     def of(cls, trained: TrainedPrior, device: torch.device, max_memory: int | None = None) -> Engine:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,11 +15,10 @@ from restore import zoo
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, UsageError
 from restore.inference import open as room
-from restore.inference.onnx.providers import PROVIDERS, providers
+from restore.inference.onnx.engine import PROVIDERS, OnnxEngine, providers
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.torch_engine import Engine
-from restore.registry import SOLVERS
 
 
 @pytest.fixture
@@ -42,18 +38,15 @@ def exported(plain: str) -> str:
 def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that stands for the one on onnxruntime."""
 
-    class OnnxEngine:
+    class Loaded:
         backend = "onnx"
 
-        @classmethod
-        def load(cls, place: Path, device: str) -> OnnxEngine:
-            assert place.suffix == ".onnx" or (place / zoo.WEIGHTS).exists()
-            providers(device)
-            return cls()
+    def load(place: Path, device: str) -> Loaded:
+        assert place.suffix == ".onnx" or (place / zoo.WEIGHTS).exists()
+        providers(device)
+        return Loaded()
 
-    module = ModuleType("restore.inference.onnx.engine")
-    module.OnnxEngine = OnnxEngine  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(OnnxEngine, "load", load)
 
 
 @pytest.fixture
@@ -87,32 +80,15 @@ def test_torch_does_what_the_graph_cannot(plain: str, without: Callable[..., Non
     assert "warp" in str(caught.value)
 
 
-def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen: list[tuple[str, str]] = []
+def test_a_gpu_restores_only_if_it_is_named(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(Engine, "load", lambda model, device, *rest: chosen.append((model, device)))
-    open_engine(exported)
-    assert chosen == [(exported, "auto")]
-    assert open_engine(exported, device="cpu").backend == "onnx"
-    monkeypatch.delitem(sys.modules, "torch")
-    assert open_engine(exported).backend == "onnx"
-
-
-def test_few_images_are_not_worth_the_start_of_a_gpu(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from restore.devices import MANY, pick_device
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert [pick_device("auto", images).type for images in (1, MANY - 1, MANY, None)] == ["cpu", "cpu", "cuda", "cuda"]
-    assert pick_device("cuda", 1).type == "cuda"
-    chosen: list[Any] = []
-    monkeypatch.setattr(Engine, "of", lambda trained, device, limit: chosen.append(device.type))
-    pixels = zoo.describe(Path(exported)).pixels
-    assert open_engine(exported, pixels=MANY * pixels - 1).backend == "onnx"
-    open_engine(exported, pixels=MANY * pixels)
-    open_engine(exported, "torch", pixels=MANY * pixels - 1)
-    assert chosen == ["cuda", "cpu"]
+    monkeypatch.setattr(Engine, "of", lambda trained, device, limit: device.type)
+    assert open_engine(exported).backend == open_engine(exported, device="cpu").backend == "onnx"
+    assert [open_engine(exported, "torch", device) for device in ("auto", "cpu", "cuda")] == ["cpu", "cpu", "cuda"]
+    assert open_engine(exported, device="cuda") == "cuda"
+    (Path(exported) / zoo.GRAPH).unlink()
+    assert open_engine(exported) == "cpu"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +147,7 @@ def any_build(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_onnxruntime_has_devices_that_torch_lacks_and_cuda_where_torch_is_missing(
     exported: str, tmp_path: Path, without: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Engine, "load", lambda model, device, max_memory, pixels: Engine)
+    monkeypatch.setattr(Engine, "load", lambda model, device, max_memory: Engine)
     alone = tmp_path / "alone.onnx"
     alone.write_bytes(b"")
     for device in PROVIDERS:
@@ -180,16 +156,6 @@ def test_onnxruntime_has_devices_that_torch_lacks_and_cuda_where_torch_is_missin
     assert open_engine(exported, device="cuda:1").backend == "torch"
     without("torch")
     assert open_engine(exported, device="cuda:1").backend == "onnx"
-
-
-def test_many_pixels_are_worth_the_start_of_torch(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With solvers that have a kernel there; others never catch up."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    pixels = zoo.describe(Path(exported)).pixels
-    assert open_engine(exported, pixels=room.MANY * pixels).backend == "onnx"
-    monkeypatch.setattr(room, "SOLVERS", {"tap": replace(SOLVERS["tap"], kernel=True)})
-    assert open_engine(exported, pixels=room.MANY * pixels).backend == "torch"
-    assert open_engine(exported, pixels=room.MANY * pixels - 1).backend == "onnx"
 
 
 # --- the priors of a run ---

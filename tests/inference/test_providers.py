@@ -11,8 +11,7 @@ from restore import zoo
 from restore.channels.damage import Damage
 from restore.errors import UsageError
 from restore.inference import threads
-from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.onnx.providers import CPU, PROVIDERS, Provider, providers
+from restore.inference.onnx.engine import CPU, PROVIDERS, OnnxEngine, Provider, providers
 
 HERE = onnxruntime.get_available_providers()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,11 +14,10 @@ import numpy as np
 import onnxruntime
 
 from restore.channels.damage import Damage
-from restore.errors import ModelError, UsageError, option, reason, shown
+from restore.errors import ModelError, UsageError, option, pip, reason, shown
 from restore.inference import threads
 from restore.inference.engine import Posterior
 from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
-from restore.inference.onnx.providers import is_provided, missing, providers
 from restore.inference.tiles.blocks import PART
 from restore.marginals import Status
 from restore.registry import LEVELS
@@ -52,6 +51,33 @@ NOT_BEFORE = ["ConstantFolding"]
 SMALL = 2**15
 LARGE = 2**18
 
+# The execution provider of the processor, which does what others cannot.
+CPU = "CPUExecutionProvider"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An execution provider.
+
+    Attributes:
+        name: what onnxruntime calls it.
+        package: the build of onnxruntime that has it; another one is removed before it is installed.
+        settings: its options. Those of Core ML let it take the body of a loop, where all iterations are.
+        numbered: there may be several such devices.
+    """
+
+    name: str
+    package: str
+    settings: dict[str, str] = field(default_factory=dict)
+    numbered: bool = True
+
+
+PROVIDERS = {
+    "cuda": Provider("CUDAExecutionProvider", "onnxruntime-gpu"),
+    "coreml": Provider("CoreMLExecutionProvider", "onnxruntime on macOS", {"EnableOnSubgraphs": "1"}, numbered=False),
+    "directml": Provider("DmlExecutionProvider", "onnxruntime-directml on Windows"),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class OnnxEngine:
@@ -60,7 +86,7 @@ class OnnxEngine:
     Attributes:
         facts: what the graph says about itself.
         session: the graph.
-        device: where the graph runs: "cpu", or one of `providers.PROVIDERS`.
+        device: where the graph runs: "cpu", or one of `PROVIDERS`.
     """
 
     backend: ClassVar[str] = "onnx"
@@ -104,7 +130,7 @@ class OnnxEngine:
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             raise ModelError(f"is no graph that can be run ({_one_line(fault)}); get the file again", path) from fault
         if found[0][0] not in session.get_providers():  # its libraries, or the device itself
-            raise missing(device)
+            raise _missing(device)
         facts = Facts.from_metadata(metadata, shown(path))
         _check_interface(ports, facts, shown(path))
         if digest is not None and digest != facts.weights:
@@ -113,7 +139,7 @@ class OnnxEngine:
                 f"with `restore export {shown(path.parent)} --beside --overwrite`",
                 path,
             )
-        return cls(facts, session, device if is_provided(device) else "cpu")
+        return cls(facts, session, "cpu" if found[0][0] == CPU else device)
 
     @property
     def header(self) -> Description:
@@ -210,6 +236,32 @@ class OnnxEngine:
             name = shown(header.name)
             raise ModelError(f"its graph cannot be run ({_one_line(fault)}); {remedy}", name) from fault
         return found
+
+
+def providers(device: str) -> list[tuple[str, dict[str, str]]]:
+    """The providers for a device, the best first, with their options; the processor does what others cannot.
+
+    Raises:
+        UsageError: if the onnxruntime here has no such device; the message names the build that has.
+    """
+    kind, _, number = device.partition(":")
+    if kind not in PROVIDERS:
+        return [(CPU, {})]
+    provider = PROVIDERS[kind]
+    if device != kind and not (provider.numbered and number.isdecimal()):
+        raise UsageError(
+            "names no device; give its kind, or kind and number such as cuda:0", option("device", shown(device))
+        )
+    if provider.name not in onnxruntime.get_available_providers():
+        raise _missing(device)
+    return [(provider.name, provider.settings | ({"device_id": number} if number else {})), (CPU, {})]
+
+
+def _missing(device: str) -> UsageError:
+    """The fault of a device that is not there."""
+    package = PROVIDERS[device.partition(":")[0]].package
+    remedy = f"{pip('uninstall onnxruntime')}, then {pip(f'install {package}')}"
+    return UsageError(f"onnxruntime finds no such device; {remedy}, or leave it out", option("device", shown(device)))
 
 
 def _alike(told: Mapping[str, np.ndarray]) -> list[np.ndarray]:

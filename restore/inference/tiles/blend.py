@@ -60,7 +60,7 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
     cover = Cover.of(pictures.shape[1:], header.image_shape, header.overlap, within=header.kind.photographs)
 
     def cut(values: np.ndarray, outside: Outside) -> np.ndarray:
-        if values.shape[1:] == (1, 1):
+        if values.shape[1:] == (1, 1) != pictures.shape[1:]:  # one level for all pixels
             return np.repeat(values, cover.count, 0) if len(values) > 1 else values
         return np.concatenate([cover.cut(image, outside) for image in np.broadcast_to(values, pictures.shape)])
 

@@ -1,0 +1,105 @@
+"""What is said of files: notes and faults on stderr, and JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restore.channels.damage import Damage
+from restore.console import say
+from restore.errors import PartialFailure, RestoreError, shown
+from restore.images.outputs import STDIO
+from restore.inference.restored import Restored
+from restore.registry import LEVELS
+
+if TYPE_CHECKING:
+    from restore.cli.batch import Job, Sheet
+
+
+@dataclass
+class Failures:
+    """Faults of images: that of a single one ends the command; of many, each is reported and counted.
+
+    Attributes:
+        json: report them as JSON too.
+        many: several images were named.
+        count: of faults so far.
+    """
+
+    json: bool
+    many: bool
+    count: int = 0
+
+    def add(self, source: str | Path, fault: RestoreError) -> None:
+        if self.json:
+            print_json({"input": shown(source), "error": str(fault)})
+        if not self.many:
+            raise fault
+        self.count += 1
+        say(f"restore: {fault}")
+
+    def verdict(self, total: int) -> None:
+        """Raise PartialFailure if any of the images failed."""
+        if self.count:
+            raise PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
+
+
+def print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record), flush=True)
+
+
+def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str]) -> dict[str, Any]:
+    """What became of a picture, for reports and --json; `lost` says what its file cannot hold."""
+    job, record = sheet.job, answer.record(damage)
+    own = [note for read in (sheet.picture, sheet.mask) if read is not None for note in read.notes]
+    notes = record["notes"]
+    if answer.refused:
+        notes[-1] = f"is left as it is: {notes[-1]}"
+    return {
+        "input": shown(job.source),
+        "page": None if sheet.page is None else sheet.page + 1,
+        "output": shown(job.target),
+        "mask": None if job.mask is None else shown(job.mask),
+        **record,
+        "notes": [*own, *notes, *lost],
+    }
+
+
+def summary(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
+    """Lines on what was done: notes on each picture, a note on several of them once, and what all have in common."""
+    sheets = [sheet for job in jobs for sheet in job.sheets]
+    counted = Counter(note for sheet in sheets for note in sheet.record["notes"])
+    for sheet in sheets:
+        yield from (f"{sheet.name}: {note}" for note in sheet.record["notes"] if counted[note] == 1)
+    yield from (f"{count} of {len(sheets)} images: {note}" for note, count in counted.items() if count > 1)
+    for job in jobs:
+        if len(job.sheets) < job.pages:
+            left = sorted({*range(job.pages)} - {sheet.page for sheet in job.sheets})
+            numbers = ", ".join(str(page + 1) for page in left)
+            yield f"{shown(job.name)}: left as they are, as they are no scans: pages {numbers}"
+    done = [sheet.record for sheet in sheets if not sheet.objection]
+    if not done:
+        return
+    models = Counter(record["model"] for record in done).most_common()
+    parts = [f"restored with {', '.join(f'{name} ({count})' for name, count in models)}"]
+    if len(models) == 1:
+        parts = [f"restored with {models[0][0]}"]
+    for kind in LEVELS:
+        given: Any = getattr(damage, kind)
+        found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
+        if found:
+            span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
+            parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
+        elif given is not None:
+            parts.append(f"{kind} = {given}")
+    changed = [record["changed"] for record in done if record["changed"] is not None]
+    parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
+    who = sheets[0].name if len(sheets) == 1 else f"{len(done)} of {len(sheets)} images"
+    target = "stdout" if jobs[0].target == STDIO else shown(jobs[0].target)
+    yield f"{who}: {', '.join(parts)}" + (f": {target}" if len(jobs) == 1 else "")
