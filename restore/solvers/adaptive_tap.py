@@ -191,7 +191,7 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
         depth = len(machine.layers)
         means, variances = list(moments[:depth]), list(moments[depth:])
         fields = [cavity_fields(machine, layer, means, variances) for layer in range(depth)]
-        return _under(machine, tuple(each.linear for each in fields), tuple(each.quadratic for each in fields))
+        return _under(machine, tuple(field.linear for field in fields), tuple(field.quadratic for field in fields))
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
         """One iteration: the Gaussian side answers the independent units, then the other way round."""

@@ -79,13 +79,13 @@ class SeveralStarts:
         batch, count, _ = starts.shape
         image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count).flatten()
         every = starts.flatten(0, 1)
-        found = self.solver.solve(machine.rows(image), every)
+        solution = self.solver.solve(machine.rows(image), every)
         # Left out of graphs, which would be twice as large; their user gives other settings for a second try.
-        left = torch.empty(0) if tracing() else without_solution(found.status, count)
+        left = torch.empty(0) if tracing() else without_solution(solution.status, count)
         if len(left):
             again = calmer(self.solver).solve(machine.rows(image[left]), every[left])
-            found = replaced(found, left, again)
-        return merge(found, batch, count, power)
+            solution = replaced(solution, left, again)
+        return merge(solution, batch, count, power)
 
     def solve_where_needed(
         self,
@@ -114,12 +114,12 @@ class SeveralStarts:
         image = hard[:, None].expand(-1, count).flatten()
         every = torch.arange(batch, device=first.device)
         starts = torch.cat([first, further[:last].flatten(0, 1)])
-        found = self.solver.solve(machine.rows(torch.cat([every, image])), starts)
-        place = batch + torch.arange(last * count, device=first.device).view(last, count)
-        place = torch.cat([torch.cat([hard[:, None], place], 1), place.new_zeros(1, count + 1)])
-        mixed = merge(found.rows(place.flatten()), some.shape[0], count + 1, power[some])
+        solution = self.solver.solve(machine.rows(torch.cat([every, image])), starts)
+        rows = batch + torch.arange(last * count, device=first.device).view(last, count)
+        rows = torch.cat([torch.cat([hard[:, None], rows], 1), rows.new_zeros(1, count + 1)])
+        mixed = merge(solution.rows(rows.flatten()), some.shape[0], count + 1, power[some])
         index = torch.arange(last, device=first.device)
-        best = found.rows(every).put(hard, mixed.rows(index))
+        best = solution.rows(every).put(hard, mixed.rows(index))
         left = torch.empty(0) if tracing() else (best.status != int(Status.CONVERGED)).nonzero().squeeze(-1)
         if len(left):
             again = torch.cat([first[left][:, None], others(left)], 1)
@@ -133,22 +133,22 @@ def without_solution(status: Tensor, count: int) -> Tensor:
     return (~settled).expand(-1, count).flatten().nonzero().squeeze(-1)
 
 
-def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) -> Solution:
+def merge(solution: Solution, batch: int, count: int, power: Tensor | None = None) -> Solution:
     """Average the solutions of `count` consecutive starts per image; see `SeveralStarts.solve` for the power.
 
     Starts that did not converge count only if none of the image's did; `status` says so.
     """
     if count == 1:
-        return found
-    means = [mean.unflatten(0, (batch, count)) for mean in found.means]
-    variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
-    status, residual = found.status.view(batch, count), found.residual.view(batch, count)
-    usable = (status != int(Status.DIVERGED)) & torch.isfinite(found.log_partition.view(batch, count))
+        return solution
+    means = [mean.unflatten(0, (batch, count)) for mean in solution.means]
+    variances = [variance.unflatten(0, (batch, count)) for variance in solution.variances]
+    status, residual = solution.status.view(batch, count), solution.residual.view(batch, count)
+    usable = (status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition.view(batch, count))
     settled = usable & (status == int(Status.CONVERGED))
     # Not `torch.where`: runtimes of exported graphs have it for numbers only.
     usable = settled | (usable & ~settled.any(1, keepdim=True))
     ignored = ~usable | repeated(means[0], usable)
-    log_weight = found.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
+    log_weight = solution.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
     # If every start diverged, the first one stands for the image, so that its status and its NaN are seen.
     hopeless = ~usable.any(1)
     log_weight = torch.where(hopeless[:, None] & (torch.arange(count, device=status.device) == 0), 0.0, log_weight)
@@ -171,7 +171,7 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
         tuple(mixed),
         tuple(spread),
         torch.logsumexp(log_weight, 1).masked_fill(hopeless, torch.nan),
-        found.iterations.view(batch, count).amax(1),
+        solution.iterations.view(batch, count).amax(1),
         residual.masked_fill(~says, -torch.inf).amax(1),
         status.masked_fill(~says, int(Status.CONVERGED)).amax(1),
     )
@@ -234,6 +234,6 @@ def calmer(solver: FixedPoint) -> FixedPoint:
     return replace(solver, damping=damping, tol=tol)
 
 
-def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
+def replaced(solution: Solution, rows: Tensor, better: Solution) -> Solution:
     """Replace some rows of a solution; the iterations of both tries are added."""
-    return found.put(rows, replace(better, iterations=found.iterations[rows] + better.iterations))
+    return solution.put(rows, replace(better, iterations=solution.iterations[rows] + better.iterations))

@@ -46,7 +46,7 @@ def updated(
         damping: share of them that is kept.
     """
     new_mean, new_variance = (torch.empty_like(linear, memory_format=torch.contiguous_format) for _ in range(2))
-    parts = [each.contiguous() for each in (linear, linear if squared is None else squared, bias, mean, variance)]
+    parts = [part.contiguous() for part in (linear, linear if squared is None else squared, bias, mean, variance)]
     stride = bias.shape[-1] if bias.dim() == 2 and len(bias) > 1 else 0
     bernoulli[(triton.cdiv(linear.numel(), BLOCK),)](
         *parts, new_mean, new_variance, linear.numel(), linear.shape[-1], stride, float(damping),
