@@ -55,15 +55,15 @@ class Convolution(Coupling):
         return self.up(torch.eye(self.sizes[0], dtype=self.weights.dtype, device=self.weights.device))
 
     def up(self, below: Tensor) -> Tensor:
-        found = _seen(self._pixels(below), self.weights, self.side - 1)
-        return found.flatten(-3)
+        sums = _convolved(self._pixels(below), self.weights, self.side - 1)
+        return sums.flatten(-3)
 
     def down(self, above: Tensor) -> Tensor:
         features = self._features(above)
-        found = _heard_in_graph(features, self.weights) if tracing() else self._heard(features)
-        return found.flatten(-3)
+        sums = _transposed_in_graph(features, self.weights) if tracing() else self._transposed(features)
+        return sums.flatten(-3)
 
-    def _heard(self, features: Tensor) -> Tensor:
+    def _transposed(self, features: Tensor) -> Tensor:
         """What pixels hear of all features, a block at a time."""
         height, width = self.image_shape
         padded = pad(features, (0, -width % BLOCK, 0, -height % BLOCK))
@@ -74,8 +74,8 @@ class Convolution(Coupling):
 
     def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         windows = unfold(self._pixels(below), self.side, padding=self.side - 1)
-        found = torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
-        return found if onto is None else onto.add_(found)
+        gradient = torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
+        return gradient if onto is None else onto.add_(gradient)
 
     def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
         total = torch.addcmul(self.product(*means), self.weights, self.product(*variances))
@@ -96,12 +96,12 @@ class Convolution(Coupling):
 def _blockwise(weights: Tensor) -> Tensor:
     """What each pixel of a block hears of the features around it: (BLOCK², features, reach, reach)."""
     reach = weights.shape[-1] + BLOCK - 1
-    each = unfold(pad(weights.flip(2, 3), (BLOCK - 1,) * 4), reach)
+    windows = unfold(pad(weights.flip(2, 3), (BLOCK - 1,) * 4), reach)
     # The first pixel's weights come last.
-    return each.flip(2).permute(2, 0, 1).reshape(BLOCK**2, len(weights), reach, reach)
+    return windows.flip(2).permute(2, 0, 1).reshape(BLOCK**2, len(weights), reach, reach)
 
 
-def _seen(images: Tensor, weights: Tensor, margin: int) -> Tensor:
+def _convolved(images: Tensor, weights: Tensor, margin: int) -> Tensor:
     """What features (features, 1, side, side) see of images (N, 1, H, W) with a margin of zeros."""
     if tracing():
         # ONNX Runtime has convolutions in single precision only. The sums over all places, which follow, are in double.
@@ -109,6 +109,6 @@ def _seen(images: Tensor, weights: Tensor, margin: int) -> Tensor:
     return conv2d(images, weights, padding=margin)
 
 
-def _heard_in_graph(features: Tensor, weights: Tensor) -> Tensor:
-    """The same as `Convolution._heard`, in the operation that is fastest in ONNX Runtime, and not in torch."""
+def _transposed_in_graph(features: Tensor, weights: Tensor) -> Tensor:
+    """The same as `Convolution._transposed`, in the operation that is fastest in ONNX Runtime, and not in torch."""
     return conv_transpose2d(features.float(), weights.float(), padding=weights.shape[-1] - 1).to(features.dtype)

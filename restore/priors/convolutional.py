@@ -17,7 +17,7 @@ from restore.units import Bernoulli
 
 
 @dataclass(frozen=True)
-class Uniform(LayeredPrior):
+class TranslationInvariant(LayeredPrior):
     """A machine over binary units with few parameters, which are the same at every place.
 
     Solvers see any layered machine over bits. Learners see what is shared, whatever evidence the machine is under.
@@ -43,7 +43,7 @@ class Uniform(LayeredPrior):
 
 
 @dataclass(frozen=True)
-class ConvolutionalRBM(Uniform, RBM):
+class ConvolutionalRBM(TranslationInvariant, RBM):
     """An RBM whose features look at every place of an image (Lee et al., ICML 2009).
 
     Attributes:

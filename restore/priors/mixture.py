@@ -88,11 +88,11 @@ class GaussianMixture:
         kinds, kind = precision.unique(dim=0, return_inverse=True)
         if len(kinds) == 1:
             return self._alike(linear, kinds)
-        found = (torch.empty_like(linear), torch.empty_like(linear), linear.new_empty(len(linear)))
+        results = (torch.empty_like(linear), torch.empty_like(linear), linear.new_empty(len(linear)))
         for number, rows in enumerate(kind.argsort(stable=True).split(kind.bincount().tolist())):
-            for whole, part in zip(found, self._alike(linear[rows], kinds[number : number + 1]), strict=True):
+            for whole, part in zip(results, self._alike(linear[rows], kinds[number : number + 1]), strict=True):
                 whole[rows] = part
-        return found
+        return results
 
     def _alike(self, linear: Tensor, precision: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The posterior of patches (batch, D) whose pixels have the same precisions (1, D)."""
@@ -100,8 +100,8 @@ class GaussianMixture:
         trust = precision * damped
         axes, log_determinant = whitened(self.loadings, trust)
         # Of all components at once.
-        seen = linear - precision * CENTRE
-        off = seen / precision.clamp_min(torch.finfo(seen.dtype).tiny)
+        excess = linear - precision * CENTRE
+        off = excess / precision.clamp_min(torch.finfo(excess.dtype).tiny)
         along = (off @ (axes * trust[:, None]).flatten(0, 1).T).unflatten(1, axes.shape[:2])
         fit = along.square().sum(-1) - off.square() @ trust.T
         log_weight = self.log_share + (damped.log().sum(-1) - log_determinant + fit) / 2
@@ -111,13 +111,13 @@ class GaussianMixture:
         # A component shifts the centre by `gains` along its axes, and by `own` of what was seen. One product gives the
         # mean of that and its product with `own`; the squares alone need the shift by each component.
         gains, own = axes * damped[:, None], self.noise[:, None] * damped
-        told = (along * probable[..., None]).flatten(1)
-        both = told @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
+        weighted = (along * probable[..., None]).flatten(1)
+        both = weighted @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
         mean, crossed = both.split(own.shape[1], 1)
-        shift = mean + seen * (probable @ own)
+        shift = mean + excess * (probable @ own)
         apart = (along * probable.sqrt()[..., None]).transpose(0, 1) @ gains
-        squares = torch.linalg.vector_norm(apart, dim=0).square() + seen * (
-            2 * crossed + seen * (probable @ own.square())
+        squares = torch.linalg.vector_norm(apart, dim=0).square() + excess * (
+            2 * crossed + excess * (probable @ own.square())
         )
         spread = own + axes.square().sum(1) * damped.square()
         variance = probable @ spread + (squares - shift.square()).clamp_min(0)
@@ -144,9 +144,9 @@ def whitened(loadings: Tensor, trust: Tensor) -> tuple[Tensor, Tensor]:
     # A first row of zeros, which changes nothing: onnxruntime fails at products over no rows.
     axes, scales = torch.zeros_like(loadings[:, None, :, 0]), []
     for loading in loadings.unbind(2):
-        told = loading * trust
-        before = (axes @ told[..., None]).squeeze(-1)
-        scale = 1 + (loading * told).sum(-1) - before.square().sum(-1)
+        trusted = loading * trust
+        before = (axes @ trusted[..., None]).squeeze(-1)
+        scale = 1 + (loading * trusted).sum(-1) - before.square().sum(-1)
         axis = (loading - (before[:, None] @ axes).squeeze(1)) / scale.sqrt()[:, None]
         axes = torch.cat([axes, axis[:, None]], 1)
         scales.append(scale)
