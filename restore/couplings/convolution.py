@@ -1,4 +1,4 @@
-"""The convolution: every feature looks at all places of an image through the same small window."""
+"""The convolution: each feature has the same small window at every position of an image."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch.nn.functional import conv2d, conv_transpose2d, pad, pixel_shuffle, un
 from restore.couplings.contract import Coupling
 from restore.tracing import tracing
 
-# Pixels of which all features' sum is found at once are a square of this side: a convolution into one channel would
-# leave a processor's vectors empty.
+# The fields on a block of pixels, a square of this side, are the channels of one convolution: a convolution into one
+# channel would leave a processor's vectors empty.
 BLOCK = 4
 
 
@@ -42,7 +42,7 @@ class Convolution(Coupling):
 
     @property
     def places(self) -> tuple[int, int]:
-        """Rows and columns of places of a window."""
+        """Rows and columns of positions of a window."""
         return self.image_shape[0] + self.side - 1, self.image_shape[1] + self.side - 1
 
     @property
@@ -64,7 +64,7 @@ class Convolution(Coupling):
         return sums.flatten(-3)
 
     def _transposed(self, features: Tensor) -> Tensor:
-        """What pixels hear of all features, a block at a time."""
+        """The fields on pixels from all features, a block at a time."""
         height, width = self.image_shape
         padded = pad(features, (0, -width % BLOCK, 0, -height % BLOCK))
         return pixel_shuffle(conv2d(padded, _blockwise(self.weights), stride=BLOCK), BLOCK)[..., :height, :width]
@@ -94,7 +94,7 @@ class Convolution(Coupling):
 
 
 def _blockwise(weights: Tensor) -> Tensor:
-    """What each pixel of a block hears of the features around it: (BLOCK², features, reach, reach)."""
+    """Weights of each pixel of a block from the features around it: (BLOCK², features, reach, reach)."""
     reach = weights.shape[-1] + BLOCK - 1
     windows = unfold(pad(weights.flip(2, 3), (BLOCK - 1,) * 4), reach)
     # The first pixel's weights come last.
@@ -102,9 +102,9 @@ def _blockwise(weights: Tensor) -> Tensor:
 
 
 def _convolved(images: Tensor, weights: Tensor, margin: int) -> Tensor:
-    """What features (features, 1, side, side) see of images (N, 1, H, W) with a margin of zeros."""
+    """Convolve images (N, 1, H, W), with a margin of zeros, with features (features, 1, side, side)."""
     if tracing():
-        # ONNX Runtime has convolutions in single precision only. The sums over all places, which follow, are in double.
+        # ONNX Runtime has convolutions in single precision only. The later sums over positions are in double.
         return conv2d(images.float(), weights.float(), padding=margin).to(images.dtype)
     return conv2d(images, weights, padding=margin)
 

@@ -1,4 +1,4 @@
-"""The strided convolution: features of many channels, at every few places only, as in the layers of a pyramid."""
+"""The strided convolution, as between the layers of a pyramid."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Strided(Convolution):
 
     @property
     def margin(self) -> int:
-        """How far windows reach beyond a multiple of the stride, on each side."""
+        """Padding on each side: the reach of windows beyond a multiple of the stride."""
         return (self.side - self.stride) // 2
 
     def up(self, below: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Convolutional deep Boltzmann machines: layers of features, each at every few places of the layer below."""
+"""Convolutional deep Boltzmann machines: layers of features with strides."""
 
 from __future__ import annotations
 

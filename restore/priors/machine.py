@@ -1,4 +1,4 @@
-"""Boltzmann machines: units joined by couplings. Solvers need no more than this, whatever is joined to what."""
+"""Boltzmann machines: units joined by couplings, as solvers need them."""
 
 from __future__ import annotations
 

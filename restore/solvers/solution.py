@@ -1,4 +1,4 @@
-"""The result of a solver: marginals, and whether they can be trusted, for every image."""
+"""The result of a solver for every image: marginals and how they ended."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def concatenate(solutions: Sequence[Solution]) -> Solution:
 
 
 def _mapped(change: Callable[..., Tensor], *solutions: Solution) -> Solution:
-    """What becomes of every tensor with an entry per image, taken from all solutions; without `pairs`."""
+    """Apply `change` to every tensor with an entry per image, across the solutions; without `pairs`."""
     means, variances = (
         tuple(map(change, *(getattr(solution, name) for solution in solutions))) for name in ("means", "variances")
     )

@@ -34,7 +34,7 @@ from restore.zoo import inference
 SAME = 0.05
 
 # The side of the windows in which evidence is measured: a hole of this size has several likely contents.
-PLACE = 8
+WINDOW = 8
 
 # No more images than this are solved at a time; an exporter wants to know.
 MANY = 2**31
@@ -95,7 +95,7 @@ class SeveralStarts:
         others: Callable[[Tensor], Tensor],
         power: Tensor,
     ) -> Solution:
-        """As `solve`, with further starts for those images alone that need them.
+        """As `solve`, with further starts only for images that need them.
 
         Args:
             machine: the prior under evidence.
@@ -128,7 +128,7 @@ class SeveralStarts:
 
 
 def without_solution(status: Tensor, count: int) -> Tensor:
-    """The starts, by number, of images none of whose `count` consecutive starts converged."""
+    """Numbers of the starts of images without a converged start; each image has `count` consecutive ones."""
     settled = (status.view(-1, count) == int(Status.CONVERGED)).any(1, keepdim=True)
     return (~settled).expand(-1, count).flatten().nonzero().squeeze(-1)
 
@@ -178,16 +178,16 @@ def merge(solution: Solution, batch: int, count: int, power: Tensor | None = Non
 
 
 def repeated(means: Tensor, usable: Tensor) -> Tensor:
-    """Which solutions (batch, starts, D) repeat that of a usable earlier start of the image; (batch, starts)."""
+    """Mask, (batch, starts), of solutions (batch, starts, D) that repeat a usable earlier one of the image."""
     # Not torch.cdist: exported graphs lack it.
     distance = (means[:, :, None] - means[:, None]).abs().amax(-1)
-    # A start that diverged is no solution, whatever it is close to.
+    # A start that diverged is no solution.
     same = (distance <= SAME) & usable[:, None, :]
     return torch.tril(same, diagonal=-1).any(-1)
 
 
 def open_bits(evidence: Tensor, image_shape: tuple[int, int]) -> Tensor:
-    """How much evidence leaves open where it says least: bits per pixel, the most of all windows of `PLACE`; (batch,).
+    """Entropy left by the evidence, in bits per pixel: the maximum over windows of `WINDOW` pixels a side; (batch,).
 
     Args:
         evidence: the log-odds that a pixel is 1, (batch, H * W).
@@ -198,10 +198,10 @@ def open_bits(evidence: Tensor, image_shape: tuple[int, int]) -> Tensor:
     (1.0, 0.47)
     """
     odds = evidence.abs()
-    # The entropy of a pixel that is likelier by these log-odds.
+    # The entropy of a pixel with these log-odds.
     bits = (softplus(-odds) + odds * torch.sigmoid(-odds)) / math.log(2)
     height, width = image_shape
-    windows = avg_pool2d(bits.view(-1, 1, height, width), (min(PLACE, height), min(PLACE, width)), stride=1)
+    windows = avg_pool2d(bits.view(-1, 1, height, width), (min(WINDOW, height), min(WINDOW, width)), stride=1)
     return windows.flatten(1).amax(1)
 
 
@@ -212,7 +212,7 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
         evidence: linear fields on the image, shape (batch, D).
         modes: packed binary images, shape (modes, bytes). The log-likelihood of such a mode is its inner product with
             the evidence, up to a constant.
-        count: how many per image.
+        count: maximum number per image.
 
     Returns:
         Shape (batch, min(count, modes), D).

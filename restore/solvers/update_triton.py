@@ -1,6 +1,6 @@
 """The end of an update of binary units on a GPU: their new mean and variance, in one pass over memory.
 
-Taken apart into operations of torch it is some thirty passes, and takes longer than the products of matrices before it.
+As operations of torch it would be some thirty passes, slower than the matrix products before it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rectified Gaussian units: normal distributions cut at 0, of which the likelier values are never negative.
+"""Rectified Gaussian units: normal distributions cut at 0, without the negative values.
 
-As hidden units they tell weak features from strong ones, which bits cannot (Tubiana & Monasson, PRL 118, 138301, 2017).
+As hidden units they represent the strength of a feature, which bits cannot (Tubiana & Monasson, PRL 118, 138301, 2017).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from restore.units.quadratic import QuadraticUnits
 
 
 class Precision(NamedTuple):
-    """How finely a piece is integrated: number of nodes, and the fall of the exponent at which it is cut."""
+    """Precision of a quadrature: number of nodes, and the fall of the exponent at which a piece is cut."""
 
     nodes: int
     fall: float
@@ -35,10 +35,10 @@ class Precision(NamedTuple):
 # as deep as the fall. A larger fall needs more nodes: 20 nodes for 34 and 11 for 17.5 miss 1e-6 and 1e-3.
 PRECISIONS = {torch.float64: Precision(22, 34.0), torch.float32: Precision(12, 17.0)}
 
-# How many units are integrated together on a CPU; their nodes fill less than 1 MiB each way.
+# Units that are integrated together on a CPU; their nodes fill less than 1 MiB each way.
 BLOCK = 20_000
 
-# Bisections that bring a sample so close that two Newton steps reach rounding.
+# Bisections of a sample, after which two Newton steps reach rounding.
 HALVINGS = 12
 
 
@@ -82,7 +82,7 @@ LISTED = {dtype: _listed(precision) for dtype, precision in PRECISIONS.items()}
 
 
 def rule_for(like: Tensor, made: Quadrature | None = None) -> Quadrature:
-    """The rule in a tensor's type and on its device; that of other units if it is one."""
+    """The quadrature in a tensor's type and on its device; `made` if that suits."""
     if made is not None and (made.powers.dtype, made.powers.device) == (like.dtype, like.device):
         return made
     # No tensor of a traced graph may outlive it.
@@ -167,7 +167,7 @@ def _law(rule: Quadrature, split: Split) -> tuple[Tensor, Tensor, Tensor]:
 def law_of(
     rule: Quadrature, split: Callable[[Tensor, Tensor], Split], linear: Tensor, quadratic: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-partition, mean and variance, for as many units at a time as fit into a processor's caches."""
+    """Log-partition, mean and variance, in blocks of units that fit into a processor's caches."""
     if tracing() or linear.is_cuda or linear.numel() <= BLOCK:
         return _law(rule, split(linear, quadratic))
     blocks = zip(linear.reshape(-1).split(BLOCK), quadratic.reshape(-1).split(BLOCK), strict=True)
@@ -177,7 +177,7 @@ def law_of(
 
 
 def _inverse(rule: Quadrature, piece: Piece, curvature: Tensor, part: Tensor) -> Tensor:
-    """The distance from the end of a piece that contains this part of its mass."""
+    """Distance from the end of a piece within which this part of its mass lies."""
 
     def mass(distance: Tensor) -> Tensor:
         return distance * (rule.moments[0] @ _weights(rule, curvature, piece.slope, distance)).view_as(distance)

@@ -37,7 +37,7 @@ NAME = "belief propagation"
 
 Kind = Literal["sum", "max", "mixed"]
 
-# How many arrays of messages an image takes in the plain form during a step.
+# Arrays of messages per image during a step of the plain form.
 ARRAYS = 8
 
 # The most hidden units of a machine for the kernel of GPUs, whose programs have 32 warps and no more.
@@ -88,7 +88,7 @@ def _total(messages: Tensor, over: int) -> Tensor:
 
 @dataclass(frozen=True)
 class BeliefPropagation:
-    """Belief propagation: binary units send each other messages; exact where couplings form no loop.
+    """Belief propagation between binary units; exact where couplings form no loop.
 
     Attributes:
         kind: "sum" for marginals; "max" for the jointly most probable state; "mixed" for the most probable visible
@@ -143,7 +143,7 @@ class BeliefPropagation:
         Args:
             machine: a binary machine in two layers, under evidence; its fields may have a batch dimension.
             start: must be None: all messages start at 0.
-            pairs: whether to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
+            pairs: True to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
 
         Returns:
             The solution. `log_partition` is the Bethe estimate of log Z for "sum". For "max" and "mixed" it is the log

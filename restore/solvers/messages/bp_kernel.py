@@ -99,7 +99,7 @@ def _loaded(folder: Path) -> ctypes.CDLL | None:
 
 
 def _built(compiler: str, options: list[str], folder: Path) -> Path:
-    """Build the library in a folder, under a name that says from what, by which compiler and for which processor."""
+    """Build the library in a folder; its name depends on source, compiler and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
     digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
     target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
@@ -156,7 +156,7 @@ def largest_weight(weights: Tensor) -> float | None:
 
 
 class KernelSettings(NamedTuple):
-    """What the kernel iterates, and how long; see `BeliefPropagation`."""
+    """Kind of messages and limits of the iteration; see `BeliefPropagation`."""
 
     kind: str
     max_iter: int
@@ -185,10 +185,10 @@ def run(
         weights: (D, H), float32, accepted by `largest_weight`.
         visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
         hidden_fields: (batch, H), float32, at most `LARGEST_FIELD` in size.
-        settings: what to iterate, and how long.
+        settings: kind of messages and limits of the iteration.
         largest: the largest weight.
         threads: at most this many.
-        pairs: whether to sum P(v = h = 1) over the batch.
+        pairs: True to sum P(v = h = 1) over the batch.
     """
     kernel = library()
     assert kernel is not None

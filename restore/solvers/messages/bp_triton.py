@@ -27,7 +27,7 @@ from restore.units import log_one_plus_exp
 # Edges of a tile for each warp: eight of a thread, counted in docs/gpu.md.
 EDGES = 256
 
-# Hidden units that a program updates, and spans of which it multiplies the products at once.
+# Hidden units that a program updates, and spans whose products it multiplies at once.
 HIDDEN = 16
 SPANS = tl.constexpr(64)
 
@@ -59,7 +59,7 @@ def _larger(one, other):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _cut(mantissa, exponent):  # type: ignore[no-untyped-def]
-    """As a float, cut to the range in which sums of messages and beliefs stay finite."""
+    """Convert to a float, clipped so that sums of messages and beliefs stay finite."""
     within = tl.minimum(tl.maximum(exponent, -LIMIT), LIMIT)
     power = ((within + 127) << 23).to(tl.float32, bitcast=True)
     return tl.where(within == exponent, mantissa * power, power)
@@ -67,7 +67,7 @@ def _cut(mantissa, exponent):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _message(weight, belief, back, KIND: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The odds that a sender with this belief sends, without what came back over the edge."""
+    """The odds that a sender with this belief sends, without the message that came back over the edge."""
     if KIND == MAX:
         return tl.maximum(weight * belief, back) / tl.maximum(belief, back)
     return (weight * belief + back) / (belief + back)
@@ -159,7 +159,7 @@ def hidden_once(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def settled(moves, active, iterations, residuals, count, tol, COUNT: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Whether an image has settled in the iteration that is done."""
+    """Mark an image that has converged in the last iteration."""
     image = tl.program_id(0).to(tl.int64)
     if tl.load(active + image) == 0:
         return

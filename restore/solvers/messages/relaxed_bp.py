@@ -1,4 +1,4 @@
-"""Relaxed belief propagation: messages over edges as in belief propagation, but for units of any type.
+"""Relaxed belief propagation: belief propagation with means and variances as messages, for units of any type.
 
 TAP machine, appendix B. Each message is a mean and a variance. Without what came over the edge to j, unit i is under
 
@@ -30,7 +30,7 @@ from restore.solvers.loop import State, damped
 from restore.solvers.solution import Solution
 from restore.units.contract import for_several
 
-# How many arrays of messages an image takes.
+# Arrays of messages per image.
 ARRAYS = 32
 
 
