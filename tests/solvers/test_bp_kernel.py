@@ -104,8 +104,8 @@ def test_where_no_compiler_works_there_is_no_kernel(
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("CC", raising=False)
     assert bp_kernel.library() is None
-    found = BeliefPropagation().solve(random_rbm(4, 3, dtype=torch.float32))
-    assert found.status.tolist() == [Status.CONVERGED]
+    solution = BeliefPropagation().solve(random_rbm(4, 3, dtype=torch.float32))
+    assert solution.status.tolist() == [Status.CONVERGED]
     assert list(unbuilt.iterdir()) == []
     monkeypatch.setenv("PATH", str(tmp_path))
     bp_kernel.library.cache_clear()
