@@ -1,6 +1,6 @@
-"""The one exception family of the package, and the exit code each member has on the command line.
+"""The exceptions of the package, with their exit codes on the command line.
 
-Every message is one line that names the file or the argument at fault and says what to do about it.
+Every message is one line that names the file or the argument at fault, and a remedy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InputError(RestoreError, ValueError):
 
 
 class TooLarge(InputError):
-    """An input has more pixels or bytes than are granted (exit code 3)."""
+    """An input has more pixels or bytes than allowed (exit code 3)."""
 
 
 class ModelError(RestoreError):
@@ -52,7 +52,7 @@ class ModelError(RestoreError):
 
 
 class Foreign(ModelError):
-    """A picture comes back as it was, because no restoration of it can be trusted (exit code 4)."""
+    """A picture is returned unchanged, because no restoration can be trusted (exit code 4)."""
 
 
 class OutputError(RestoreError, OSError):
@@ -74,12 +74,12 @@ class TrainingError(RestoreError):
 
 
 class RestoreWarning(UserWarning):
-    """What the user should know of a result."""
+    """Warning about a result."""
 
 
 @contextmanager
 def in_command(really: bool = True) -> Iterator[None]:
-    """Let messages name options as the command spells them, or else as Python does."""
+    """Make messages spell options as the command does, or as Python does."""
     global _in_command
     before, _in_command = _in_command, really
     try:
@@ -100,7 +100,7 @@ def option(name: str, value: object = None) -> str:
 
 
 def remedy(command: str, python: str) -> str:
-    """What to do about a fault, on the command line or in Python.
+    """Choose between the remedies for the command line and for Python.
 
     >>> remedy("`restore models` lists them", "restore.list_models() lists them")
     'restore.list_models() lists them'
@@ -115,11 +115,11 @@ def require(condition: bool, message: str) -> None:
 
 
 def pip(words: str) -> str:
-    """Write a command for the pip of this environment, which need not be the one that the shell finds."""
+    """Write a command for the pip of this environment, which may differ from the pip of the shell."""
     import shutil
 
-    found = shutil.which("pip")
-    ours = found is not None and Path(found).parent == Path(sys.executable).parent
+    path = shutil.which("pip")
+    ours = path is not None and Path(path).parent == Path(sys.executable).parent
     return f"{'pip' if ours else f'{sys.executable} -m pip'} {words}"
 
 
@@ -141,7 +141,7 @@ def shown(name: str | os.PathLike[str]) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
 
 
-# The most characters of a reason that are shown.
+# Maximum length of a reason in characters.
 REASON = 240
 
 

@@ -1,7 +1,7 @@
-"""Families of priors: each answers for its machines, so that nothing else asks which family a prior is of.
+"""Families of priors: all code that depends on the family.
 
-A `Spec` says which machine a prior has; its family, a subclass of `Family` below, knows what such a machine is: its
-tensors, its units, how it is built. A new family is a class here and an entry of `FAMILIES`.
+A `Spec` describes the machine of a prior. Its family, a subclass of `Family` below, defines the tensors and units of
+such a machine and builds it. A new family is a class here and an entry of `FAMILIES`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Observation = Literal["flips and mask", "noise and mask", "one noise and mask", "learnt", "field"]
 
-# The inputs of an exported graph that say what was observed.
+# The inputs of an exported graph for the observation.
 OBSERVED: Mapping[Observation, tuple[str, ...]] = {
     "flips and mask": ("image", "p", "mask"),
     "noise and mask": ("image", "sigma", "p", "mask"),
@@ -39,7 +39,7 @@ OBSERVED: Mapping[Observation, tuple[str, ...]] = {
 
 BITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits)
 
-# Keys of a `Spec` that some families alone have.
+# Keys of a `Spec` that only some families have.
 SPECIAL = ("deeper", "components", "kernel")
 
 
@@ -47,8 +47,8 @@ class Family:
     """A family of priors. Nothing here loads torch before there are tensors.
 
     Attributes:
-        words: what a machine is called.
-        structure: what a solver must know: "layered", with couplings between neighbouring layers, "pairwise", with
+        words: the name of such a machine.
+        structure: for solvers, "layered", with couplings between neighbouring layers, "pairwise", with
             couplings between pixels, or a "mixture" of Gaussians.
         pixels, hiddens: the types that visible and hidden units may have.
         special: the keys among `SPECIAL` that it has, each with the least value.
@@ -56,9 +56,9 @@ class Family:
         by_layers: True if `layers` describe its hidden units, one by one, and not `hidden`.
         grows: True if the number of hidden units may be found by growing them.
         continues: True if training may begin from another prior.
-        learnt: True if it undoes the one damage that it has learnt; otherwise the caller says what the damage is.
-        any_size: True if it takes an image of any size as a whole, to which all places are alike.
-        photographs: True if black and white are alike to it, no two patches are the same, and colours are restored
+        learnt: True if it undoes only the damage that it has learnt; otherwise the caller gives the damage.
+        any_size: True if all positions have the same parameters, so that it takes whole images of any size.
+        photographs: True if it has no preferred polarity, no two patches are the same, and colours are restored
             plane by plane.
     """
 
@@ -76,7 +76,7 @@ class Family:
     photographs: ClassVar[bool] = False
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
-        """Refuse a machine that this family does not have; see `Spec.check`."""
+        """Refuse an impossible machine of this family; see `Spec.check`."""
         for name, known in (("visible", self.pixels), ("hidden_type", self.hiddens)):
             value = getattr(spec, name)
             if value not in known:
@@ -104,7 +104,7 @@ class Family:
         return self.hidden_units and not self.by_layers
 
     def observation(self, spec: Spec) -> Observation:
-        """What an exported graph takes as the observation, a key of `OBSERVED`."""
+        """The kind of observation of an exported graph, a key of `OBSERVED`."""
         return "noise and mask" if spec.grey else "flips and mask"
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
@@ -128,7 +128,7 @@ class Family:
         return spec.visible, *[spec.hidden_type] * (len(self.sizes(spec, image_shape)) - 1)
 
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> Any:
-        """The machine of the tensors of a weights file, in single precision."""
+        """Build the machine from the tensors of a weights file, in single precision."""
         from restore.couplings import Dense
         from restore.units.layers import layer_of
 
@@ -141,7 +141,7 @@ class Family:
         return self.joined(layers, couplings, values)
 
     def joined(self, layers: tuple[Units, ...], couplings: tuple[Coupling, ...], values: Mapping[str, Tensor]) -> Any:
-        """The machine of layers and couplings; `values` are all tensors of the weights file."""
+        """Build the machine from layers and couplings; `values` are all tensors of the weights file."""
         from restore.priors import RBM, LayeredPrior
 
         return RBM(layers, couplings) if len(layers) == 2 else LayeredPrior(layers, couplings)
@@ -158,11 +158,11 @@ class Family:
         return machine.tilt(evidence)
 
     def of_size(self, machine: Any, image_shape: tuple[int, int]) -> Any:
-        """The same machine for images of another size, if it takes any."""
+        """Return the machine for images of another size, if it takes any."""
         raise UsageError(f"a {self.words} is for images of one size")
 
     def hidden_in(self, spec: Spec, machine: Any) -> int:
-        """The number of hidden units of a trained machine, as a header says it."""
+        """The number of hidden units of a trained machine, for its header."""
         return int(machine.parameters["weights.0"].shape[1]) if self.grows else int(spec.hidden)
 
     def pixel_means(self, means: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ class Family:
     def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> Any:
-        """The machine before training, given the means of pixels, (D,); None to leave it to the images."""
+        """The machine before training, given the means of pixels, (D,); None if it depends on the images."""
         return None
 
     def pictures(self, machine: Any, image_shape: tuple[int, int]) -> Tensor:
@@ -185,9 +185,9 @@ class Features(NamedTuple):
     """A layer of features, as [16, 3, 1, "rectified"] in a recipe.
 
     Attributes:
-        number: how many there are at every place.
-        side: that of the square of places below that each sees, an odd multiple of the stride.
-        stride: the step between their places, in places of the layer below.
+        number: features at every position.
+        side: of the square window in the layer below, an odd multiple of the stride.
+        stride: the step between positions, in units of the layer below.
         units: their type, a key of `UNITS`.
     """
 
@@ -204,12 +204,12 @@ class Spec:
     Attributes:
         family: a key of `FAMILIES`.
         hidden: number of hidden units; of the layer next to the image for a deep machine, of each component for a
-            mixture, of features at every place for a convolutional machine, 0 without hidden units. A recipe may leave
+            mixture, of features per position for a convolutional machine, 0 without hidden units. A recipe may leave
             it to growth, "auto".
         visible, hidden_type: unit types, keys of `UNITS`.
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
-        kernel: side, in pixels, of the square that a feature of a convolutional machine sees.
+        kernel: side, in pixels, of the square window of a convolutional feature.
         layers: the layers of a deep convolutional machine, that next to the image first.
 
     >>> spec = Spec(hidden=100)
@@ -229,12 +229,12 @@ class Spec:
 
     @property
     def kind(self) -> Family:
-        """The family, which answers for the machine."""
+        """The family of the machine."""
         return FAMILIES[self.family]
 
     @property
     def alone(self) -> Spec:
-        """The machine without what a recipe or a header adds to it."""
+        """The machine without the further keys of a recipe or a header."""
         return Spec(**{entry.name: getattr(self, entry.name) for entry in fields(Spec)})
 
     @property
@@ -265,7 +265,7 @@ class Spec:
         return tuple(name for name in SOLVERS if not self.misfit(name))
 
     def misfit(self, solver: str) -> str:
-        """Why a solver does not fit the machine, in words; empty if it does."""
+        """The reason why a solver does not fit the machine; empty if it does."""
         known, structure = SOLVERS[solver], self.kind.structure
         if structure not in known.structures:
             others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
@@ -277,11 +277,11 @@ class Spec:
         return parse_task(text, mask, grey=self.grey)
 
     def in_words(self, error: float) -> str:
-        """The error of restored images, as `restore.learning.course` measures it, in words."""
+        """Name of the error that `restore.learning.course` measures."""
         return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
 
     def check(self, image_shape: tuple[int, int] | None = None) -> None:
-        """Refuse, with UsageError, a machine that there is not, for images (H, W) if these are known."""
+        """Raise UsageError for an impossible machine, for images (H, W) if these are known."""
         if self.family not in FAMILIES:
             raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
         self.kind.check(self, image_shape)
@@ -303,8 +303,8 @@ class Deep(Family):
     continues = True
 
 
-class Uniform(Family):
-    """Machines to which all places are alike."""
+class AnySize(Family):
+    """Machines with the same parameters at every position."""
 
     any_size = True
     continues = True
@@ -324,7 +324,7 @@ class Uniform(Family):
     def initial(
         self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> Any:
-        """The machine of the share of white, with normal weights."""
+        """A machine with biases from the share of white, and normal weights."""
         import torch
 
         white = means.mean().reshape(1)
@@ -339,7 +339,7 @@ class Uniform(Family):
         return self.machine(spec, image_shape, first)
 
 
-class Convolutional(Uniform):
+class Convolutional(AnySize):
     words = "convolutional restricted Boltzmann machine"
     special: ClassVar[Mapping[str, int]] = {"kernel": 2}
 
@@ -373,10 +373,10 @@ class Convolutional(Uniform):
         return squares(machine.shared["weights.0"])
 
 
-class DeepConvolutional(Uniform):
+class DeepConvolutional(AnySize):
     words = "convolutional deep Boltzmann machine"
     by_layers = True
-    # The types of features; others are neither bounded nor kept so by their neighbours.
+    # The types of features that stay bounded, by themselves or by their neighbours.
     features: ClassVar[Sequence[str]] = ("rectified", "spin", "truncated-gaussian")
 
     def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
@@ -400,8 +400,8 @@ class DeepConvolutional(Uniform):
         return tuple(sizes)
 
     def count(self, spec: Spec) -> str:
-        each = (f"{number} of {side}x{side}" + f" every {step}" * (step > 1) for number, side, step, _ in spec.layers)
-        return f"features in {len(spec.layers)} layers: {', '.join(each)}"
+        layers = (f"{number} of {side}x{side}" + f" every {step}" * (step > 1) for number, side, step, _ in spec.layers)
+        return f"features in {len(spec.layers)} layers: {', '.join(layers)}"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         shapes: dict[str, tuple[int, ...]] = {"units.0.bias": (1,), "units.0.centre": (1,)}
@@ -424,14 +424,14 @@ class DeepConvolutional(Uniform):
         return machine.of(machine.shared, image_shape, machine.kinds)
 
     def spread(self, scale: float, shape: Sequence[int]) -> float:
-        """Fields start equally large, whatever a feature sees."""
+        """Chosen so that fields start equally large for windows of any size."""
         return scale / math.prod(shape[1:]) ** 0.5
 
     def pictures(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> Tensor:
         return machine.shared["weights.0"].squeeze(1)
 
 
-class Pairs(Family):
+class Pairwise(Family):
     words = "fully visible Boltzmann machine"
     structure = "pairwise"
     hidden_units = False
@@ -478,7 +478,7 @@ class Conditional(Family):
         super().check_machine(machine.machine)
 
     def given(self, machine: ConditionalRBM, evidence: Fields) -> RBM:
-        """The machine of the observed image, which stands where others have evidence."""
+        """The machine given the observed image, here in place of evidence."""
         return machine.given(evidence.linear)
 
 
@@ -490,7 +490,7 @@ class Mixture(Family):
     photographs = True
 
     def observation(self, spec: Spec) -> Observation:
-        """Patches of one noise and one mask, which share what is computed; salt and pepper are unknown to it."""
+        """Patches with the same noise and mask, which share work; without salt and pepper."""
         return "one noise and mask"
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
@@ -518,7 +518,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "rbm": Restricted(),
         "crbm": Conditional(),
-        "fvbm": Pairs(),
+        "fvbm": Pairwise(),
         "deep": Deep(),
         "convolutional": Convolutional(),
         "deep_convolutional": DeepConvolutional(),

@@ -19,9 +19,9 @@ class Fields:
 
     Attributes:
         linear: shape (*units) or (batch, *units).
-        quadratic: broadcastable with `linear`; zero where a source says nothing about the scale of x.
-        presence: broadcastable with `linear`: the log-odds that a source adds to all values other than 0; None for no
-            say in that. Only observations have one.
+        quadratic: broadcastable with `linear`; zero where a source has no information on the scale of x.
+        presence: broadcastable with `linear`: the log-odds that a source adds to all values other than 0, or None. Only
+            observations have one.
 
     >>> (Fields(torch.tensor([1.0, -2.0])) + Fields(torch.tensor([0.5, 0.5]))).linear.tolist()
     [1.5, -1.5]
@@ -49,6 +49,6 @@ def stacked(parts: Sequence[Fields]) -> Fields:
     presence = None
     if any(part.presence is not None for part in parts):
         presence = torch.cat([part.with_presence(torch.zeros_like(part.linear)) for part in parts])
-    # What is not given is a zero on the processor.
+    # A default field is a zero on the processor.
     quadratic = torch.cat([part.quadratic.to(part.linear).expand_as(part.linear) for part in parts])
     return Fields(torch.cat([part.linear for part in parts]), quadratic, presence)

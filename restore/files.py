@@ -19,7 +19,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     """Replace `path` by new content, or leave it exactly as it was.
 
     The content is written to a temporary file in the same folder, flushed to disk, and renamed over `path`. A replaced
-    file keeps its permissions, and its owner as far as this user may; a link is replaced, not followed.
+    file keeps its permissions, and its owner if this user may set it; a link is replaced, not followed.
 
     Args:
         path: the file to write.
@@ -32,7 +32,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     temporary = target.parent / f".restore-{os.urandom(8).hex()}"
     try:
         before = target.stat() if target.exists() else None
-        # The new file is never readable by more people than the old one.
+        # The new file is never readable by more users than the old one.
         narrow = 0o666 if before is None else 0o600
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(temporary, flags, narrow), "wb") as stream:
@@ -43,7 +43,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
             if hasattr(os, "chown"):  # Windows has no owners
                 with contextlib.suppress(OSError):
                     os.chown(temporary, before.st_uid, before.st_gid)
-            # What the old group was allowed is not for another group.
+            # The permissions of the old group are not for another group.
             same = temporary.stat().st_gid == before.st_gid
             temporary.chmod(stat.S_IMODE(before.st_mode) & (0o777 if same else 0o707))
         temporary.replace(target)
@@ -62,7 +62,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
 
 
 def check_regular(path: Path, most: int) -> None:
-    """Refuse links, pipes and all else that is no file, and files of more than `most` bytes.
+    """Refuse links, pipes and everything else that is no file, and files of more than `most` bytes.
 
     Raises:
         ValueError: if it is refused.

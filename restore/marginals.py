@@ -1,4 +1,4 @@
-"""How restoring a picture ended."""
+"""The outcome of restoring a picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """How restoring a picture ended; `sentence` is shown to users. Of the last ones it comes back as it was."""
+    """Outcome for one picture; `sentence` is shown to users. From `DIVERGED` on the picture is returned unchanged."""
 
     CONVERGED = 0
     MAX_ITER = 1
@@ -27,7 +27,7 @@ class Status(IntEnum):
 
     @property
     def refused(self) -> bool:
-        """True if the picture comes back as it was."""
+        """True if the picture is returned unchanged."""
         return self >= Status.DIVERGED
 
 
@@ -36,7 +36,7 @@ _SENTENCES = {
     Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; compare with another model",
     Status.DIVERGED: "the solver diverged (a value became infinite or NaN)",
     Status.UNRECOGNISED: "no prior recognises this picture",
-    Status.NOT_INK: "its grey levels are not those of ink on paper",
+    Status.NOT_INK: "it has grey tones, not only black and white",
     Status.TOO_NOISY: "it looks noisier than anything that can be told from noise",
     Status.NO_GAIN: "the result would hold as many wrong pixels as the picture does now",
     Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",

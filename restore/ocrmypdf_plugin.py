@@ -1,4 +1,4 @@
-"""Repair page images before OCR: a plugin of OCRmyPDF, which finds it by itself.
+"""Repair page images before OCR, as a plugin that OCRmyPDF loads by itself.
 
     ocrmypdf --restore-model auto scan.pdf searchable.pdf
 
@@ -27,7 +27,7 @@ from restore.zoo import describe, find
 
 _LOG = logging.getLogger(__name__)
 
-# A page is clean if a smaller share of its pixels would change: OCR reads it as well as it is. And the standard
+# A page is clean if a smaller share of its pixels would change: OCR then gains nothing. The other is the standard
 # deviation, in pixels, of the Gaussian that smooths a repaired page. Both were chosen on pages in the fonts for
 # training (benchmarks/README.md, "OCR of damaged pages").
 CLEAN = 0.001
@@ -58,7 +58,7 @@ def check_options(options: Any) -> None:
 
 @hookimpl(wrapper=True)
 def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Image | None, Image.Image | None]:
-    """Repair what OCR is to see of a page, after other plugins; the size and the resolution stay as they are.
+    """Repair the image of a page for OCR, after other plugins; size and resolution stay the same.
 
     A page that cannot be repaired stays as it is, with a warning: OCRmyPDF ends without output where a hook fails.
     """
@@ -90,6 +90,6 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
 
 
 def _given(options: Any) -> tuple[str, Damage]:
-    """The prior and the damage that the options name; no prior, the empty text, if no option is given."""
+    """The prior and the damage in the options; the prior is empty if no option is given."""
     model, p, specks = (getattr(options, f"restore_{name}", None) for name in ("model", "p", "specks"))
     return model or ("" if p is specks is None else "auto"), Damage.of(p, specks=specks)

@@ -15,7 +15,7 @@ PLAIN_SECONDS = 5.0
 
 
 class Meter(Protocol):
-    """Receives how far the work has come."""
+    """Receives the amount of work done."""
 
     def __call__(self, done: float, note: str = "") -> None: ...
 
@@ -24,7 +24,7 @@ class Meter(Protocol):
 def progress(description: str, total: float | None, *, quiet: bool = False) -> Iterator[Meter]:
     """Make a meter for `total` pieces of work (None if unknown, 1.0 to count in per cent); a note stands behind.
 
-    It appears when it is first told something.
+    It appears at its first call.
     """
     if quiet:
         yield lambda done, note="": None

@@ -1,6 +1,6 @@
-"""Unit types, solvers and noise levels by their names in recipes, weights files and options, each in one table.
+"""Tables of unit types, solvers and noise levels, by their names in recipes, weights files and options.
 
-An entry says what must be known about a thing before it is loaded, so that nothing here loads torch. A new unit type is
+An entry holds the facts that are needed before loading, so that nothing here loads torch. A new unit type is
 a file in `restore/units/` that fulfils `units/contract.py`, and a line in `UNITS`; a new solver is one in
 `restore/solvers/` that fulfils `solvers/contract.py`, and a line in `SOLVERS`.
 """
@@ -16,26 +16,26 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """One named thing.
+    """An entry of a table.
 
     Attributes:
-        place: the module and the name in it, as in "restore.units.spin:Spin".
+        target: the module and the name in it, as in "restore.units.spin:Spin".
     """
 
-    place: str
+    target: str
 
     def load(self) -> Any:
-        return resolve_name(self.place)
+        return resolve_name(self.target)
 
 
 @dataclass(frozen=True)
 class UnitKind(Entry):
-    """A unit type; `place` names what makes a layer from parameters.
+    """A unit type; `target` names the function that makes a layer from parameters.
 
     Attributes:
         parameters: its natural parameters, each with its value in a unit that prefers no value.
-        bits: whether the values are 0 and 1.
-        grey: whether the values are grey levels from 0 to 1, so that pixels can be such units.
+        bits: True if the values are 0 and 1.
+        grey: True if the values are grey levels from 0 to 1, so that pixels can be such units.
     """
 
     parameters: Mapping[str, float]
@@ -67,15 +67,15 @@ PIXELS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bit
 
 @dataclass(frozen=True)
 class SolverKind(Entry):
-    """A solver; `place` names its class, which takes max_iter, tol and damping.
+    """A solver; `target` names its class, which takes max_iter, tol and damping.
 
     Attributes:
         settings: its other arguments.
-        structures: how the units of machines that it solves are coupled, as in `restore.families.Family`.
-        any_units: whether it solves machines of any units in any number of layers; if not, only bits in two layers.
-        smooth: whether learners can differentiate through its iterations.
-        starts: whether it can be given starts; if not, it starts by itself and needs no damping.
-        graph_batch: how many images at a time suit an exported graph best; 0 if no graph can hold the solver.
+        structures: of the machines that it solves, as in `restore.families.Family`.
+        any_units: True if it solves machines of any units in any number of layers; otherwise only bits in two layers.
+        smooth: True if learners can differentiate through its iterations.
+        starts: True if it takes starts; otherwise it starts by itself and needs no damping.
+        graph_batch: best number of images at a time for an exported graph; 0 if no graph can hold the solver.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -121,36 +121,36 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 
 
 def smooth_solvers() -> str:
-    """The solvers that learners can differentiate through, in words."""
+    """Names of the solvers that learners can differentiate through, as a text."""
     return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
 
 
 @dataclass(frozen=True)
-class Described:
-    """How callers give a noise level: in words, for `--help` with the words that stand for one, and what it is."""
+class LevelOption:
+    """The option of a noise level: its texts for messages and `--help`, and its special words."""
 
     words: str
     metavar: str
     help: str
-    # What stands for the level if it is not given, by the command.
+    # The default of the level, by command.
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 # The levels of `restore.channels.damage.Damage`, by its fields.
 LEVELS = {
-    "p": Described(
+    "p": LevelOption(
         "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
         "FLOAT|auto|scan",
         "Share of flipped pixels, from 0 to 1 (for priors of grey images: of pixels turned black or white); scan: read "
         "each pixel's grey level.",
         {"denoise": "estimated from the image", "complete": "0: visible pixels stay as they are"},
     ),
-    "sigma": Described(
+    "sigma": LevelOption(
         "a standard deviation, a finite number above 0, or auto",
         "FLOAT|auto",
         "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
     ),
-    "specks": Described(
+    "specks": LevelOption(
         "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
         "FLOAT|auto",
         "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it.",

@@ -1,6 +1,6 @@
 """Restricted Boltzmann machines for scikit-learn: `restore.sklearn.BoltzmannMachine`.
 
-Needs the extra `restore-prior[sklearn]`. The learners are those of `restore train`.
+Needs the extra `restore-prior[sklearn]`. It uses the learners of `restore train`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ try:
     from sklearn.utils import Tags, check_random_state
     from sklearn.utils.validation import check_is_fitted, check_scalar, validate_data
 except ModuleNotFoundError as fault:
-    said = f"restore.sklearn: needs {fault.name}; {extra('sklearn')}"
-    raise ModuleNotFoundError(said, name=fault.name) from fault
+    message = f"restore.sklearn: needs {fault.name}; {extra('sklearn')}"
+    raise ModuleNotFoundError(message, name=fault.name) from fault
 
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.finish import own_modes
@@ -44,14 +44,14 @@ from restore.zoo.inference import Inference
 # The methods of `restore train` that learn RBMs by gradient steps, from data as they are.
 METHODS = ("pcd", "cd", "tap")
 
-# log Z is summed exactly if one layer has at most so many units, which takes less than a second.
+# log Z is summed exactly if one layer has at most this number of units, which takes less than a second.
 SUMMED = 16
 
-# Else it is annealed by this schedule, in so many runs: together a second or two.
+# Otherwise it is annealed by this schedule, in this number of runs, for a second or two.
 ANNEALING = "linear:1000"
 RUNS = 100
 
-# So many training rows are kept, where chains of samples start.
+# Training rows that are kept as starts of the chains of `sample`.
 STARTS = 100
 
 
@@ -145,10 +145,10 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             log_z = exact_log_partition(machine, machine.visible.parameters["bias"])
         else:
             base = torch.logit(torch.from_numpy(self.feature_means_))
-            found = estimate(log_weights(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base))
-            if found.warning:
-                warnings.warn(f"{type(self).__name__}: {found.warning}", RestoreWarning, stacklevel=2)
-            log_z = found.log_partition
+            result = estimate(log_weights(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base))
+            if result.warning:
+                warnings.warn(f"{type(self).__name__}: {result.warning}", RestoreWarning, stacklevel=2)
+            log_z = result.log_partition
         return unnormalised(machine, rows).numpy() - log_z
 
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -179,7 +179,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return TrainedPrior(header, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
 
     def _recipe(self, generator: np.random.RandomState, name: str = "untitled") -> Recipe:
-        """The settings as those of `restore train`."""
+        """The recipe of `restore train` with these settings."""
         for setting in ("n_components", "batch_size", "n_iter"):
             check_scalar(getattr(self, setting), setting, Integral, min_val=1)
         check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
@@ -205,11 +205,11 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _checked(self, X: ArrayLike, *, reset: bool = False) -> NDArray[np.floating]:
         """Rows as a dense array in [0, 1], in float64 or float32."""
-        found = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
-        rows = found if isinstance(found, np.ndarray) else found.toarray()
+        data = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
+        rows = data if isinstance(data, np.ndarray) else data.toarray()
         if rows.min() < 0 or rows.max() > 1:
-            said = f"{type(self).__name__} takes values in [0, 1] and clips others; scale them, as MinMaxScaler does"
-            warnings.warn(said, RestoreWarning, stacklevel=3)
+            message = f"{type(self).__name__} takes values in [0, 1] and clips others; scale them, as MinMaxScaler does"
+            warnings.warn(message, RestoreWarning, stacklevel=3)
         return np.ascontiguousarray(rows.clip(0, 1))
 
     @property

@@ -1,7 +1,6 @@
 """A prior as a layer of a network: `restore.torch.Restorer`, differentiable from end to end.
 
-It does a fixed number of iterations and returns the marginals, so that gradients reach the image, the level of the
-noise and the prior's parameters.
+It does a fixed number of iterations, so that gradients reach the image, the noise level and the parameters.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from restore.solvers import LayeredMap, solver_of
 
 
 class Restorer(nn.Module):
-    """Restores images of the prior's size; see `forward`. Its parameters are the prior's, ready to be trained on.
+    """Restores images of the prior's size; see `forward`. Its parameters are those of the prior, for further training.
 
     It works like a denoiser of deepinv: `restorer(y, sigma)`.
 
     Args:
         model: name of a published or trained prior, or its folder.
-        iterations: how many iterations of its solver are done for every image; by default its limit, at most 50.
+        iterations: number of iterations for every image; by default the limit of its solver, at most 50.
 
     Raises:
         ModelError: if there is no such prior.
@@ -74,7 +73,7 @@ class Restorer(nn.Module):
             self.register_buffer(_attribute(f"pointwise.{name}"), value.detach().float().clone())
 
     def _present(self, part: Any, prefix: str = "") -> Any:
-        """The machine, or its independent pixels, with the present parameters."""
+        """The machine, or its independent pixels, with the current parameters."""
         return part.with_parameters({name: getattr(self, _attribute(prefix + name)) for name in part.parameters})
 
     def forward(self, y: Tensor, sigma: Any = None, *, p: Any = None, mask: Tensor | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Tell whether the code runs on values or is being traced into a graph."""
+"""Detect that code is being traced into a graph."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def tracing() -> bool:
-    """True while `restore.export` traces: values are not known then, so checks of values are skipped.
+    """True while `restore.export` traces; values are not known then, so checks of values are skipped.
 
     Where such a check would raise an error, the graph answers with `converged` false.
     """

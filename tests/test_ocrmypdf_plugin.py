@@ -86,14 +86,14 @@ def test_it_is_found_by_its_entry_point() -> None:
 @pytest.mark.parametrize("mode", ["1", *(pytest.param(mode, marks=pytest.mark.thorough) for mode in ("L", "RGB"))])
 def test_ocr_sees_the_probability_of_paper_in_the_size_and_resolution_of_the_page(mode: str) -> None:
     image = scan(flipped(INK), mode)
-    found = hooks().filter_ocr_image(page=page(restore_model="conv-text", restore_p=str(P)), image=image)
-    assert (found.mode, found.size, found.info["dpi"]) == ("L", image.size, image.info["dpi"])
-    paper = np.asarray(found) > 127
+    result = hooks().filter_ocr_image(page=page(restore_model="conv-text", restore_p=str(P)), image=image)
+    assert (result.mode, result.size, result.info["dpi"]) == ("L", image.size, image.info["dpi"])
+    paper = np.asarray(result) > 127
     assert (paper == INK).mean() < P / 2
     _, solution = restore.denoise(image, "conv-text", P, return_solution=True)
     smooth = gaussian_filter(solution.means.astype(float), ocrmypdf_plugin.SMOOTHED, mode="nearest")
     # Pillow's Gaussian is made of box filters.
-    assert np.abs(np.asarray(found) / 255 - smooth).max() < 0.1
+    assert np.abs(np.asarray(result) / 255 - smooth).max() < 0.1
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_without_its_options_it_does_nothing() -> None:
 
 def test_it_repairs_what_other_plugins_have_made() -> None:
     image = scan(flipped(INK.repeat(2, 0).repeat(2, 1), 0))
-    found = hooks(Halving()).filter_ocr_image(page=page(restore_model="conv-text", restore_p="0.1"), image=image)
-    assert found.size == (128, 64)
+    result = hooks(Halving()).filter_ocr_image(page=page(restore_model="conv-text", restore_p="0.1"), image=image)
+    assert result.size == (128, 64)
 
 
 def test_options_are_read_and_checked() -> None:
@@ -199,8 +199,8 @@ def test_tesseract_reads_through_it_what_it_cannot_read_without(tmp_path: Path) 
     image = scan(flipped(drawn(300, 640, 40)))
     words = set(" ".join(LINES).split())
     without, _ = read(tmp_path, image)
-    found, content = read(tmp_path, image, "--restore-model", "conv-text")
-    assert len(words & set(found.split())) > 0.8 * len(words) > 2 * len(words & set(without.split()))
+    result, content = read(tmp_path, image, "--restore-model", "conv-text")
+    assert len(words & set(result.split())) > 0.8 * len(words) > 2 * len(words & set(without.split()))
     # The page itself is as it was, in its resolution.
     pypdfium2 = pytest.importorskip("pypdfium2")
     sheet = pypdfium2.PdfDocument(io.BytesIO(content))[0]
@@ -232,9 +232,9 @@ def test_the_guide_can_be_followed(tmp_path: Path) -> None:
     picture = Picture(levels, info={"dpi": (150, 150)})
     (tmp_path / "scan.pdf").write_bytes(bound([encode(picture, picture.pixels, format="PDF")], "PDF"))
     work = [block for block in tutorial.blocks((docs / "ocr.md").read_text()) if "install" not in block.code]
-    found = []
+    results = []
     for block, _ in zip(work, tutorial.run(work, tmp_path), strict=True):
         made = pypdfium2.PdfDocument(tmp_path / block.code.split()[-1])
-        found.append(set(made[0].get_textpage().get_text_range().split()))
+        results.append(set(made[0].get_textpage().get_text_range().split()))
     words = set(" ".join(LINES).split())
-    assert len(found) == 2 and all(len(words & each) > len(words) / 2 for each in found)
+    assert len(results) == 2 and all(len(words & each) > len(words) / 2 for each in results)

@@ -99,9 +99,9 @@ def test_features_are_exact() -> None:
 @pytest.mark.parametrize(("columns", "hidden"), [(6, 3), (3, 6)])
 def test_a_small_machine_s_likelihood_is_exact(columns: int, hidden: int) -> None:
     model, rows = with_weights(columns, hidden, 1.5), states(columns)
-    found = model.score_samples(rows)
-    np.testing.assert_allclose(found, enumerated(model, rows), atol=1e-9)
-    assert logsumexp(found) == pytest.approx(0, abs=1e-9)  # probabilities of all rows sum to 1
+    scores = model.score_samples(rows)
+    np.testing.assert_allclose(scores, enumerated(model, rows), atol=1e-9)
+    assert logsumexp(scores) == pytest.approx(0, abs=1e-9)  # probabilities of all rows sum to 1
 
 
 @pytest.mark.thorough
@@ -120,8 +120,8 @@ def test_it_learns_a_distribution(method: str) -> None:
 def test_other_values_are_clipped_with_a_warning() -> None:
     model = quick().fit(patterns())
     with pytest.warns(UserWarning):
-        found = model.transform(3 * patterns() - 1)
-    np.testing.assert_array_equal(found, model.transform(patterns()))
+        result = model.transform(3 * patterns() - 1)
+    np.testing.assert_array_equal(result, model.transform(patterns()))
 
 
 @pytest.mark.parametrize(

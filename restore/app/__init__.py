@@ -1,5 +1,5 @@
-"""Restoration for programs and browsers: a server, and the page that asks it or runs alone as static files.
+"""Restoration for programs and browsers: a server, and a page that uses it or works alone as static files.
 
-`answers` restores what is posted to `server`, and `reference` describes it; where there is no such server, the page
-runs graphs in onnxruntime-web, which `runtime` installs. `assembly` says which files make up the page.
+`answers` restores the pictures posted to `server`, and `reference` documents the server. Without a server the page runs
+graphs in onnxruntime-web, which `runtime` installs. `assembly` collects the files of the page.
 """

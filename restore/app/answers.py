@@ -1,4 +1,4 @@
-"""What is posted, restored by the path of the command."""
+"""Restore posted pictures, as the command does."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from restore.registry import LEVELS
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# Options of this panel are for who runs the server; all others are for who asks it.
+# Options of this panel are set by the operator of the server, all others by a request.
 OPERATOR = "Computing"
 
 
-def asked() -> type[BaseModel]:
-    """The options of a request, with the names of the priors that there are now: no request names a path."""
+def request_model() -> type[BaseModel]:
+    """The options of a request. Priors are chosen by name, never by a path."""
     from pydantic import ConfigDict, Field, create_model
 
     kinds: dict[str, Any] = get_type_hints(Options)
     kinds["model"] = Literal[("auto", *(folder.name for folder in zoo.folders()))]
     known: dict[str, Any] = {
-        each.name: (kinds[each.name], Field(each.default, description=each.metadata["help"]))
-        for each in fields(Options)
-        if each.metadata["panel"] != OPERATOR
+        option.name: (kinds[option.name], Field(option.default, description=option.metadata["help"]))
+        for option in fields(Options)
+        if option.metadata["panel"] != OPERATOR
     }
     known |= {name: (str | None, Field(None, description=level.help)) for name, level in LEVELS.items()}
     known["frame"] = (int | None, Field(None, ge=0, le=2**31, description=FRAME))
@@ -43,10 +43,10 @@ def asked() -> type[BaseModel]:
 
 
 class Answers:
-    """Restores pictures, in any thread; each prior is opened once."""
+    """Restores pictures in any thread; opens each prior once."""
 
     def __init__(self, options: Options) -> None:
-        """Compute as these options say."""
+        """Take the options of the server."""
         self.options = options
         self._engines = Engines(options)
 
@@ -63,12 +63,12 @@ class Answers:
 
         Args:
             image, mask: the content of image files; white = to fill.
-            wanted: the options in `asked`.
-            watch: is told which share is done.
-            whole: give means and deviations too.
+            wanted: the options of `request_model`.
+            watch: receives the share of work done.
+            whole: True to add means and deviations.
 
         Returns:
-            What became of it, and PNGs: `image`, `means` and `deviations` (twice as large). A picture that is refused
+            Facts on the result, and PNGs: `image`, `means` and `deviations` (twice as large). A picture that is refused
             comes without, and with `error`.
 
         Raises:

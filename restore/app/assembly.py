@@ -24,32 +24,32 @@ DIGIT_OR_SILHOUETTE = dict(zip(POLARITIES, ("digit.png", "silhouette.png"), stri
 
 
 def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
-    """The priors of black and white pictures that have a graph, with their facts; damaged ones cause a warning.
+    """Facts on the priors of black and white pictures that have a graph; a damaged one causes a warning.
 
     Raises:
         ModelError: if none is left.
     """
-    found = {}
+    by_folder = {}
     for folder in priors:
         try:
             if (folder / zoo.GRAPH).is_file() and not zoo.describe(folder).grey:
-                found[folder] = facts(folder)
+                by_folder[folder] = facts(folder)
         except ModelError as fault:
             zoo.leave_out(str(fault))
-    if not found:
+    if not by_folder:
         raise ModelError(f"no prior has a {zoo.GRAPH}; get the folder models/ again")
-    return found
+    return by_folder
 
 
 def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, bytes]:
-    """The files of the page by name; `models.json` lists the priors, and says whether our server restores."""
+    """The files of the page by name; `models.json` lists the priors and the kind of server."""
     files = {path.name: path.read_bytes() for path in sorted(PAGE.iterdir()) if path.is_file()}
     listing = {"served": served, "preferred": zoo.preferred(), "priors": list(priors)}
     return files | {"models.json": json.dumps(listing, indent=1).encode()}
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """The header of a prior, and what the page must know beside it; raises ModelError if it is damaged."""
+    """The header of a prior, and further facts for the page; raises ModelError if it is damaged."""
     read_intact(folder / zoo.GRAPH)
     header, ground = zoo.describe(folder), polarity(folder)
     height, width = header.image_shape
@@ -68,7 +68,7 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def polarity(folder: Path) -> str:
-    """Whether a prior's training images were mostly light or mostly dark; raises ModelError if it is damaged."""
+    """The polarity of a prior's training images, mostly light or mostly dark; raises ModelError if damaged."""
     from safetensors import SafetensorError, safe_open
 
     path = folder / zoo.WEIGHTS
@@ -88,7 +88,7 @@ def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, 
     known = usable(priors)
     files: dict[str, bytes | Path] = {**page(known.values(), served=False)}
     files |= {f"ort/{name}": path for name, path in runtime.items()}
-    files |= {f"models/{each.name}/{name}": each / name for each in known for name in (zoo.GRAPH, zoo.WEIGHTS)}
+    files |= {f"models/{folder.name}/{name}": folder / name for folder in known for name in (zoo.GRAPH, zoo.WEIGHTS)}
     try:
         if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError("exists already; give --overwrite or another folder", folder)

@@ -1,4 +1,4 @@
-"""What the server takes and gives, for OpenAPI and as a page that needs no script and no network."""
+"""Document the requests and answers of the server, for OpenAPI and as a page without scripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 PNG = "image/png"
 JSON = "application/json"
 
-# What is known of a picture that comes back as a PNG, in JSON.
+# The header with the facts on a picture that is returned as a PNG, in JSON.
 RECORD = "X-Restore"
 
 _FILE = {"type": "string", "format": "binary"}
@@ -46,7 +46,7 @@ RESPONSES |= {
 
 
 def body_of(task: str) -> dict[str, Any]:
-    """The body of a request: a form of files, or where the image is all, the image."""
+    """The body of a request: a form of files, or the image alone if nothing else is needed."""
     names = ["image", "mask"] if task == "complete" else ["image"]
     content = {"multipart/form-data": _object(dict.fromkeys(names, _FILE), more=False)}
     if task != "complete":
@@ -63,7 +63,7 @@ def reference(schema: Mapping[str, Any]) -> str:
             forms = one.get("requestBody", {}).get("content", {}).values()
             files = [name for form in forms for name in form["schema"].get("properties", ())]
             options = "".join(map(_option, one.get("parameters", ())))
-            codes = "".join(f"<dt>{code}<dd>{escape(each['description'])}" for code, each in one["responses"].items())
+            codes = "".join(f"<dt>{code}<dd>{escape(reply['description'])}" for code, reply in one["responses"].items())
             parts.append(f"<h2>{method.upper()} {path}</h2><p>{escape(one['summary'])}.</p>")
             parts.append(f"<p>Files: {', '.join(files)}.</p><dl>{options}</dl>" if files else "")
             parts.append(f"<dl>{codes}</dl>")
@@ -73,7 +73,7 @@ def reference(schema: Mapping[str, Any]) -> str:
 
 def _option(parameter: Mapping[str, Any]) -> str:
     kind = parameter["schema"]
-    values = kind.get("enum") or [each["type"] for each in kind.get("anyOf", [kind]) if each["type"] != "null"]
+    values = kind.get("enum") or [choice["type"] for choice in kind.get("anyOf", [kind]) if choice["type"] != "null"]
     default = f" [{kind['default']}]" if "default" in kind else ""
     texts = (parameter["name"], parameter["description"] + default, ", ".join(values))
     return "<dt>{}<dd>{}<br>{}".format(*map(escape, texts))

@@ -47,8 +47,8 @@ def install(folder: Path, archive: Path | None = None) -> None:
         OutputError: if the folder cannot be written to.
     """
     try:
-        with tempfile.TemporaryDirectory() as place:
-            path = fetch(RELEASE, Path(place)) if archive is None else archive
+        with tempfile.TemporaryDirectory() as temporary:
+            path = fetch(RELEASE, Path(temporary)) if archive is None else archive
             content = read_intact(path, RELEASE)
     except InputError as fault:
         raise ModelError(f"{fault}; {_ELSEWHERE}" if archive is None else str(fault)) from fault

@@ -1,7 +1,7 @@
-"""The server: it restores what is posted to it, and shows the page that posts.
+"""The server: it serves the page and restores posted pictures.
 
-All files are in memory: no request is ever turned into a path. So many requests are restored at a time, in threads, and
-so many more may wait; others are told to come again.
+All files are in memory, so no request becomes a path. A limited number of requests run in threads, and a limited number
+wait. Others get status 503.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import restore
-from restore.app.answers import Answers, asked
+from restore.app.answers import Answers, request_model
 from restore.app.reference import JSON, PNG, RECORD, RESPONSES, body_of, reference
 from restore.errors import RestoreError, TooLarge, UsageError, reason, shown
 
@@ -62,39 +62,39 @@ TASKS = {
     "complete": "Fill the pixels of an image under a mask",
 }
 
-# Seconds within which the headers of a request and the whole of it must have been sent, for which one that is answered
-# before its end is still read (who sends all before reading would else miss the answer), and after which one that finds
-# no place may come again.
+# Seconds: limit for the headers of a request; limit for all of it; time for which a request that is answered before its
+# end is still read (a client that sends all before reading would else miss the answer); wait before another try if the
+# queue is full.
 HEADING = 30
 SENDING = 60
 LINGERING = 1
 AGAIN = 1
 
-# Whoever asked has gone, and nobody reads this status.
+# Status for a client that has gone, which nobody reads.
 GONE = 499
 
 
 class Gone(Exception):
-    """Nobody waits for the answer any more."""
+    """The client has gone."""
 
 
-class Work:
-    """The threads that restore, the requests that have a place, and figures on them."""
+class Workers:
+    """The threads that restore, the count of requests that run or wait, and metrics."""
 
     def __init__(self, answers: Answers, workers: int, queue: int) -> None:
         self.answers, self.most, self.inside = answers, workers + queue, 0
         self.pool = ThreadPoolExecutor(workers, "restore")
         self.closed = threading.Event()
         self.figures = figures.CollectorRegistry()
-        name, said, of = "restore_request_seconds", "From a request to its answer.", ("task", "status")
-        self.seconds = figures.Histogram(name, said, of, registry=self.figures)
+        name, text, labels = "restore_request_seconds", "From a request to its answer.", ("task", "status")
+        self.seconds = figures.Histogram(name, text, labels, registry=self.figures)
         now = figures.Gauge("restore_requests", "Requests that run or wait.", registry=self.figures)
         now.set_function(lambda: self.inside)
         figures.ProcessCollector(registry=self.figures)
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """A place for one request; raises HTTPException if all are taken."""
+    def slot(self) -> Iterator[None]:
+        """Hold one slot of the queue; raises HTTPException if it is full."""
         if self.inside >= self.most:
             raise HTTPException(503, "the queue is full; ask again later", {"Retry-After": str(AGAIN)})
         self.inside += 1
@@ -106,7 +106,7 @@ class Work:
     async def restored(
         self, request: Request, parts: Mapping[str, bytes], wanted: Mapping[str, Any], whole: bool
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What `Answers.answer` says, in a thread; raises Gone if nobody waits for it any more."""
+        """Run `Answers.answer` in a thread; raises Gone if the client has gone."""
         gone = threading.Event()
 
         def watch(share: float) -> None:
@@ -135,13 +135,13 @@ class Work:
             listener.cancel()
 
     def close(self) -> None:
-        """Give up what still runs."""
+        """Cancel all running requests."""
         self.closed.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Guard:
-    """Answer under the host names given, if any, and to no foreign page; with our headers, and timed.
+    """Check host and origin of each request, add our headers to its answer, and time it.
 
     An answer that comes before the end of its request ends the connection.
     """
@@ -150,10 +150,10 @@ class Guard:
         self.app, self.hosts, self.seconds = app, hosts, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, told, task = time.perf_counter(), Headers(scope=scope), scope["path"].removeprefix("/")
-        host, origin = told.get("host", "").lower(), told.get("origin")
+        began, headers, task = time.perf_counter(), Headers(scope=scope), scope["path"].removeprefix("/")
+        host, origin = headers.get("host", "").lower(), headers.get("origin")
 
-        unread = told.get("content-length", "0") != "0" or "transfer-encoding" in told
+        unread = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
         async def received() -> Message:
             nonlocal unread
@@ -185,27 +185,27 @@ class Guard:
 
 
 def _site(origin: str) -> str:
-    """The host and port that a page comes from; empty if it says none."""
+    """The host and port of an origin; empty if it has none."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
         return ""
 
 
-def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = frozenset()) -> FastAPI:
-    """The application: `site`, files by address, and what `work` restores, under these host names or any."""
+def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[str] = frozenset()) -> FastAPI:
+    """The application: the files of `site`, and restoration by `workers`; without `hosts` under any host name."""
     facts: dict[str, Any] = {"title": "restore", "version": restore.__version__, "docs_url": None, "redoc_url": None}
-    app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), _told), **facts)
-    Asked = asked()
-    # As many bytes as the largest picture and a mask take that cannot be compressed, in colours.
-    most = 8 * work.answers.options.max_pixels + 2**16
+    app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), _failure), **facts)
+    Asked = request_model()
+    # Bytes of the largest picture in colours with a mask, neither compressed.
+    most = 8 * workers.answers.options.max_pixels + 2**16
 
     def restorer(task: str) -> Callable[..., Any]:
         async def endpoint(request: Request, wanted: Annotated[Asked, Query()]) -> Response:  # type: ignore[valid-type]
             for name in request.query_params:
                 if len(request.query_params.getlist(name)) > 1:
                     raise UsageError("is given twice; give it once", shown(name))
-            with work.place():
+            with workers.slot():
                 async with asyncio.timeout(SENDING):
                     parts = await _parts(request, most)
                 needed = ["image", "mask"] if task == "complete" else ["image"]
@@ -215,7 +215,7 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
                     raise UsageError(f"{had}; send files as multipart/form-data, and options in the query")
                 accepted = request.headers.get("accept", "").lower()
                 whole = JSON in accepted and PNG not in accepted
-                facts, pictures = await work.restored(request, dict(parts), wanted.model_dump(), whole)  # type: ignore[attr-defined]
+                facts, pictures = await workers.restored(request, dict(parts), wanted.model_dump(), whole)  # type: ignore[attr-defined]
             if "error" in facts:
                 return _fault(422, facts["error"], facts)
             if whole:
@@ -236,13 +236,13 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
             response_class=Response,
         )
 
-    @app.get("/health", summary="Whether it answers, and its version")
+    @app.get("/health", summary="Status of the server, and its version")
     async def health() -> dict[str, str]:
         return {"status": "ok", "version": restore.__version__}
 
     @app.get("/metrics", summary="Figures for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        return Response(figures.generate_latest(work.figures), media_type=figures.CONTENT_TYPE_LATEST)
+        return Response(figures.generate_latest(workers.figures), media_type=figures.CONTENT_TYPE_LATEST)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
@@ -257,12 +257,12 @@ def application(site: Mapping[str, bytes], work: Work, hosts: frozenset[str] = f
             raise HTTPException(404, "there is nothing at this address; /docs says what there is")
         return Response(site[name], media_type=TYPES[name.rpartition(".")[2]])
 
-    app.add_middleware(Guard, hosts=hosts, seconds=work.seconds)
+    app.add_middleware(Guard, hosts=hosts, seconds=workers.seconds)
     return app
 
 
 class Punctual(H11Protocol):
-    """HTTP on a connection that ends if the headers of its next request take longer than `HEADING` seconds."""
+    """HTTP that closes a connection if the headers of a request take longer than `HEADING` seconds."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -278,7 +278,7 @@ class Punctual(H11Protocol):
         super().connection_lost(exc)
 
     def _expect(self) -> None:
-        """Wait for the headers of a request."""
+        """Start the time limit for the headers of a request."""
 
         def late() -> None:
             if self.cycle is None or self.cycle.response_complete:
@@ -288,12 +288,12 @@ class Punctual(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Serves until a signal comes, and then finishes what runs; a second Ctrl-C gives that up.
+    """Serves until a signal, then finishes running requests; a second Ctrl-C cancels them.
 
     With port 0 it picks a free one; see `url`. Raises UsageError if host or port cannot be used.
     """
 
-    def __init__(self, site: Mapping[str, bytes], work: Work, host: str, port: int) -> None:
+    def __init__(self, site: Mapping[str, bytes], workers: Workers, host: str, port: int) -> None:
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self.listener = socket.create_server((host, port), family=family)
@@ -302,12 +302,12 @@ class Server(uvicorn.Server):
             raise UsageError(f"cannot be used ({fault.strerror}); give another --host or --port", where) from fault
         bound, number = self.listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{number}/"
-        self.work = work
+        self.workers = workers
         hosts = LOCAL if ipaddress.ip_address(bound).is_loopback else frozenset[str]()
-        # Without the extras of uvicorn, so that it is the same everywhere.
+        # Without the extras of uvicorn, so that all systems use the same code.
         how: dict[str, Any] = {"loop": "asyncio", "http": Punctual, "ws": "none", "lifespan": "off"}
         how |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
-        app = application(site, work, hosts)
+        app = application(site, workers, hosts)
         super().__init__(uvicorn.Config(app, log_config=None, headers=[("Server", "restore")], **how))
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -316,7 +316,7 @@ class Server(uvicorn.Server):
             with self.listener:
                 super().run([self.listener])
         finally:
-            self.work.close()
+            self.workers.close()
 
 
 async def _bounded(stream: AsyncGenerator[bytes, None], most: int) -> AsyncGenerator[bytes, None]:
@@ -334,7 +334,7 @@ def _too_long(most: int) -> TooLarge:
 
 
 async def _parts(request: Request, most: int) -> list[tuple[str, bytes]]:
-    """The files of a request with their names; one that is no form is the image."""
+    """The files of a request with their names; a body that is no form is the image."""
     if int(request.headers.get("content-length", 0)) > most:
         raise _too_long(most)
     stream = _bounded(request.stream(), most)
@@ -357,7 +357,7 @@ def _fault(
     return JSONResponse({**known, **more}, status, headers)
 
 
-async def _told(request: Request, fault: Any) -> Response:
+async def _failure(request: Request, fault: Any) -> Response:
     """The answer to a request that failed."""
     match fault:
         case Gone() | ClientDisconnect():
@@ -368,8 +368,8 @@ async def _told(request: Request, fault: Any) -> Response:
         case RequestValidationError():
             first = fault.errors()[0]
             name = shown(str(first["loc"][-1]))
-            said = f"{name}: {reason(Exception(first['msg']))}; /docs lists the options"
-            return _fault(422, said, {"class": UsageError.__name__, "subject": name})
+            message = f"{name}: {reason(Exception(first['msg']))}; /docs lists the options"
+            return _fault(422, message, {"class": UsageError.__name__, "subject": name})
         case HTTPFault():
             return _fault(fault.status_code, str(fault.detail), headers=fault.headers)
         case MultiPartException():

@@ -44,12 +44,12 @@ def run(
     from restore import zoo
     from restore.app import assembly
     from restore.app.answers import Answers
-    from restore.app.server import Server, Work
+    from restore.app.server import Server, Workers
     from restore.errors import in_command
     from restore.inference import threads
 
     site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
-    server = Server(site, Work(Answers(options), workers or threads.count(), queue), host, port)
+    server = Server(site, Workers(Answers(options), workers or threads.count(), queue), host, port)
     tell(server.url, flush=True)
     say("restore: Ctrl-C ends it")
     if browser:

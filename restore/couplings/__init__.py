@@ -1,4 +1,4 @@
-"""Couplings between units: what one layer tells another, and the statistics that learners need of both."""
+"""Couplings between units: the fields on a layer from another, and the statistics of both for learners."""
 
 from restore.couplings.contract import Coupling
 from restore.couplings.convolution import Convolution

@@ -25,7 +25,7 @@ class Coupling(ABC):
 
     weights: Tensor
 
-    # Whether the same weights fit images of any size.
+    # True if the same weights fit images of any size.
     any_size: ClassVar[bool] = False
 
     @property
@@ -80,7 +80,7 @@ class Coupling(ABC):
 
     @abstractmethod
     def centred(self, below: tuple[Tensor, Tensor], above: tuple[Tensor, Tensor]) -> Self:
-        """This gradient g_W for centred states: g_W - μ⊗g_c - g_b⊗λ.
+        """Centre a gradient g_W: g_W - μ⊗g_c - g_b⊗λ.
 
         Args:
             below: the offset μ and the gradient g_b in the bias of the units below, (units,).

@@ -1,4 +1,4 @@
-"""The convolution: every feature looks at all places of an image through the same small window."""
+"""The convolution: each feature has the same small window at every position of an image."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch.nn.functional import conv2d, conv_transpose2d, pad, pixel_shuffle, un
 from restore.couplings.contract import Coupling
 from restore.tracing import tracing
 
-# Pixels of which all features' sum is found at once are a square of this side: a convolution into one channel would
-# leave a processor's vectors empty.
+# The fields on a block of pixels, a square of this side, are the channels of one convolution: a convolution into one
+# channel would leave a processor's vectors empty.
 BLOCK = 4
 
 
@@ -42,7 +42,7 @@ class Convolution(Coupling):
 
     @property
     def places(self) -> tuple[int, int]:
-        """Rows and columns of places of a window."""
+        """Rows and columns of positions of a window."""
         return self.image_shape[0] + self.side - 1, self.image_shape[1] + self.side - 1
 
     @property
@@ -55,16 +55,16 @@ class Convolution(Coupling):
         return self.up(torch.eye(self.sizes[0], dtype=self.weights.dtype, device=self.weights.device))
 
     def up(self, below: Tensor) -> Tensor:
-        found = _seen(self._pixels(below), self.weights, self.side - 1)
-        return found.flatten(-3)
+        sums = _convolved(self._pixels(below), self.weights, self.side - 1)
+        return sums.flatten(-3)
 
     def down(self, above: Tensor) -> Tensor:
         features = self._features(above)
-        found = _heard_in_graph(features, self.weights) if tracing() else self._heard(features)
-        return found.flatten(-3)
+        sums = _transposed_in_graph(features, self.weights) if tracing() else self._transposed(features)
+        return sums.flatten(-3)
 
-    def _heard(self, features: Tensor) -> Tensor:
-        """What pixels hear of all features, a block at a time."""
+    def _transposed(self, features: Tensor) -> Tensor:
+        """The fields on pixels from all features, a block at a time."""
         height, width = self.image_shape
         padded = pad(features, (0, -width % BLOCK, 0, -height % BLOCK))
         return pixel_shuffle(conv2d(padded, _blockwise(self.weights), stride=BLOCK), BLOCK)[..., :height, :width]
@@ -74,8 +74,8 @@ class Convolution(Coupling):
 
     def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         windows = unfold(self._pixels(below), self.side, padding=self.side - 1)
-        found = torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
-        return found if onto is None else onto.add_(found)
+        gradient = torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
+        return gradient if onto is None else onto.add_(gradient)
 
     def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
         total = torch.addcmul(self.product(*means), self.weights, self.product(*variances))
@@ -94,21 +94,21 @@ class Convolution(Coupling):
 
 
 def _blockwise(weights: Tensor) -> Tensor:
-    """What each pixel of a block hears of the features around it: (BLOCK², features, reach, reach)."""
+    """Weights of each pixel of a block from the features around it: (BLOCK², features, reach, reach)."""
     reach = weights.shape[-1] + BLOCK - 1
-    each = unfold(pad(weights.flip(2, 3), (BLOCK - 1,) * 4), reach)
+    windows = unfold(pad(weights.flip(2, 3), (BLOCK - 1,) * 4), reach)
     # The first pixel's weights come last.
-    return each.flip(2).permute(2, 0, 1).reshape(BLOCK**2, len(weights), reach, reach)
+    return windows.flip(2).permute(2, 0, 1).reshape(BLOCK**2, len(weights), reach, reach)
 
 
-def _seen(images: Tensor, weights: Tensor, margin: int) -> Tensor:
-    """What features (features, 1, side, side) see of images (N, 1, H, W) with a margin of zeros."""
+def _convolved(images: Tensor, weights: Tensor, margin: int) -> Tensor:
+    """Convolve images (N, 1, H, W), with a margin of zeros, with features (features, 1, side, side)."""
     if tracing():
-        # ONNX Runtime has convolutions in single precision only. The sums over all places, which follow, are in double.
+        # ONNX Runtime has convolutions in single precision only. The later sums over positions are in double.
         return conv2d(images.float(), weights.float(), padding=margin).to(images.dtype)
     return conv2d(images, weights, padding=margin)
 
 
-def _heard_in_graph(features: Tensor, weights: Tensor) -> Tensor:
-    """The same as `Convolution._heard`, in the operation that is fastest in ONNX Runtime, and not in torch."""
+def _transposed_in_graph(features: Tensor, weights: Tensor) -> Tensor:
+    """The same as `Convolution._transposed`, in the operation that is fastest in ONNX Runtime, and not in torch."""
     return conv_transpose2d(features.float(), weights.float(), padding=weights.shape[-1] - 1).to(features.dtype)

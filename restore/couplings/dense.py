@@ -35,7 +35,7 @@ class Dense(Coupling):
         return below @ self.weights
 
     def down(self, above: Tensor) -> Tensor:
-        # above @ weights.T, without a view: in a traced graph no view of a coupling may enter a loop beside it.
+        # above @ weights.T, without a view: in a traced graph no view of a coupling may enter a loop next to it.
         return linear(above, self.weights)
 
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The strided convolution: features of many channels, at every few places only, as in the layers of a pyramid."""
+"""The strided convolution, as between the layers of a pyramid."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Strided(Convolution):
 
     @property
     def margin(self) -> int:
-        """How far windows reach beyond a multiple of the stride, on each side."""
+        """Padding on each side: the reach of windows beyond a multiple of the stride."""
         return (self.side - self.stride) // 2
 
     def up(self, below: Tensor) -> Tensor:
@@ -58,10 +58,10 @@ class Strided(Convolution):
             grid = grid.float()
         # Windows that do not overlap share no blocks; a graph cannot cut a batch of unknown size into any.
         if self._in_blocks and 1 < self.stride < self.side and not tracing():
-            found = conv2d(pixel_unshuffle(grid, self.stride), self._blockwise(grid.dtype), padding=self._around)
+            sums = conv2d(pixel_unshuffle(grid, self.stride), self._blockwise(grid.dtype), padding=self._around)
         else:
-            found = conv2d(grid, self.weights.to(grid.dtype), stride=self.stride, padding=self.margin)
-        return _flat(found).to(dtype)
+            sums = conv2d(grid, self.weights.to(grid.dtype), stride=self.stride, padding=self.margin)
+        return _flat(sums).to(dtype)
 
     def down(self, above: Tensor) -> Tensor:
         features, dtype = self._features(above), above.dtype
@@ -69,19 +69,19 @@ class Strided(Convolution):
             features = features.float()
         if self._in_blocks:
             weights = self._blockwise(features.dtype).transpose(0, 1).flip(-2, -1)
-            found = conv2d(features, weights, padding=self._around)
-            found = pixel_shuffle(found, self.stride) if self.stride > 1 else found
+            sums = conv2d(features, weights, padding=self._around)
+            sums = pixel_shuffle(sums, self.stride) if self.stride > 1 else sums
         else:
             weights = self.weights.to(features.dtype)
-            found = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
+            sums = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
         rows, columns = self.image_shape
-        return _flat(found if self.stride == 1 else found[..., :rows, :columns]).to(dtype)
+        return _flat(sums if self.stride == 1 else sums[..., :rows, :columns]).to(dtype)
 
     def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         shape = tuple(self.weights.shape)
         grid, features = self._pixels(below), self._features(above)
-        found = conv2d_weight(grid, shape, features, stride=self.stride, padding=self.margin)
-        return found if onto is None else onto.add_(found)
+        gradient = conv2d_weight(grid, shape, features, stride=self.stride, padding=self.margin)
+        return gradient if onto is None else onto.add_(gradient)
 
     def _pixels(self, below: Tensor) -> Tensor:
         """The grid below, (..., channels, rows, columns), up to a multiple of the stride."""

@@ -1,4 +1,4 @@
-"""The symmetric coupling: every unit of a layer with every other unit of it."""
+"""The symmetric coupling: every unit of a layer with every other one."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def readable(name: str | Path) -> Iterator[None]:
     except RestoreError:
         raise
     except Exception as fault:  # decoders of damaged files raise nearly anything
-        said = getattr(fault, "strerror", None) or reason(fault)
-        raise InputError(f"cannot be read ({said}); get an intact copy", name) from fault
+        why = getattr(fault, "strerror", None) or reason(fault)
+        raise InputError(f"cannot be read ({why}); get an intact copy", name) from fault
 
 
 def unpacked(path: Path) -> IO[bytes]:

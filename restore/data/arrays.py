@@ -16,7 +16,7 @@ from restore.images import DEFAULT_MAX_PIXELS, check_together
 
 NPY, IDX = b"\x93NUMPY", b"\0\0\x08\x03"
 
-# How many values are converted together, so that only their grey levels take memory.
+# Values that are converted together, to limit memory.
 _AT_ONCE = 1 << 20
 
 
@@ -68,8 +68,8 @@ def read_npz(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[s
                 names += [name] if len(_header(stream, name)[0]) == 3 else []
         names = [name for name in names if split in name] or names
         if len(names) != 1:
-            found = ", ".join(map(shown, names)) or "none"
-            raise InputError(f"give one array of images (N, H, W); it holds {found}", path)
+            listed = ", ".join(map(shown, names)) or "none"
+            raise InputError(f"give one array of images (N, H, W); it holds {listed}", path)
         with archive.open(names[0]) as stream:
             return parse_npy(stream, f"{path}: {names[0]}", max_pixels)
 

@@ -16,7 +16,7 @@ from restore.images import check_unit_range
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]
 
-# How many numbers are drawn together: this limits memory and changes nothing else.
+# Numbers that are drawn together, to limit memory.
 _AT_ONCE = 1 << 20
 
 
@@ -96,9 +96,9 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
 def as_pixels(
     images: Images, manner: Literal["threshold", "sampled", "grey"], threshold: int, seed: int
 ) -> NDArray[np.float32]:
-    """Convert images (N, H, W) to what a prior learns from, (N, H·W), float32, rows in reading order.
+    """Convert images (N, H, W) to pixels to learn from, (N, H·W), float32, rows in reading order.
 
-    These are thresholded, binarised at random by a seed, or grey levels from 0 to 1.
+    They are thresholded, binarised at random by a seed, or grey levels from 0 to 1.
 
     >>> levels = np.array([[[0, 51, 255]]], np.uint8)
     >>> [round(float(value), 2) for value in as_pixels(levels, "grey", threshold=127, seed=0)[0]]
@@ -139,7 +139,7 @@ def fractions(bits: np.random.PCG64, shape: tuple[int, ...]) -> NDArray[np.float
 
 
 def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
-    """Permute 0 ... count - 1, alike in all versions of numpy: raw draws, one per entry, give the order."""
+    """Permute 0 ... count - 1, the same in all versions of numpy."""
     return np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
 
 

@@ -25,7 +25,7 @@ def resized(image: Images, shape: tuple[int, int]) -> Images:
 
 
 def spread(count: int, among: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
-    """Share `count` patches evenly, up to one, between the images that are `among` the givers, (N,)."""
+    """Share `count` patches evenly, up to one, between the images in the mask `among`, (N,)."""
     quotas = np.zeros(len(among), dtype=np.intp)
     numbers = np.flatnonzero(among)
     quotas[numbers] = count // len(numbers)
@@ -36,7 +36,7 @@ def spread(count: int, among: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
 def drawn(quotas: NDArray[np.intp], sizes: NDArray[np.intp], shape: tuple[int, int], seed: int) -> NDArray[np.intp]:
     """Draw first row and column, (P, 2), of patches of a shape: `quotas` (N,) from each image of these sizes (N, 2)."""
     image = np.repeat(np.arange(len(quotas)), quotas)
-    # Bits that no other draw with the same seed uses.
+    # A stream that no other draw with the same seed uses.
     numbers = fractions(np.random.PCG64(seed).jumped(2), (len(image), 2))
     return (numbers * (sizes[image] - np.array(shape) + 1)).astype(np.intp)
 

@@ -1,4 +1,4 @@
-"""`gather`: turn a user's images, wherever they are, into images to learn from and images to be judged by."""
+"""`gather`: turn a user's images into training images and held-out images."""
 
 from __future__ import annotations
 
@@ -23,30 +23,29 @@ from restore.images.tones import Tones, counted, has_third_tone
 Levels: TypeAlias = Literal["binary", "grey"]
 Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 
-# The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
+# The most pixels of an image for a machine with a weight for every pixel and hidden unit.
 MAX_PIXELS = 128 * 128
-# Images with sides beyond this are learnt in random windows unless a shape is given: how many, and their sides.
+# Images with larger sides are learnt in random windows unless a shape is given: the limit, number and side of windows.
 LARGE = 40
 WINDOWS = 1000
 WINDOW = 32
-# The fewest images to split by file.
+# The minimum number of images for a split by file.
 FEWEST = 3
-# How many images are looked at to tell black and white from grey.
+# Images in the sample that tells black and white from grey.
 SAMPLE = 1000
 
 
 @dataclass(frozen=True)
 class Gathering:
-    """How images of any size are brought to one, and some files held out; [data.gathering] of a recipe.
+    """Settings for gathering images at one size and holding some out; [data.gathering] of a recipe.
 
     Attributes:
-        levels: what pixels are; "auto" asks `restore.images.tones` whether images are black and white. "" gathers
+        levels: kind of pixels; "auto" lets `restore.images.tones` decide between black and white and grey. "" gathers
             nothing: a recipe then uses images as they are read.
-        shape: height and width of the images to learn from, to which others are resized by averaging over area; by
-            default the images' own, or the most common of several; where these have sides beyond `LARGE`, windows of
-            them.
-        patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
-            give the share `held_out` of that number.
+        shape: height and width of training images; others are resized to it by averaging over area; by default the
+            images' own, or the most common of several; where these have sides beyond `LARGE`, windows of them.
+        patches: 0, or the number of random patches of `shape` to learn from, spread evenly over files; the held-out
+            files give the share `held_out` of that number.
         held_out: share of the images to hold out; at least one is held out, and at least two are not.
 
     Raises:
@@ -76,14 +75,14 @@ class Gathering:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Images to learn from and images to be judged by, from different files.
+    """Training images and held-out images, from different files.
 
     Attributes:
         training: (N, H, W), at least two.
         held_out: (M, H, W), at least one.
-        levels: whether they are black and white, or grey: as detected, or as asked for.
+        levels: "binary" or "grey", as detected or as set.
         threshold: 0 to 254; a pixel above it is white.
-        patches: as in `Gathering`, or how many were chosen.
+        patches: as in `Gathering`, or the chosen number.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
             were split, repetitions across the split, levels and polarity. They include those of `training`.
     """
@@ -107,8 +106,8 @@ def gather(
 
     The split comes first. It depends on the names of files within their folder or archive (`held_out_of`), or on the
     numbers of rows. A held-out image equal to a training image is left out and reported, so that scores are of images
-    never seen. What a source has set aside for testing (a folder test beside a folder train, the test split of a named
-    set) is not used.
+    never seen. A source's own test images (a folder test next to a folder train, the test split of a named set) are
+    not used.
 
     Args:
         source: what `restore.data.load` takes; an array (N, H, W); or arrays (H, W) of any sizes. Arrays are uint8,
@@ -137,7 +136,7 @@ def gather(
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError("the data set is empty; give it some images", stock.label)
     if len(stock.images) < FEWEST:
-        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, of which one is held out"
+        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
         raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
     gathering, chosen_notes = _in_windows(stock, gathering)
     size, size_notes = _size_for(stock, gathering)
@@ -160,7 +159,7 @@ def gather(
 
 
 def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[str, ...]]:
-    """Choose windows of images too large to be learnt whole, unless the caller has chosen, and note it."""
+    """Set windows for images that are too large to learn whole, unless the caller has set them, with a note."""
     if gathering.shape or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
         return gathering, ()
     shape = (WINDOW, WINDOW)
@@ -196,7 +195,7 @@ def _pieces(
     seed: int,
     max_pixels: int,
 ) -> tuple[Images, NDArray[np.intp]]:
-    """The images at one size, or patches of them, (P, *size), and the number of the image of each, (P,)."""
+    """Images at one size, or their patches, (P, *size), and the number of the image of each, (P,)."""
     quotas = np.ones(len(held), dtype=np.intp)
     if gathering.patches:
         kept_back = max(1, round(gathering.patches * gathering.held_out))
@@ -212,7 +211,7 @@ def _pieces(
 
 
 def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """The held-out images that are not learnt from, or all held-out ones if none is left, and a note on that."""
+    """The held-out images that equal no training image, or all of them if none is left, with a note."""
     content = [(image.shape, hashlib.sha256(image.tobytes()).digest()) for image in stock.images]
     learnt = {known for known, is_held in zip(content, held, strict=True) if not is_held}
     twins = np.array([known in learnt for known in content]) & held
@@ -225,11 +224,11 @@ def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bo
 
 
 def _levels_of(
-    stock: Stock, training: Images, asked: Literal["auto", "", "binary", "grey"]
+    stock: Stock, training: Images, levels: Literal["auto", "", "binary", "grey"]
 ) -> tuple[Levels, int, tuple[str, ...]]:
-    """Levels and threshold of the training images; whether they are grey shows before they were resized.
+    """Levels and threshold of the training images, detected before resizing.
 
-    Images are grey if they are so together, or if most of them have a third tone, for which restoring refuses them.
+    Images are grey if they are grey together, or if most have a third tone, which restoring in black and white refuses.
     """
     counts = counted(training)
     if np.count_nonzero(counts) < 2:
@@ -237,8 +236,8 @@ def _levels_of(
             "all pixels to learn from have the same grey level; give images that show something", stock.label
         )
     threshold = Tones.of(counts).threshold
-    if asked == "binary" or asked == "grey":
-        return asked, threshold, ()
+    if levels == "binary" or levels == "grey":
+        return levels, threshold, ()
     tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
     sample = stock.images[:: 1 + len(stock.images) // SAMPLE]
     toned = np.mean([has_third_tone(image / 255, (tones.threshold + 0.5) / 255) for image in sample])
@@ -254,7 +253,7 @@ def _said(size: tuple[int, ...]) -> str:
 
 
 def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
-    """Choose by name which of three images or more are held out, (N,), so that each stays when others are added.
+    """Choose held-out images by name, (N,), so that each stays when others are added; there are at least three.
 
     An image is held out if the first 64 bits of the SHA-256 of seed and name, as a fraction, are below the share. If
     none is, the lowest is held out; the two highest never are.

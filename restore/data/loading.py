@@ -18,7 +18,7 @@ from restore.data.stock import Limits, Stock, of_archive, of_folder, of_rows
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
-# Unlike that of `Path`, it says False of names that no file can have.
+# Unlike `Path.exists`, it returns False for names that no file can have.
 _exists = os.path.exists
 
 
@@ -42,8 +42,7 @@ def load(
         split: which part of the data.
         root: the folder to search first for named sets; by default the one in the environment variable RESTORE_DATA.
             After it come the cache and the download.
-        max_bad: how many unreadable images of a folder or an archive are skipped, and listed in the notes, before it is
-            an error.
+        max_bad: maximum number of unreadable images to skip, listed in the notes; more of them are an error.
         max_pixels: the most pixels of one image; all of them together may have twenty times as many.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The images of a folder, an archive or arrays, of whatever sizes, with their names."""
+"""The images of a folder, an archive or arrays, of any sizes, with their names."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Stock:
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be read of a source.
+    """Limits on reading a source.
 
     Attributes:
         root: the folder to search first for named sets; None for the one in the environment variable RESTORE_DATA.
-        max_bad: how many unusable images of a folder or an archive are skipped before it is an error.
+        max_bad: maximum number of unusable images of a folder or an archive to skip.
         max_pixels: the most pixels of one image; all of them together may have twenty times as many.
     """
 
@@ -71,12 +71,12 @@ class PictureFile(NamedTuple):
 
 
 def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...] = ()) -> Stock:
-    """Take images, an array (N, H, W) or arrays (H, W), that have numbers for names."""
+    """Make a stock of an array (N, H, W) or arrays (H, W), with numbers as names."""
     return Stock(label, tuple(map(str, range(len(images)))), images, notes)
 
 
 def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stock:
-    """Take arrays (H, W) of any sizes and one type that `as_grey` takes, or one array (N, H, W)."""
+    """Make a stock of arrays (H, W) of any sizes and one type, see `as_grey`, or of one array (N, H, W)."""
     if isinstance(arrays, np.ndarray):
         if arrays.ndim != 3:
             raise InputError(f"have shape {arrays.shape}; give (N, H, W)", label)
@@ -94,8 +94,7 @@ def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stoc
 def of_folder(folder: Path, split: Split, limits: Limits) -> Stock:
     """Read the pictures of a folder and its subfolders, by their endings; hidden files are left out.
 
-    If it has folders named train and test, only those in the split's folder. Unusable ones that are skipped get a note
-    each.
+    If it has folders named train and test, only those in the split's folder. Each skipped one gets a note.
     """
     with readable(folder):
         names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
@@ -122,23 +121,23 @@ def pictures_in(
     The first group of the pattern for full names is a picture's name; other members are left out. Raises InputError
     if there are not `count` different names, or a picture has another shape.
     """
-    found: dict[str, Images] = {}
+    pictures: dict[str, Images] = {}
     for path in archives:
         for file in _members(path, lambda name: pattern.fullmatch(name) is not None):
             name = pattern.sub(r"\1", file.name)
-            if name in found:
+            if name in pictures:
                 continue
-            found[name], _ = _levels_of(file, 1 << 20)
-            if found[name].shape != shape:
+            pictures[name], _ = _levels_of(file, 1 << 20)
+            if pictures[name].shape != shape:
                 raise InputError(f"is not of {shape[1]}x{shape[0]} pixels; get the file again", file.label)
-    if len(found) != count:
+    if len(pictures) != count:
         places = " and ".join(map(shown, archives))
-        raise InputError(f"holds {len(found)} different pictures instead of {count}; get the file again", places)
-    return dict(sorted(found.items()))
+        raise InputError(f"holds {len(pictures)} different pictures instead of {count}; get the file again", places)
+    return dict(sorted(pictures.items()))
 
 
 def some(names: Iterable[str]) -> str:
-    """List the first few names, and how many more there are."""
+    """List the first few names and the number of the others."""
     every = [shown(name) for name in names]
     more = f" and {len(every) - _NAMES_SHOWN} more" if len(every) > _NAMES_SHOWN else ""
     return ", ".join(every[:_NAMES_SHOWN]) + more
@@ -160,9 +159,9 @@ def _levels_of(file: PictureFile, max_pixels: int) -> tuple[Images, tuple[str, .
 
 
 def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limits: Limits) -> Stock:
-    found: dict[str, Images] = {}
+    pictures: dict[str, Images] = {}
     faults: dict[str, RestoreError] = {}
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     pixels = 0
     for file in files:
         try:
@@ -172,10 +171,10 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limi
             continue
         pixels += levels.size
         check_together(pixels, label, limits.max_pixels)
-        found[file.name] = levels
-        said.update(remarks)
-    total = len(found) + len(faults)
-    if faults and not found:
+        pictures[file.name] = levels
+        counts.update(remarks)
+    total = len(pictures) + len(faults)
+    if faults and not pictures:
         first = next(iter(faults.values()))
         raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
     if len(faults) > limits.max_bad:
@@ -184,23 +183,23 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limi
             f"remove them, or skip them with {option('max_bad', len(faults))}",
             label,
         )
-    names = tuple(sorted(found))
+    names = tuple(sorted(pictures))
     skipped = (f"skipped {fault}" for fault in faults.values())
-    counted = (f"{note} ({count} images)" for note, count in said.items())
-    return Stock(label, names, [found[name] for name in names], (*notes, *skipped, *counted))
+    counted = (f"{note} ({count} images)" for note, count in counts.items())
+    return Stock(label, names, [pictures[name] for name in names], (*notes, *skipped, *counted))
 
 
-def _chosen(names: list[str], place: Path, top: str, split: Split) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """The pictures below a folder `top`, each with its name there, and notes; of those of a split if there are any."""
+def _chosen(names: list[str], path: Path, top: str, split: Split) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """The pictures below a folder `top`, with their names there and notes; if there are splits, only one split."""
     splits = [f"{top}{part}/" for part in get_args(Split)]
     notes: tuple[str, ...] = ()
     if all(any(name.startswith(part) for name in names) for part in splits):
         top, notes = f"{top}{split}/", (f"only the images in its folder {split} are used",)
-    found = [(name, name.removeprefix(top)) for name in names if name.startswith(top) and _is_picture(name)]
-    if not found:
+    pictures = [(name, name.removeprefix(top)) for name in names if name.startswith(top) and _is_picture(name)]
+    if not pictures:
         endings = ", ".join(sorted(IMAGE_SUFFIXES))
-        raise TrainingError(f"the data set is empty; put images ({endings}) into it", place)
-    return found, notes
+        raise TrainingError(f"the data set is empty; put images ({endings}) into it", path)
+    return pictures, notes
 
 
 def _is_picture(name: str) -> bool:

@@ -1,6 +1,6 @@
 """Vary training images in ways that keep their meaning: shifted by a pixel, bent, mirrored, with other contrast.
 
-A few thousand images do not show how such images move and are lit; their variations do.
+A few thousand images do not cover all positions and lights; their variations do.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from restore.data.dataset import Images, fractions
 
-# Bent images are moved at so many places across and down, and smoothly between them.
+# Points across and down at which an image is bent, smoothly between them.
 PLACES = 4
 
-# How many pixels are bent at a time.
+# Pixels that are bent at a time.
 TOGETHER = 2**22
 
 
@@ -26,7 +26,7 @@ def varied(
 
     Args:
         images: shape (N, H, W), uint8.
-        copies: how many times, or 0.
+        copies: number of varied copies, or 0.
         shift: the most pixels that an image moves up, down or sideways; its border is repeated.
         mirror: exchange left and right, half of the time.
         contrast: the smallest and largest factor for an image's differences from its mean, before it is clipped.
@@ -43,7 +43,7 @@ def varied(
     """
     if not copies:
         return images
-    # Bits that no other draw with the same seed uses.
+    # A stream that no other draw with the same seed uses.
     bits, shape = np.random.PCG64(seed).jumped(), (4, len(images), 1)
     every = []
     for _ in range(copies):
@@ -70,16 +70,16 @@ def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
     from torch.nn.functional import affine_grid, grid_sample, interpolate
 
     height, width = images.shape[1:]
-    found = np.empty_like(images)
+    result = np.empty_like(images)
     count = max(1, TOGETHER // (height * width))
     for first in range(0, len(images), count):
         part = images[first : first + count]
         moves = torch.from_numpy(2 * fractions(bits, (len(part), 2, PLACES, PLACES)) - 1).float() * bend
         smooth = interpolate(moves, (height, width), mode="bicubic", align_corners=True).movedim(1, -1)
         still = affine_grid(torch.eye(2, 3).expand(len(part), 2, 3), [len(part), 1, height, width], align_corners=False)
-        # Of a grid all of the image is from -1 to 1.
+        # A sampling grid spans the image from -1 to 1.
         where = still + smooth * torch.tensor([2 / width, 2 / height])
         values = torch.from_numpy(part).float()[:, None]
         bent = grid_sample(values, where, mode="bilinear", padding_mode="border", align_corners=False)
-        found[first : first + count] = bent[:, 0].round().to(torch.uint8).numpy()
-    return found
+        result[first : first + count] = bent[:, 0].round().to(torch.uint8).numpy()
+    return result

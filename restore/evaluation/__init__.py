@@ -1,1 +1,1 @@
-"""Evaluation: how well images are restored, beside simple filters, and how probable a prior finds them."""
+"""Evaluation: scores of restored images next to simple filters, and likelihoods of priors."""

@@ -1,4 +1,4 @@
-"""The median filter, which a trained prior has to beat."""
+"""The median filter, the baseline of trained priors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Median:
     Attributes:
         image_shape: (H, W).
         side: of the square, an odd number.
-        grey: whether pixels are grey values instead of ink and paper.
+        grey: True if pixels are grey values instead of ink and paper.
     """
 
     image_shape: tuple[int, int]
@@ -31,14 +31,14 @@ class Median:
 
     def restore(self, observed: Tensor, damage: Damage) -> Tensor:
         visible, certain = self._visible(observed, damage)
-        found = torch.where(certain, visible, self._filtered(visible))
+        medians = torch.where(certain, visible, self._filtered(visible))
         # Each pass reaches at least one pixel further.
-        while bool(found.isnan().any()) and not bool(found.isnan().all()):
-            found = torch.where(found.isnan(), self._filtered(found), found)
-        return found.nan_to_num(0.5).clamp(0, 1)
+        while bool(medians.isnan().any()) and not bool(medians.isnan().all()):
+            medians = torch.where(medians.isnan(), self._filtered(medians), medians)
+        return medians.nan_to_num(0.5).clamp(0, 1)
 
     def _visible(self, observed: Tensor, damage: Damage) -> tuple[Tensor, Tensor]:
-        """What was observed, NaN where a pixel is hidden, and which pixels are certain; (N, D)."""
+        """The observed pixels, NaN where hidden, and a mask of certain ones; (N, D)."""
         if not self.grey:
             evidence = damage.channel(grey=False).evidence(observed).linear
             return torch.where(evidence == 0, torch.nan, (evidence > 0).to(observed)), evidence.abs() >= CERTAIN
@@ -47,8 +47,8 @@ class Median:
         return visible, ~visible.isnan() & (not damage.p and not damage.sigma)
 
     def _filtered(self, rows: Tensor) -> Tensor:
-        """Medians of what is a number, one image at a time: the squares take as much memory as they have pixels."""
+        """Medians over squares, ignoring NaN; one image at a time, to limit memory."""
         images = rows.reshape(-1, 1, *self.image_shape)
         around = (pad(image, 4 * [self.side // 2], value=torch.nan) for image in images)
-        squares = (each.unfold(1, self.side, 1).unfold(2, self.side, 1).flatten(3) for each in around)
-        return torch.stack([each.nanmedian(dim=3).values for each in squares]).reshape(rows.shape)
+        squares = (square.unfold(1, self.side, 1).unfold(2, self.side, 1).flatten(3) for square in around)
+        return torch.stack([square.nanmedian(dim=3).values for square in squares]).reshape(rows.shape)

@@ -1,4 +1,4 @@
-"""The scores on a prior's card: the tasks that every published prior is measured on, and tables of Markdown."""
+"""The scores on a prior's card: the tasks of published priors, and tables of Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blend import Watch
 from restore.zoo.description import Description
 
-# Tasks of priors that are told the damage, by what they observe.
+# Tasks of priors that are given the damage, by the kind of observation.
 _NOISE = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3")
 TASKS: Mapping[str, tuple[str, ...]] = {
     "flips and mask": ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12"),
@@ -31,7 +31,7 @@ WHOLE_TASKS: Mapping[str, tuple[str, ...]] = {
 
 
 def tasks_of(header: Description, *, whole: bool) -> list[Task]:
-    """The tasks of a prior's card; a conditional one has the task it has learnt."""
+    """The tasks of a prior's card; for a conditional prior the task that it has learnt."""
     if header.task:
         return [task_of(header)]
     tasks = WHOLE_TASKS if whole else TASKS
@@ -42,14 +42,14 @@ def tasks_of(header: Description, *, whole: bool) -> list[Task]:
 def measure(
     engine: PictureEngine, batches: Sequence[Tensor], seed: int, *, whole: bool, watch: Watch = lambda share: None
 ) -> list[Report]:
-    """Score a prior on all tasks of its card, on test images as it knows them, damaged by the seed.
+    """Score a prior on all tasks of its card.
 
     Args:
         engine: the prior.
         batches: see `evaluate`.
         seed: of the damage.
-        whole: whether these are whole images, of other sizes than the prior's.
-        watch: receives the share that is done.
+        whole: True for whole images, of other sizes than the prior's.
+        watch: receives the share of work done.
     """
     header, restorer = engine.header, restorer_of(engine)
     tasks = tasks_of(header, whole=whole)
@@ -80,7 +80,7 @@ def as_section(reports: Sequence[Report], command: str) -> str:
 
 def whole_section(reports: Sequence[Report], command: str) -> str:
     """As `as_section`, for whole images, with the scores of the others in columns of their own."""
-    said = f"Measured by `{command}` on whole images, restored as `restore denoise` does it (± is the standard error)"
+    intro = f"Measured by `{command}` on whole images, restored as `restore denoise` does it (± is the standard error)"
     measure = "PSNR in dB" if reports[0].grey else "wrong pixels in %, of holes in % of the hidden pixels"
     rows = []
     for report in reports:
@@ -88,11 +88,11 @@ def whole_section(reports: Sequence[Report], command: str) -> str:
         sides = median.removeprefix("median of ")
         cells = [_main(one) for one in (report, report.beside["as it is"], report.beside[median])]
         rows.append([str(report.task), str(report.n), *cells[:2], f"{cells[2]} ({sides})"])
-    return f"{said}; {measure}:\n\n{table(['task', 'images', 'restored', 'as it is', 'best median'], rows)}"
+    return f"{intro}; {measure}:\n\n{table(['task', 'images', 'restored', 'as it is', 'best median'], rows)}"
 
 
 def _main(report: Report) -> str:
-    """The score of a report that says most."""
+    """The main score of a report."""
     return _cell(report.psnr, 1, 2) if report.psnr else _cell(report.error_hidden or report.error_all, 100, 3)
 
 

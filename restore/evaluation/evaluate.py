@@ -30,7 +30,7 @@ from restore.zoo.description import Description
 # each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Damage, tuple[int, int]], Tensor]
 
-# Sides of the median filters that are compared with.
+# Sides of the median filters of the baseline.
 SIDES = (3, 5)
 
 # The scores of a report: label, factor, unit and digits for people.
@@ -56,7 +56,7 @@ def task_of(header: Description) -> Task:
 def restorer_of(engine: PictureEngine) -> Restorer:
     """A prior as a restorer of images of any size, as `restore denoise` and `restore complete` restore them.
 
-    It is told the damage unless it has learnt it. An image that diverges is NaN.
+    It is given the damage unless it has learnt it. An image that diverges is NaN.
     """
     options = Options(engine.header.name, force=True)
     engines = Engines(options, only=engine)
@@ -67,7 +67,7 @@ def restorer_of(engine: PictureEngine) -> Restorer:
         answers = restore(list(map(Observed, pixels, damages)), options, engines)
         means = [np.full(image_shape, np.nan) if answer.refused else answer.means for answer in answers]
         replaced = [True if answer.replaced is None else answer.replaced for answer in answers]
-        kept = [np.where(*each) for each in zip(replaced, means, pixels, strict=True)]
+        kept = [np.where(*parts) for parts in zip(replaced, means, pixels, strict=True)]
         return torch.from_numpy(np.stack(kept)).flatten(1).to(observed.dtype)
 
     return restorer
@@ -97,11 +97,11 @@ class Report:
         task: the task.
         n: number of images.
         error_all: share of wrong pixels among all.
-        error_changed: share of wrong pixels among those that the damage changed, pooled over images.
-        error_unchanged: share of wrong pixels among the others, pooled over images.
+        error_changed: share of wrong pixels among changed ones, pooled over images.
+        error_unchanged: share of wrong pixels among unchanged ones, pooled over images.
         mcc: Matthews correlation, mean over images.
         seconds: wall-clock time of the restoration alone.
-        error_hidden: share of wrong pixels among those that a known mask hides, pooled over images; None if none does.
+        error_hidden: share of wrong pixels among those hidden by a mask, pooled over images; None without a mask.
         psnr: in decibels; None for binary images.
         ssim: mean structural similarity; None for binary images.
         solver: the prior's solver; None for other restorers.
@@ -123,7 +123,7 @@ class Report:
 
     @property
     def grey(self) -> bool:
-        """Whether the report is about grey values instead of ink."""
+        """True if the report is about grey values instead of ink."""
         return self.psnr is not None
 
     @property
@@ -133,7 +133,7 @@ class Report:
 
     @property
     def scores(self) -> dict[str, Score]:
-        """The scores there are, by the names of `SCORES`."""
+        """The available scores, by the names of `SCORES`."""
         every = {name: getattr(self, name) for name in SCORES}
         return {name: score for name, score in every.items() if score is not None}
 
@@ -148,7 +148,7 @@ class Report:
         """A few lines for people; errors in per cent."""
         mask = f", mask {self.task.mask}" if self.task.mask else ""
         lines = [f"{self.task}{mask}: {self.n} images in {self.seconds:.2f} s"]
-        # Where no pixel changed, or none kept its value, there is nothing to say of such.
+        # There is no such line where no pixel changed, or none kept its value.
         lines += [_line(name, score) for name, score in self.scores.items() if not math.isnan(score.mean)]
         for other, report in self.beside.items():
             lines += [_line(name, score, f", {other}") for name, score in report.scores.items() if name in _MAIN]
@@ -176,7 +176,7 @@ class Measured:
 
     Attributes:
         scores: by the names of `SCORES`, (N,) each; NaN for images without the score.
-        pixels: how many each score is a share of, (N,); scores that are missing here count the same for every image.
+        pixels: the denominators of scores that are shares, (N,); other scores weigh all images the same.
     """
 
     scores: Mapping[str, Tensor]
@@ -221,8 +221,8 @@ def evaluate(
             restored together; there is at least one batch.
         task: see `parse_task`.
         generator: the only source of randomness; its seed fixes the damage.
-        grey: whether the restorer returns grey values; then PSNR and SSIM are reported too.
-        watch: receives the share that is done.
+        grey: True if the restorer returns grey values; then PSNR and SSIM are reported too.
+        watch: receives the share of work done.
 
     Raises:
         UsageError: if the task does not fit the images.
@@ -264,7 +264,7 @@ def compare(
     grey: bool = False,
     watch: Watch = lambda share: None,
 ) -> Report:
-    """Score a restorer beside the damaged images and the best median filter; arguments as of `evaluate`."""
+    """Score a restorer, the damaged images and the best median filter; arguments as of `evaluate`."""
 
     def score(other: Restorer, watch: Watch = lambda share: None) -> Report:
         return evaluate(other, batches, task, torch.Generator().manual_seed(seed), grey=grey, watch=watch)

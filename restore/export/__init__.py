@@ -1,1 +1,1 @@
-"""Priors as files for others: ONNX graphs with the solver inside, and bundles to share."""
+"""Priors as files to share: ONNX graphs that contain the solver, and bundles."""

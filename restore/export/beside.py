@@ -1,4 +1,4 @@
-"""The graph of a prior beside its weights. `python -m restore.export.beside FOLDER` writes it to stdout."""
+"""Write the graph of a prior next to its weights. `python -m restore.export.beside FOLDER` writes it to stdout."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from restore.files import write_atomically
 
 
 def add_graph(folders: Sequence[Path], error: type[RestoreError], seconds: float = math.inf) -> str:
-    """Write the graph of the prior that is in all of these folders beside its weights.
+    """Write the graph of a prior next to its weights in each of these folders.
 
     Returns:
-        Why there is none, in words: no time, or a library that is missing; empty if there is one.
+        The reason if there is no graph, such as no time or a missing library; else empty.
     """
     try:
         if math.isinf(seconds):

@@ -23,7 +23,7 @@ from restore.zoo.description import Description
 
 # The file of a bundle that lists the others; the newest format of bundles.
 MANIFEST, FORMAT = "manifest.json", 1
-# The others, in the order in which they are written: a graph is refused beside weights that it was not made from.
+# The others, in the order of writing: a graph is refused next to weights that it was not made from.
 FILES = (WEIGHTS, GRAPH, CARD)
 # Bytes of a bundle, and of what is packed in it.
 MOST = limits.FILE // 4
@@ -106,7 +106,7 @@ def _from_hub(source: str, folder: Path) -> Path:
 
 
 def is_bundle(path: Path) -> bool:
-    """True for a bundle, for the folder of a prior, and for an archive that is damaged, which `read` refuses."""
+    """True for a bundle, the folder of a prior, and a damaged archive, which `read` refuses."""
     if path.is_dir():
         return True
     with contextlib.suppress(OSError), path.open("rb") as stream:
@@ -142,10 +142,10 @@ def read(path: Path) -> tuple[dict[str, bytes], Description]:
         raise ModelError(f"a bundle of format {version!r:.20}, this version reads {FORMAT}; update the package", path)
     if digests != _digests(files):
         raise ModelError(f"its files are not those whose checksums it lists; {_AGAIN}", path)
-    found = _checked(files, path)
-    if header != found.to_header():
+    description = _checked(files, path)
+    if header != description.to_header():
         raise ModelError(f"its header is not that of its weights; {_AGAIN}", path)
-    return files, found
+    return files, description
 
 
 def _of_folder(folder: Path) -> dict[str, bytes]:
@@ -166,21 +166,21 @@ def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _checked(files: Mapping[str, bytes], where: Path) -> Description:
-    """The header of the prior that these files are; raises ModelError, which names `where`, if they are none."""
+    """Read the header of a prior from its files; raises ModelError, which names `where`, if they are no prior."""
     import numpy as np
     from safetensors.numpy import load
 
     if len(files.get(CARD, b"")) > limits.CARD:
         raise ModelError(f"its {CARD} has more than {limits.CARD} bytes; {_AGAIN}", where)
-    with TemporaryDirectory() as place:
+    with TemporaryDirectory() as folder:
         for name, content in files.items():
-            (Path(place) / name).write_bytes(content)
+            (Path(folder) / name).write_bytes(content)
         try:
-            header = describe(Path(place))
+            header = describe(Path(folder))
             if GRAPH in files:
-                OnnxEngine.load(Path(place))
+                OnnxEngine.load(Path(folder))
         except ModelError as fault:
-            raise ModelError(str(fault).replace(place, shown(where))) from fault
+            raise ModelError(str(fault).replace(folder, shown(where))) from fault
     if not all(np.isfinite(value.astype(np.float32)).all() for value in load(files[WEIGHTS]).values()):
         raise ModelError(f"its weights are NaN or infinite; {_AGAIN}", where)
     return header

@@ -1,4 +1,4 @@
-"""Trace a prior with its solver into an ONNX graph: all that `Engine` does, from grey values to marginals.
+"""Trace a prior with its solver into an ONNX graph, from grey values to marginals.
 
 The graph runs the library's own code: the modules below call what the engine calls, and PyTorch's exporter records it.
 Nothing here depends on the kind of layers or solver, or on the kind of pixels once an image has become evidence.
@@ -52,7 +52,7 @@ class Graph(torch.nn.Module):
             self.register_buffer(name.replace(".", DOT), value)
 
     def trained(self, images: Tensor) -> TrainedPrior:
-        """The prior for images (N, H, W): of the size of these, if it suits any."""
+        """The prior for images (N, H, W), in their size if it takes any."""
         stored = {name.replace(DOT, "."): value for name, value in self.named_buffers()}
         prior = assembled(self.header, stored)
         return prior.of_size((images.shape[1], images.shape[2])) if self.header.kind.any_size else prior
@@ -61,7 +61,7 @@ class Graph(torch.nn.Module):
 def _answer(
     prior: TrainedPrior, evidence: Fields, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
 ) -> tuple[Tensor, ...]:
-    """The outputs for evidence (images, D); images that are not valid, (images,), get outputs that say so."""
+    """The outputs for evidence (images, D); those of images not `valid`, (images,), are marked as failed."""
     # Tensors instead of numbers, as they are inputs of the graph.
     settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
     solver = replace(solver_of(prior.description.inference), **settings)
@@ -80,10 +80,10 @@ class Flips(Graph):
         prior, ink = self.trained(image), _ink(image, self.header)
         channel = Occlusion(mask, BitFlip(p))
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
-        found = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
+        outputs = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
         # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.
         hidden = (mask + 0 * ink).flatten(1) > 0
-        return (*found, polarity_gain(ink.flatten(1), hidden, prior.pixel_means))
+        return (*outputs, polarity_gain(ink.flatten(1), hidden, prior.pixel_means))
 
 
 class Grey(Graph):
@@ -94,16 +94,16 @@ class Grey(Graph):
     ) -> tuple[Tensor, ...]:
         prior = self.trained(image)
         # Adding the image gives these its size, even if sizes are 1; the exporter would drop an `expand`.
-        seen, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
+        pixels, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
         noise = SaltAndPepper((p + 0 * image).flatten(1), GaussianNoise((sigma + 0 * image).flatten(1)))
         channel = Occlusion(covered, noise=noise)
         valid = torch.isfinite(image) & (p >= 0) & (p <= 1) & (sigma >= 0) & torch.isfinite(sigma)
-        found = _answer(prior, channel.evidence(seen), valid.all(-1).all(-1), max_iter, tol, damping)
-        return (*found, grey_polarity_gain(seen, channel, prior.pointwise))
+        outputs = _answer(prior, channel.evidence(pixels), valid.all(-1).all(-1), max_iter, tol, damping)
+        return (*outputs, grey_polarity_gain(pixels, channel, prior.pointwise))
 
 
-class Alike(Graph):
-    """Restores grey images that have the same noise and the same mask, which decide what is computed once for all."""
+class Shared(Graph):
+    """Restores grey images with the same noise and mask, which share part of the work."""
 
     def forward(
         self, image: Tensor, sigma: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
@@ -111,9 +111,9 @@ class Alike(Graph):
         prior, every = self.trained(image), image.new_zeros(self.header.image_shape)
         channel = Occlusion((mask + every).flatten(1) > 0, noise=GaussianNoise((sigma + every).flatten(1)))
         valid = torch.isfinite(image).all(-1).all(-1) & ((sigma >= 0) & torch.isfinite(sigma)).all()
-        seen = image.flatten(1)
-        found = _answer(prior, channel.evidence(seen), valid, max_iter, tol, damping)
-        return (*found, grey_polarity_gain(seen, channel, prior.pointwise))
+        pixels = image.flatten(1)
+        outputs = _answer(prior, channel.evidence(pixels), valid, max_iter, tol, damping)
+        return (*outputs, grey_polarity_gain(pixels, channel, prior.pointwise))
 
 
 class Learnt(Graph):
@@ -121,8 +121,9 @@ class Learnt(Graph):
 
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         prior, ink = self.trained(image), _ink(image, self.header)
-        found = _answer(prior, Fields(ink.flatten(1)), torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
-        return (*found, polarity_gain(ink.flatten(1), None, prior.pixel_means))
+        valid = torch.isfinite(image).all(-1).all(-1)
+        outputs = _answer(prior, Fields(ink.flatten(1)), valid, max_iter, tol, damping)
+        return (*outputs, polarity_gain(ink.flatten(1), None, prior.pixel_means))
 
 
 class Raw(Graph):
@@ -138,7 +139,7 @@ def _ink(image: Tensor, header: Description) -> Tensor:
 
 
 def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Tensor, ...]:
-    """All outputs but `inversion`; failed images get values that say so, without NaN."""
+    """All outputs except `inversion`; failed images are marked without NaN."""
     sound = valid & (solution.status != int(Status.DIVERGED))
     if header.weighs:
         sound = sound & torch.isfinite(solution.log_partition)
@@ -162,7 +163,7 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
     )
 
 
-GRAPHS = {"flips and mask": Flips, "noise and mask": Grey, "one noise and mask": Alike, "learnt": Learnt, "field": Raw}
+GRAPHS = {"flips and mask": Flips, "noise and mask": Grey, "one noise and mask": Shared, "learnt": Learnt, "field": Raw}
 
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
@@ -197,7 +198,7 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
 
 
 def _free_sizes(of_images: bool) -> dict[int, Any]:
-    """The sizes of images (N, H, W) that a graph leaves open."""
+    """The dimensions of images (N, H, W) that are free in a graph."""
     if not of_images:
         return {0: torch.export.Dim("images", min=1)}
     # With bounds the exporter finds conditions on height and width that it cannot put into words.

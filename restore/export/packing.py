@@ -1,6 +1,6 @@
 """Pack a traced graph into the bytes of a file: names, metadata, and where the tensors are.
 
-A file either contains its tensors, or is kept beside a weights file and refers to the tensors there, so that weights
+A file either contains its tensors, or lies next to a weights file and refers to the tensors there, so that weights
 are stored once.
 """
 
@@ -20,14 +20,14 @@ from restore.inference.onnx.contract import SHARED, Facts, sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 
-# Starts per image that the batch of a solver's graph is meant for.
+# Starts per image for which the batch of a solver's graph is chosen.
 STARTS = 16
-# About how many starts an image has if only weak evidence has several.
+# Typical number of starts of an image if only weak evidence has several.
 FEW = 4
 
 
 def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
-    """A prior with its solver as one file, which needs no other.
+    """Export a prior with its solver as one file.
 
     Args:
         folder: the prior's folder, see `restore.zoo.find`.
@@ -36,14 +36,14 @@ def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> b
 
     Raises:
         ModelError: if the prior is damaged.
-        UsageError: if `field` is asked of a prior that is conditional or grey, whose channel cannot be left out; or if
+        UsageError: if `field` is set for a prior that is conditional or grey, whose channel cannot be left out; or if
             the prior's solver factorises matrices, which graphs cannot.
     """
     return sealed(_packed(folder, float16=float16, field=field).SerializeToString())
 
 
 def beside_weights(folder: Path) -> bytes:
-    """A prior with its solver as a file for the prior's own folder, with the tensors left in the weights file.
+    """Export a prior with its solver for its own folder, with the tensors left in the weights file.
 
     Raises:
         ModelError: if the prior is damaged.
@@ -75,7 +75,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
             for name, value in stored.items()
         }
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    # Where images have few starts more of them share a matrix product.
+    # With few starts per image, more images share a matrix product.
     starts = FEW if header.inference.clear else header.inference.starts
     at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
     facts = Facts(
@@ -125,7 +125,7 @@ def _strip(graph: onnx.GraphProto) -> None:
 
 
 def _free(model: onnx.ModelProto, names: tuple[str, ...], letters: tuple[str, ...]) -> None:
-    """Let each size of these inputs be the image's or 1: the graph works with either. One called "1" stays 1."""
+    """Let each size of these inputs be the image's or 1. One called "1" stays 1."""
     for value in model.graph.input:
         if value.name in names:
             for size, letter in zip(value.type.tensor_type.shape.dim, letters, strict=True):

@@ -1,4 +1,4 @@
-"""Convolutional RBMs: every hidden feature looks at all places of an image through the same small window."""
+"""Convolutional RBMs: each hidden feature has the same small window at every position of an image."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from restore.units import Bernoulli
 
 
 @dataclass(frozen=True)
-class Uniform(LayeredPrior):
-    """A machine over binary units with few parameters, which are the same at every place.
+class TranslationInvariant(LayeredPrior):
+    """A machine over binary units with the same parameters at every position.
 
-    Solvers see any layered machine over bits. Learners see what is shared, whatever evidence the machine is under.
+    For solvers it is any layered machine over bits. Learners use the shared parameters, which evidence does not change.
 
     Attributes:
         shared: the parameters by name, for units that are -1 and 1. Units beyond the border are absent, 0.
@@ -43,11 +43,11 @@ class Uniform(LayeredPrior):
 
 
 @dataclass(frozen=True)
-class ConvolutionalRBM(Uniform, RBM):
-    """An RBM whose features look at every place of an image (Lee et al., ICML 2009).
+class ConvolutionalRBM(TranslationInvariant, RBM):
+    """An RBM with features at every position of an image (Lee et al., ICML 2009).
 
     Attributes:
-        shared: `weights.0` (features, side²), what pixels and hidden units make of each other, row by row of a square;
+        shared: `weights.0` (features, side²), couplings of pixels and hidden units, row by row of a square;
             `units.0.bias` (1,) of all pixels and `units.1.bias` (features,) of hidden units; see `of`.
 
     >>> likes_equal = {"weights.0": torch.full((1, 4), 0.5), "units.0.bias": torch.zeros(1)}

@@ -1,4 +1,4 @@
-"""Convolutional deep Boltzmann machines: layers of features, each at every few places of the layer below."""
+"""Convolutional deep Boltzmann machines: layers of features with strides."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Self
 from torch import Tensor
 
 from restore.couplings.strided import Strided
-from restore.priors.convolutional import Uniform
+from restore.priors.convolutional import TranslationInvariant
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
 
 
 @dataclass(frozen=True)
-class ConvolutionalDBM(Uniform):
+class ConvolutionalDBM(TranslationInvariant):
     """A deep machine of features at every place, or every few: each layer has its stride and its type of units.
 
     Unbounded features have curvature 1, and neighbours that are bounded keep them from growing without bound. What is

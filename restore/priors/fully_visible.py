@@ -71,11 +71,11 @@ class FullyVisible(BoltzmannMachine):
         return couplings[0].interaction(states[0], states[0])
 
     def free_energy(self, visible: Tensor) -> Tensor:
-        """F(v) with log p(v) = -F(v) - log Z: the energy, as nothing is summed out. Shape (batch,)."""
+        """F(v) with log p(v) = -F(v) - log Z, here the energy; shape (batch,)."""
         return self.energy((visible,))
 
     def gibbs_sweep(self, visible: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Draw every unit of states (batch, D) anew given all others, one unit after the other.
+        """Draw each unit of states (batch, D) given all others, one after the other.
 
         Raises:
             UsageError: if the units are not bits.

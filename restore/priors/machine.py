@@ -1,4 +1,4 @@
-"""Boltzmann machines: units joined by couplings. Solvers need no more than this, whatever is joined to what."""
+"""Boltzmann machines: units joined by couplings, as solvers need them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BoltzmannMachine(ABC):
 
     def __post_init__(self) -> None:
         default = self.default_coupling
-        couplings = tuple(each if isinstance(each, Coupling) else default(each) for each in self.couplings)
+        couplings = tuple(item if isinstance(item, Coupling) else default(item) for item in self.couplings)
         object.__setattr__(self, "couplings", couplings)
 
     @property

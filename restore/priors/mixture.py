@@ -6,9 +6,9 @@ noise, and with pixels hidden, the posterior is again a mixture: its mean is the
 each weighted by how probable its component is (Zoran & Weiss, ICCV 2011; Tipping & Bishop, Neural Computation 11,
 1999).
 
-With a precision q and a linear field b = q y of each pixel, and e = q / (1 + q s), what y says of 1/2 + W h,
+With a precision q and a linear field b = q y of each pixel, and e = q / (1 + q s), the precision of y given h,
 
-    log Z_k = log π_k - Σ log(1 + q s) / 2 - log det M / 2 + gᵀM⁻¹g / 2 - Σ e (y - 1/2)² / 2 + what all k share,
+    log Z_k = log π_k - Σ log(1 + q s) / 2 - log det M / 2 + gᵀM⁻¹g / 2 - Σ e (y - 1/2)² / 2 + a term common to all k,
 
 M = I + Wᵀ diag(e) W and g = Wᵀ e (y - 1/2) (Woodbury). M depends on q alone, so that patches with the same noise share
 all but two matrix products.
@@ -25,7 +25,7 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.tracing import tracing
 
-# The mean of every component: black and white are alike.
+# The mean of every component: photographs have no preferred polarity.
 CENTRE = 0.5
 
 # Components less probable than this, given a patch, are left out.
@@ -82,42 +82,42 @@ class GaussianMixture:
         nothing = self.loadings.new_zeros(1, self.loadings.shape[1])
         evidence = self.evidence or Fields(nothing, nothing)
         linear, precision = evidence.linear, evidence.quadratic.expand(-1, nothing.shape[1])
-        # A graph is given patches of one precision only.
+        # In a graph all patches have the same precisions.
         if tracing() or len(precision) == 1:
-            return self._alike(linear, precision)
+            return self._of_kind(linear, precision)
         kinds, kind = precision.unique(dim=0, return_inverse=True)
         if len(kinds) == 1:
-            return self._alike(linear, kinds)
-        found = (torch.empty_like(linear), torch.empty_like(linear), linear.new_empty(len(linear)))
+            return self._of_kind(linear, kinds)
+        results = (torch.empty_like(linear), torch.empty_like(linear), linear.new_empty(len(linear)))
         for number, rows in enumerate(kind.argsort(stable=True).split(kind.bincount().tolist())):
-            for whole, part in zip(found, self._alike(linear[rows], kinds[number : number + 1]), strict=True):
+            for whole, part in zip(results, self._of_kind(linear[rows], kinds[number : number + 1]), strict=True):
                 whole[rows] = part
-        return found
+        return results
 
-    def _alike(self, linear: Tensor, precision: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _of_kind(self, linear: Tensor, precision: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The posterior of patches (batch, D) whose pixels have the same precisions (1, D)."""
         damped = 1 / (1 + precision * self.noise[:, None])
         trust = precision * damped
         axes, log_determinant = whitened(self.loadings, trust)
-        # Of all components at once.
-        seen = linear - precision * CENTRE
-        off = seen / precision.clamp_min(torch.finfo(seen.dtype).tiny)
+        # Of all components together.
+        excess = linear - precision * CENTRE
+        off = excess / precision.clamp_min(torch.finfo(excess.dtype).tiny)
         along = (off @ (axes * trust[:, None]).flatten(0, 1).T).unflatten(1, axes.shape[:2])
         fit = along.square().sum(-1) - off.square() @ trust.T
         log_weight = self.log_share + (damped.log().sum(-1) - log_determinant + fit) / 2
         total = log_weight.logsumexp(1)
         # Products with numbers that are all but zero would take ten times as long.
         probable = torch.threshold((log_weight - total[:, None]).exp(), NEGLIGIBLE, 0.0)
-        # A component shifts the centre by `gains` along its axes, and by `own` of what was seen. One product gives the
+        # A component shifts the centre by `gains` along its axes, and by `own` times the excess. One product gives the
         # mean of that and its product with `own`; the squares alone need the shift by each component.
         gains, own = axes * damped[:, None], self.noise[:, None] * damped
-        told = (along * probable[..., None]).flatten(1)
-        both = told @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
+        weighted = (along * probable[..., None]).flatten(1)
+        both = weighted @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
         mean, crossed = both.split(own.shape[1], 1)
-        shift = mean + seen * (probable @ own)
+        shift = mean + excess * (probable @ own)
         apart = (along * probable.sqrt()[..., None]).transpose(0, 1) @ gains
-        squares = torch.linalg.vector_norm(apart, dim=0).square() + seen * (
-            2 * crossed + seen * (probable @ own.square())
+        squares = torch.linalg.vector_norm(apart, dim=0).square() + excess * (
+            2 * crossed + excess * (probable @ own.square())
         )
         spread = own + axes.square().sum(1) * damped.square()
         variance = probable @ spread + (squares - shift.square()).clamp_min(0)
@@ -144,9 +144,9 @@ def whitened(loadings: Tensor, trust: Tensor) -> tuple[Tensor, Tensor]:
     # A first row of zeros, which changes nothing: onnxruntime fails at products over no rows.
     axes, scales = torch.zeros_like(loadings[:, None, :, 0]), []
     for loading in loadings.unbind(2):
-        told = loading * trust
-        before = (axes @ told[..., None]).squeeze(-1)
-        scale = 1 + (loading * told).sum(-1) - before.square().sum(-1)
+        trusted = loading * trust
+        before = (axes @ trusted[..., None]).squeeze(-1)
+        scale = 1 + (loading * trusted).sum(-1) - before.square().sum(-1)
         axis = (loading - (before[:, None] @ axes).squeeze(1)) / scale.sqrt()[:, None]
         axes = torch.cat([axes, axis[:, None]], 1)
         scales.append(scale)

@@ -1,4 +1,4 @@
-"""Restricted Boltzmann machines (RBMs): one layer of hidden units, and what only bipartite machines can do."""
+"""Restricted Boltzmann machines (RBMs): one layer of hidden units."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ UNSTABLE = (
 
 
 def stable(machine: BoltzmannMachine) -> Tensor:
-    """Whether a machine's weight has an integral, (...,) for parameters of shape (..., n)."""
+    """True where a machine's weight has an integral; (...,) for parameters of shape (..., n)."""
     unbounded = [index for index, layer in enumerate(machine.layers) if math.isinf(layer.support[1])]
     if not unbounded:
         return torch.ones((), dtype=torch.bool, device=machine.couplings[0].weights.device)

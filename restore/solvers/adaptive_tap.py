@@ -38,13 +38,13 @@ from restore.solvers.layered_map import mean_field_state
 from restore.solvers.loop import State, damped
 from restore.solvers.tap import cavity_fields
 
-# How many arrays of the size of the couplings an image takes; counted.
+# Arrays of the size of the couplings per image; counted.
 COUPLINGS = 10
 
-# How many of the size of the factorised matrix.
+# Arrays of the size of the factorised matrix per image.
 SQUARES = 14
 
-# The relative error from which an inverse is useless.
+# An inverse with a larger relative error is useless.
 SPOILT = 1e-3
 
 
@@ -165,10 +165,10 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
 
     For other units it accounts fully for the second-order statistics of the couplings.
 
-    The Gaussian side does not exist where the largest eigenvalue of S^½ J S^½ reaches 1, or rounding decides whether it
-    does. For undecided binary units S is at most 1/4, so this takes couplings of a spectral norm of at least 4, which
-    trained machines have; evidence decides units and so prevents it. If it happens during the iteration, the fields of
-    TAP are used instead, which helps most images; an image that ends there counts as diverged.
+    The Gaussian side does not exist where the largest eigenvalue of S^½ J S^½ reaches 1 within rounding. For undecided
+    binary units S is at most 1/4, so this takes couplings of a spectral norm of at least 4, which trained machines
+    have; evidence decides units and so prevents it. If it happens during the iteration, the fields of TAP are used
+    instead, which helps most images; an image that ends there counts as diverged.
 
     >>> import math
     >>> from restore.priors import RBM
@@ -191,10 +191,10 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
         depth = len(machine.layers)
         means, variances = list(moments[:depth]), list(moments[depth:])
         fields = [cavity_fields(machine, layer, means, variances) for layer in range(depth)]
-        return _under(machine, tuple(each.linear for each in fields), tuple(each.quadratic for each in fields))
+        return _under(machine, tuple(field.linear for field in fields), tuple(field.quadratic for field in fields))
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
-        """One iteration: the Gaussian side answers the independent units, then the other way round."""
+        """One iteration: update the Gaussian side, then the independent units."""
         *_, linear, quadratic = _parts(machine, state)
         (new_linear, new_quadratic), _ = _answer(machine, state)
         return _under(machine, damped(new_linear, linear, self.damping), damped(new_quadratic, quadratic, self.damping))
@@ -232,7 +232,7 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
 
 
 class Closing(NamedTuple):
-    """The last iteration of an RBM, undamped, and what a likelihood gradient needs of it.
+    """The last iteration of an RBM, undamped, with the terms of a likelihood gradient.
 
     Attributes:
         state: the state after it.
@@ -262,8 +262,8 @@ def closing(machine: LayeredPrior, state: State) -> Closing:
     covariance = weights * (variances[0][some].T @ variances[1][some])
     if len(some) < len(lawless):
         others = (~lawless).nonzero().squeeze(1)
-        covariance = covariance + len(others) * bipartite_covariance(weights, tuple(each[others] for each in scales))
-    fields = tuple(Fields(*each) for each in zip(linear, quadratic, strict=True))
+        covariance = covariance + len(others) * bipartite_covariance(weights, tuple(scale[others] for scale in scales))
+    fields = tuple(Fields(*pair) for pair in zip(linear, quadratic, strict=True))
     return Closing(after, fields, covariance / len(lawless), lawless)
 
 
@@ -296,7 +296,7 @@ def _parts(machine: BoltzmannMachine, state: State) -> tuple[State, State, State
 
 
 def _given(means: State, variances: State, linear: State, quadratic: State) -> tuple[State, State]:
-    """S and m per layer: what only the independent units know."""
+    """S and m per layer, the message of the independent units."""
     kept = [1 - A * c for A, c in zip(quadratic, variances, strict=True)]
     scales = tuple(c / k for c, k in zip(variances, kept, strict=True))
     centres = tuple((a - c * B) / k for a, c, B, k in zip(means, variances, linear, kept, strict=True))

@@ -1,6 +1,6 @@
-"""What solvers share whose state takes much memory per image: settings, starting point, solving in parts.
+"""Base of solvers that solve a batch in parts, because a state is large.
 
-Their state begins with the means of all layers and then the variances of all layers, as that of a `LayeredMap`.
+A state begins with the means of all layers, then their variances, as in a `LayeredMap`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Machine = TypeVar("Machine", bound=BoltzmannMachine)
 
 @dataclass(frozen=True)
 class HeavyMap(ABC, Generic[Machine]):
-    """A fixed-point solver with much memory per image.
+    """A fixed-point solver whose state is large.
 
-    Means and variances must have come to rest: means alone could stand still in the first iteration by chance.
+    It watches means and variances: means alone could stand still in the first iteration by chance.
 
     Attributes:
         max_iter, tol, damping: as in `FixedPoint`.

@@ -1,4 +1,4 @@
-"""What solvers by moments share: settings, starting point, order of updates, running the loop.
+"""Base of solvers by moments: settings, starting point, order of updates, and the loop.
 
 Such a solver computes one layer's new mean and variance from the state of all layers. A sweep updates the odd layers
 and then the even ones; holding one side fixed while the other moves makes the iteration of a bipartite machine converge
@@ -36,7 +36,7 @@ def _fusible(state: Tensor) -> bool:
 
 
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
-    """Visible means to start from, (batch, D): those given, or those of the image's units without neighbours.
+    """Visible means to start from, (batch, D): the given ones, or the image's units without neighbours.
 
     NaN, which ends as diverged, if the machine is unstable: without biases a solver would stand still at 0.
     """
@@ -63,9 +63,9 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
 
 @dataclass(frozen=True)
 class LayeredMap(ABC):
-    """A fixed-point solver by moments, with the settings of `FixedPoint`; `watched` says what has to rest.
+    """A fixed-point solver by moments; `watched` decides when it has converged.
 
-    Without `weighs` it leaves log Z out (NaN), which takes longer than the iterations of a convolutional machine.
+    Without `weighs` log Z is NaN: in a convolutional machine it would take longer than the iterations.
     """
 
     max_iter: int = 1000
@@ -86,10 +86,10 @@ class LayeredMap(ABC):
         return list(state[:depth]), list(state[depth:])
 
     @abstractmethod
-    def heard(
+    def inputs(
         self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]
     ) -> tuple[Tensor, Tensor | None]:
-        """What `fields` is made of: W a from the neighbours' means, and (W∘W) c from their variances if it counts."""
+        """W a from the neighbours' means, and (W∘W) c from their variances if the method uses them."""
 
     @abstractmethod
     def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
@@ -112,22 +112,22 @@ class LayeredMap(ABC):
             if isinstance(units, Bernoulli) and _fusible(old[0]):
                 from restore.solvers.update_triton import updated
 
-                heard = self.heard(machine, layer, means, variances)
+                inputs = self.inputs(machine, layer, means, variances)
                 with torch.cuda.device_of(old[0]):
-                    means[layer], variances[layer] = updated(units.bias, *heard, *old, self.damping)
+                    means[layer], variances[layer] = updated(units.bias, *inputs, *old, self.damping)
             else:
                 new = units.moments(self.fields(machine, layer, means, variances))
                 means[layer], variances[layer] = damped(new, old, self.damping)
         return (*means, *variances)
 
     def stepped(self, machine: BoltzmannMachine, state: State, count: int) -> State:
-        """The state after `count` iterations, whether it has converged or not; gradients flow through all of them."""
+        """The state after exactly `count` iterations, through which gradients flow."""
         for _ in range(count):
             state = self.step(machine, state)
         return state
 
     def watched(self, machine: BoltzmannMachine) -> Change:
-        """What decides that a state has converged: the largest change of all means, or of all means and variances.
+        """Change of a state: the largest of all means, or of all means and variances.
 
         The variances of binary units follow their means. Those of other units can still move, even without bound, while
         the means rest: in a machine without biases the means are 0 from the start.

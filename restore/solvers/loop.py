@@ -1,4 +1,4 @@
-"""The iteration loop of every fixed-point solver. It knows no physics.
+"""The iteration loop of every fixed-point solver.
 
 A state is a tuple of tensors whose first dimension is the batch; a step maps states to states. Every image stops on its
 own: once it has converged, or become infinite, it keeps its state, so that an image gets the same result alone and in a
@@ -21,10 +21,10 @@ from restore.tracing import tracing
 
 State = tuple[Tensor, ...]
 
-# A GPU is asked every so many iterations which images still move: the question waits for all that it has to do.
+# Iterations of a GPU between two checks for convergence: a check waits for all queued work.
 ASKED = 8
 
-# How far a state has moved from an old one, per image (batch,); NaN if a value that counts is NaN.
+# The change from an old state to a new one, per image (batch,); NaN if a value that counts is NaN.
 Change: TypeAlias = Callable[[State, State], Tensor]
 
 
@@ -86,7 +86,7 @@ def largest_change(count: int) -> Change:
 
 
 def average_change(new: State, old: State) -> Tensor:
-    """The average absolute change over the first tensor of the state: the same for an image and for a part like it."""
+    """The average absolute change over the first tensor of the state, which does not grow with the image."""
     return (new[0] - old[0]).abs().mean(-1)
 
 
@@ -127,7 +127,7 @@ class Progress(NamedTuple):
 def advance(
     step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, change: Change
 ) -> Progress:
-    """One iteration of images that all still move."""
+    """One iteration of images that have not stopped."""
     state = step(problem, now.state)
     moved = change(state, now.state)
     broken, settled = ~torch.isfinite(moved), moved <= tol
@@ -138,7 +138,7 @@ def advance(
 
 
 def _only_active(now: Progress, later: Progress) -> Progress:
-    """What follows for the images that still move; all others stay as they are."""
+    """Take the next state for images that still move; keep the others."""
 
     def chosen(new: Tensor, old: Tensor) -> Tensor:
         return torch.where(now.active if old.dim() == 1 else now.active[:, None], new, old)

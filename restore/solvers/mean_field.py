@@ -27,7 +27,7 @@ class MeanField(LayeredMap):
     3.48
     """
 
-    def heard(
+    def inputs(
         self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]
     ) -> tuple[Tensor, None]:
         return machine.inputs(layer, means), None
@@ -44,7 +44,7 @@ class MeanField(LayeredMap):
         return torch.stack(own).sum(0) + machine.interaction(means)
 
     def entropy(self, units: Units, field: Tensor, means: Tensor) -> Tensor:
-        """What each unit adds to the bound beside its couplings: its entropy and its mean log-weight; (..., n)."""
+        """Entropy plus mean log-weight of each unit, its own part of the bound; (..., n)."""
         return units.log_partition(Fields(field)) - field * means
 
 
@@ -54,7 +54,7 @@ class HardMeanField(MeanField):
 
     At a fixed point it is a maximum of the entropy of the two-valued units plus the expected exponent, in each layer
     given the others, which variational methods call a point estimate of what is hidden (hard EM; Neal & Hinton, 1998).
-    With rectified hidden units a pixel so sees the energy of a dense associative memory (Krotov & Hopfield, 2016).
+    With rectified hidden units each pixel gets the energy of a dense associative memory (Krotov & Hopfield, 2016).
 
     >>> from restore.priors import RBM
     >>> from restore.units import Bernoulli, Rectified
@@ -65,12 +65,12 @@ class HardMeanField(MeanField):
     True
     """
 
-    # Points are unbounded and follow the pixels, so that these decide where there are points.
+    # Points are unbounded and follow the pixels, so only the pixels are watched.
     def watched(self, machine: BoltzmannMachine) -> Change:
         points = not all(isinstance(layer, TwoValuedUnits) for layer in machine.layers)
         return average_change if points else super().watched(machine)
 
-    # The state is means alone: no step hears of variances, and they would cost a third of its time.
+    # The state holds only means: no step reads variances, and they would cost a third of its time.
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         means = [start]
         for units, coupling in zip(machine.layers[1:], machine.couplings, strict=False):

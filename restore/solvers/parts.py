@@ -1,4 +1,4 @@
-"""A memory limit for solvers that take much memory per image: batches are solved in parts."""
+"""Split batches into parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine
 
-# How many bytes of images' arrays fit into a processor's caches; more images at once only wait for memory.
+# Bytes of arrays that fit into a processor's caches; larger parts would wait for memory.
 CACHED = 2**24
 
 
@@ -19,7 +19,7 @@ def check_memory(max_memory: int) -> None:
 
 
 def images_at_once(method: str, machine: BoltzmannMachine, memory: int, max_memory: int) -> int:
-    """How many images fit into the memory that a method may take.
+    """Number of images that fit into the memory that a method may take.
 
     Args:
         method: its name, for the message.

@@ -1,4 +1,4 @@
-"""The result of a solver: marginals, and whether they can be trusted, for every image."""
+"""The result of a solver for every image: marginals and how they ended."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ class Solution:
     def rows(self, index: Tensor) -> Solution:
         """The solution of some images, by number, in this order; without `pairs`."""
 
-        return _each(lambda value: value.index_select(0, index), self)
+        return _mapped(lambda value: value.index_select(0, index), self)
 
     def put(self, rows: Tensor, other: Solution) -> Solution:
         """The same with the solutions of some images, by number, replaced by others; without `pairs`."""
 
-        return _each(lambda value, new: value.index_copy(0, rows, new), self, other)
+        return _mapped(lambda value, new: value.index_copy(0, rows, new), self, other)
 
     def moved(self, device: torch.device) -> Solution:
         """The same on a device; without `pairs`."""
-        return _each(lambda value: value.to(device), self)
+        return _mapped(lambda value: value.to(device), self)
 
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
     """Join the solutions of consecutive batches."""
     pairs = _average([(len(solution.status), solution.pairs) for solution in solutions])
-    return replace(_each(lambda *values: torch.cat(values), *solutions), pairs=pairs)
+    return replace(_mapped(lambda *values: torch.cat(values), *solutions), pairs=pairs)
 
 
-def _each(change: Callable[..., Tensor], *solutions: Solution) -> Solution:
-    """What becomes of every tensor with an entry per image, taken from all solutions; without `pairs`."""
+def _mapped(change: Callable[..., Tensor], *solutions: Solution) -> Solution:
+    """Apply `change` to every tensor with an entry per image, across the solutions; without `pairs`."""
     means, variances = (
         tuple(map(change, *(getattr(solution, name) for solution in solutions))) for name in ("means", "variances")
     )
     names = ("log_partition", "iterations", "residual", "status")
-    return Solution(means, variances, *(change(*(getattr(each, name) for each in solutions)) for name in names))
+    return Solution(means, variances, *(change(*(getattr(solution, name) for solution in solutions)) for name in names))
 
 
 def _average(parts: Sequence[tuple[int, Tensor | None]]) -> Tensor | None:

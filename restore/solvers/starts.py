@@ -34,7 +34,7 @@ from restore.zoo import inference
 SAME = 0.05
 
 # The side of the windows in which evidence is measured: a hole of this size has several likely contents.
-PLACE = 8
+WINDOW = 8
 
 # No more images than this are solved at a time; an exporter wants to know.
 MANY = 2**31
@@ -79,13 +79,13 @@ class SeveralStarts:
         batch, count, _ = starts.shape
         image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count).flatten()
         every = starts.flatten(0, 1)
-        found = self.solver.solve(machine.rows(image), every)
+        solution = self.solver.solve(machine.rows(image), every)
         # Left out of graphs, which would be twice as large; their user gives other settings for a second try.
-        left = torch.empty(0) if tracing() else without_solution(found.status, count)
+        left = torch.empty(0) if tracing() else without_solution(solution.status, count)
         if len(left):
             again = calmer(self.solver).solve(machine.rows(image[left]), every[left])
-            found = replaced(found, left, again)
-        return merge(found, batch, count, power)
+            solution = replaced(solution, left, again)
+        return merge(solution, batch, count, power)
 
     def solve_where_needed(
         self,
@@ -95,7 +95,7 @@ class SeveralStarts:
         others: Callable[[Tensor], Tensor],
         power: Tensor,
     ) -> Solution:
-        """As `solve`, with further starts for those images alone that need them.
+        """As `solve`, with further starts only for images that need them.
 
         Args:
             machine: the prior under evidence.
@@ -114,12 +114,12 @@ class SeveralStarts:
         image = hard[:, None].expand(-1, count).flatten()
         every = torch.arange(batch, device=first.device)
         starts = torch.cat([first, further[:last].flatten(0, 1)])
-        found = self.solver.solve(machine.rows(torch.cat([every, image])), starts)
-        place = batch + torch.arange(last * count, device=first.device).view(last, count)
-        place = torch.cat([torch.cat([hard[:, None], place], 1), place.new_zeros(1, count + 1)])
-        mixed = merge(found.rows(place.flatten()), some.shape[0], count + 1, power[some])
+        solution = self.solver.solve(machine.rows(torch.cat([every, image])), starts)
+        rows = batch + torch.arange(last * count, device=first.device).view(last, count)
+        rows = torch.cat([torch.cat([hard[:, None], rows], 1), rows.new_zeros(1, count + 1)])
+        mixed = merge(solution.rows(rows.flatten()), some.shape[0], count + 1, power[some])
         index = torch.arange(last, device=first.device)
-        best = found.rows(every).put(hard, mixed.rows(index))
+        best = solution.rows(every).put(hard, mixed.rows(index))
         left = torch.empty(0) if tracing() else (best.status != int(Status.CONVERGED)).nonzero().squeeze(-1)
         if len(left):
             again = torch.cat([first[left][:, None], others(left)], 1)
@@ -128,27 +128,27 @@ class SeveralStarts:
 
 
 def without_solution(status: Tensor, count: int) -> Tensor:
-    """The starts, by number, of images none of whose `count` consecutive starts converged."""
+    """Numbers of the starts of images without a converged start; each image has `count` consecutive ones."""
     settled = (status.view(-1, count) == int(Status.CONVERGED)).any(1, keepdim=True)
     return (~settled).expand(-1, count).flatten().nonzero().squeeze(-1)
 
 
-def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) -> Solution:
+def merge(solution: Solution, batch: int, count: int, power: Tensor | None = None) -> Solution:
     """Average the solutions of `count` consecutive starts per image; see `SeveralStarts.solve` for the power.
 
     Starts that did not converge count only if none of the image's did; `status` says so.
     """
     if count == 1:
-        return found
-    means = [mean.unflatten(0, (batch, count)) for mean in found.means]
-    variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
-    status, residual = found.status.view(batch, count), found.residual.view(batch, count)
-    usable = (status != int(Status.DIVERGED)) & torch.isfinite(found.log_partition.view(batch, count))
+        return solution
+    means = [mean.unflatten(0, (batch, count)) for mean in solution.means]
+    variances = [variance.unflatten(0, (batch, count)) for variance in solution.variances]
+    status, residual = solution.status.view(batch, count), solution.residual.view(batch, count)
+    usable = (status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition.view(batch, count))
     settled = usable & (status == int(Status.CONVERGED))
     # Not `torch.where`: runtimes of exported graphs have it for numbers only.
     usable = settled | (usable & ~settled.any(1, keepdim=True))
     ignored = ~usable | repeated(means[0], usable)
-    log_weight = found.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
+    log_weight = solution.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
     # If every start diverged, the first one stands for the image, so that its status and its NaN are seen.
     hopeless = ~usable.any(1)
     log_weight = torch.where(hopeless[:, None] & (torch.arange(count, device=status.device) == 0), 0.0, log_weight)
@@ -171,23 +171,23 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
         tuple(mixed),
         tuple(spread),
         torch.logsumexp(log_weight, 1).masked_fill(hopeless, torch.nan),
-        found.iterations.view(batch, count).amax(1),
+        solution.iterations.view(batch, count).amax(1),
         residual.masked_fill(~says, -torch.inf).amax(1),
         status.masked_fill(~says, int(Status.CONVERGED)).amax(1),
     )
 
 
 def repeated(means: Tensor, usable: Tensor) -> Tensor:
-    """Which solutions (batch, starts, D) repeat that of a usable earlier start of the image; (batch, starts)."""
+    """Mask, (batch, starts), of solutions (batch, starts, D) that repeat a usable earlier one of the image."""
     # Not torch.cdist: exported graphs lack it.
     distance = (means[:, :, None] - means[:, None]).abs().amax(-1)
-    # A start that diverged is no solution, whatever it is close to.
+    # A start that diverged is no solution.
     same = (distance <= SAME) & usable[:, None, :]
     return torch.tril(same, diagonal=-1).any(-1)
 
 
 def open_bits(evidence: Tensor, image_shape: tuple[int, int]) -> Tensor:
-    """How much evidence leaves open where it says least: bits per pixel, the most of all windows of `PLACE`; (batch,).
+    """Entropy left by the evidence, in bits per pixel: the maximum over windows of `WINDOW` pixels a side; (batch,).
 
     Args:
         evidence: the log-odds that a pixel is 1, (batch, H * W).
@@ -198,10 +198,10 @@ def open_bits(evidence: Tensor, image_shape: tuple[int, int]) -> Tensor:
     (1.0, 0.47)
     """
     odds = evidence.abs()
-    # The entropy of a pixel that is likelier by these log-odds.
+    # The entropy of a pixel with these log-odds.
     bits = (softplus(-odds) + odds * torch.sigmoid(-odds)) / math.log(2)
     height, width = image_shape
-    windows = avg_pool2d(bits.view(-1, 1, height, width), (min(PLACE, height), min(PLACE, width)), stride=1)
+    windows = avg_pool2d(bits.view(-1, 1, height, width), (min(WINDOW, height), min(WINDOW, width)), stride=1)
     return windows.flatten(1).amax(1)
 
 
@@ -212,7 +212,7 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
         evidence: linear fields on the image, shape (batch, D).
         modes: packed binary images, shape (modes, bytes). The log-likelihood of such a mode is its inner product with
             the evidence, up to a constant.
-        count: how many per image.
+        count: maximum number per image.
 
     Returns:
         Shape (batch, min(count, modes), D).
@@ -234,6 +234,6 @@ def calmer(solver: FixedPoint) -> FixedPoint:
     return replace(solver, damping=damping, tol=tol)
 
 
-def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
+def replaced(solution: Solution, rows: Tensor, better: Solution) -> Solution:
     """Replace some rows of a solution; the iterations of both tries are added."""
-    return found.put(rows, replace(better, iterations=found.iterations[rows] + better.iterations))
+    return solution.put(rows, replace(better, iterations=solution.iterations[rows] + better.iterations))

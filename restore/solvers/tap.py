@@ -39,7 +39,7 @@ class TAP(LayeredMap):
         _ = machine.squared_couplings
         return super().init(machine, start)
 
-    def heard(
+    def inputs(
         self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
         return machine.inputs(layer, means), machine.squared_inputs(layer, variances)

@@ -15,13 +15,12 @@ from restore.solvers.mean_field import HardMeanField, value_of
 
 @dataclass(frozen=True)
 class UpAndDown(HardMeanField):
-    """Hard mean field in another order: layers 1, 2, ... to the top, back to 1, and then the image.
+    """Hard mean field in the order of layers 1, 2, ... to the top, back to 1, then the image.
 
-    One sweep so takes what the image says to every layer, and the answers of all back to it. What a layer hears from a
-    neighbour that has not changed since is used again: each coupling is passed once up and once down. Damping is of the
-    image alone, which all others follow.
+    One sweep carries the image to every layer, and all answers back. Each coupling is used once up and once down:
+    the field from a neighbour that has not changed is kept. Only the image is damped, as all layers follow it.
 
-    The state is the means of all layers, and then what layers 0, 1, ... hear from above.
+    The state holds the means of all layers, then the fields on layers 0, 1, ... from above.
 
     >>> import torch
     >>> from restore.priors import LayeredPrior
@@ -36,7 +35,7 @@ class UpAndDown(HardMeanField):
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         if len(machine.layers) < 2:
             raise UsageError("up_and_down is for machines of several layers; take hard_mean_field")
-        # Before the first sweep nothing comes from above. A graph takes no tensor twice.
+        # Before the first sweep fields from above are 0. A graph takes no tensor twice.
         empty = (start.new_zeros(start.shape[0], layer.size) for layer in (*machine.layers[1:], *machine.layers[:-1]))
         return (start, *empty)
 
@@ -46,8 +45,8 @@ class UpAndDown(HardMeanField):
         below: list[Tensor] = []
         for layer in range(1, top + 1):
             below.append(machine.couplings[layer - 1].up(means[layer - 1]))
-            heard = below[-1] if layer == top else below[-1] + above[layer]
-            means[layer] = value_of(machine.layers[layer], Fields(heard))
+            field = below[-1] if layer == top else below[-1] + above[layer]
+            means[layer] = value_of(machine.layers[layer], Fields(field))
         for layer in range(top - 1, 0, -1):
             above[layer] = machine.couplings[layer].down(means[layer + 1])
             means[layer] = value_of(machine.layers[layer], Fields(below[layer - 1] + above[layer]))

@@ -1,6 +1,6 @@
 """The end of an update of binary units on a GPU: their new mean and variance, in one pass over memory.
 
-Taken apart into operations of torch it is some thirty passes, and takes longer than the products of matrices before it.
+As operations of torch it would be some thirty passes, slower than the matrix products before it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def updated(
         damping: share of them that is kept.
     """
     new_mean, new_variance = (torch.empty_like(linear, memory_format=torch.contiguous_format) for _ in range(2))
-    parts = [each.contiguous() for each in (linear, linear if squared is None else squared, bias, mean, variance)]
+    parts = [part.contiguous() for part in (linear, linear if squared is None else squared, bias, mean, variance)]
     stride = bias.shape[-1] if bias.dim() == 2 and len(bias) > 1 else 0
     bernoulli[(triton.cdiv(linear.numel(), BLOCK),)](
         *parts, new_mean, new_variance, linear.numel(), linear.shape[-1], stride, float(damping),

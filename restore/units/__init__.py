@@ -1,4 +1,4 @@
-"""Unit types: which values a unit can take, and how it responds to fields."""
+"""Unit types: the values of a unit and its response to fields."""
 
 from restore.units.bernoulli import Bernoulli, log_one_plus_exp
 from restore.units.contract import Units

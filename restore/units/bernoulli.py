@@ -44,7 +44,7 @@ class Bernoulli(TwoValuedUnits):
 
     def log_odds(self, fields: Fields) -> Tensor:
         """Log-odds of x = 1 under extra fields; because x² = x, all fields act as linear ones."""
-        # What says nothing of the scale is one number, which is taken from the fewer.
+        # A quadratic field that is one number for all units is subtracted from the smaller tensor.
         return fields.with_presence(self.bias - fields.quadratic / 2 + fields.linear)
 
     def log_partition(self, fields: Fields) -> Tensor:

@@ -1,4 +1,4 @@
-"""What real-valued units with weight exp(U x - V x² / 2) share, for any support (TAP machine, appendix C.1)."""
+"""Base of real-valued units with weight exp(U x - V x² / 2), on any support (TAP machine, appendix C.1)."""
 
 from __future__ import annotations
 

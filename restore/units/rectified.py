@@ -1,6 +1,6 @@
-"""Rectified Gaussian units: normal distributions cut at 0, of which the likelier values are never negative.
+"""Rectified Gaussian units: normal distributions cut at 0, without the negative values.
 
-As hidden units they tell weak features from strong ones, which bits cannot (Tubiana & Monasson, PRL 118, 138301, 2017).
+As hidden units they represent the strength of a feature, which bits cannot (Tubiana & Monasson, PRL 118, 138301, 2017).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.units.quadratic import QuadraticUnits
-from restore.units.truncated_gaussian import PRECISIONS, Piece, Rule, Split, drawn, fall, law_of, rule_for
+from restore.units.truncated_gaussian import PRECISIONS, Piece, Quadrature, Split, drawn, fall, law_of, rule_for
 
 
 def _split(linear: Tensor, quadratic: Tensor) -> Split:
@@ -46,10 +46,10 @@ class Rectified(QuadraticUnits):
     ([0.0, 0.0, 2.0], [0.37, 0.8, 2.06])
     """
 
-    made: InitVar[Rule | None] = None
-    rule: Rule = field(init=False, repr=False)
+    made: InitVar[Quadrature | None] = None
+    rule: Quadrature = field(init=False, repr=False)
 
-    def __post_init__(self, made: Rule | None) -> None:
+    def __post_init__(self, made: Quadrature | None) -> None:
         object.__setattr__(self, "rule", rule_for(self.bias, made))
 
     @property

@@ -1,6 +1,6 @@
 """Units that are either 0 or take a value from a slab: (truncated) Gauss-Bernoulli units (TAP machine, appendix C.2).
 
-On a bounded slab they are grey pixels of which many are exactly black; hidden ones with a Gaussian slab make a
+On a bounded slab they are grey pixels, many of them exactly black; hidden ones with a Gaussian slab make a
 spike-and-slab machine. The paper's ρ becomes the presence here, a log-odds, so that the family is exponential, with
 statistics [x != 0] and those of the slab.
 """

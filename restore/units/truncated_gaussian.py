@@ -25,7 +25,7 @@ from restore.units.quadratic import QuadraticUnits
 
 
 class Precision(NamedTuple):
-    """How finely a piece is integrated: number of nodes, and the fall of the exponent at which it is cut."""
+    """Precision of a quadrature: number of nodes, and the fall of the exponent at which a piece is cut."""
 
     nodes: int
     fall: float
@@ -35,10 +35,10 @@ class Precision(NamedTuple):
 # as deep as the fall. A larger fall needs more nodes: 20 nodes for 34 and 11 for 17.5 miss 1e-6 and 1e-3.
 PRECISIONS = {torch.float64: Precision(22, 34.0), torch.float32: Precision(12, 17.0)}
 
-# How many units are integrated together on a CPU; their nodes fill less than 1 MiB each way.
+# Units that are integrated together on a CPU; their nodes fill less than 1 MiB each way.
 BLOCK = 20_000
 
-# Bisections that bring a sample so close that two Newton steps reach rounding.
+# Bisections of a sample, after which two Newton steps reach rounding.
 HALVINGS = 12
 
 
@@ -64,7 +64,7 @@ class Split(NamedTuple):
     largest: Tensor
 
 
-class Rule(NamedTuple):
+class Quadrature(NamedTuple):
     """Quadrature on [0, 1]: -t and -t² at the nodes, (nodes, 2); weights times 1, t and t², (3, nodes)."""
 
     powers: Tensor
@@ -81,20 +81,20 @@ def _listed(precision: Precision) -> tuple[list[list[float]], list[list[float]]]
 LISTED = {dtype: _listed(precision) for dtype, precision in PRECISIONS.items()}
 
 
-def rule_for(like: Tensor, made: Rule | None = None) -> Rule:
-    """The rule in a tensor's type and on its device; that of other units if it is one."""
+def rule_for(like: Tensor, made: Quadrature | None = None) -> Quadrature:
+    """The quadrature in a tensor's type and on its device; `made` if that suits."""
     if made is not None and (made.powers.dtype, made.powers.device) == (like.dtype, like.device):
         return made
     # No tensor of a traced graph may outlive it.
     return (_made if tracing() else _kept)(like.dtype, like.device)
 
 
-def _made(dtype: torch.dtype, device: torch.device) -> Rule:
-    return Rule(*(torch.tensor(values, dtype=dtype, device=device) for values in LISTED[dtype]))
+def _made(dtype: torch.dtype, device: torch.device) -> Quadrature:
+    return Quadrature(*(torch.tensor(values, dtype=dtype, device=device) for values in LISTED[dtype]))
 
 
 @cache
-def _kept(dtype: torch.dtype, device: torch.device) -> Rule:
+def _kept(dtype: torch.dtype, device: torch.device) -> Quadrature:
     # Outside inference mode, whose tensors no gradient can pass.
     with torch.inference_mode(False):
         return _made(dtype, device)
@@ -133,14 +133,14 @@ def fall(slope: Tensor, bend: Tensor, room: Tensor) -> tuple[Tensor, Tensor]:
     return slope, torch.minimum(room, 2 * PRECISIONS[slope.dtype].fall / (slope + root))
 
 
-def _weights(rule: Rule, curvature: Tensor, slope: Tensor, length: Tensor) -> Tensor:
+def _weights(rule: Quadrature, curvature: Tensor, slope: Tensor, length: Tensor) -> Tensor:
     """The weight at the nodes of [0, length], relative to the end; (nodes, elements of length)."""
     falls = torch.stack([slope * length, curvature * length * length / 2])
     # In place: a second buffer of this size costs more than the exponentials.
     return (rule.powers @ falls.flatten(1)).exp_()
 
 
-def _moments(rule: Rule, piece: Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _moments(rule: Quadrature, piece: Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Mass of a piece relative to the largest weight; mean and variance of the distance from its end."""
     weights = _weights(rule, curvature, piece.slope, piece.length)
     mass, first, second = (rule.moments @ weights).view(3, *curvature.shape).unbind(0)
@@ -149,7 +149,7 @@ def _moments(rule: Rule, piece: Piece, curvature: Tensor) -> tuple[Tensor, Tenso
     return mass * piece.length * piece.offset.exp(), distance * piece.length, variance
 
 
-def _law(rule: Rule, split: Split) -> tuple[Tensor, Tensor, Tensor]:
+def _law(rule: Quadrature, split: Split) -> tuple[Tensor, Tensor, Tensor]:
     """Log-partition, mean and variance of a weight."""
     up, down, curvature, largest = split
     (mass, distance, variance), (other_mass, other_distance, other_variance) = (
@@ -165,9 +165,9 @@ def _law(rule: Rule, split: Split) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def law_of(
-    rule: Rule, split: Callable[[Tensor, Tensor], Split], linear: Tensor, quadratic: Tensor
+    rule: Quadrature, split: Callable[[Tensor, Tensor], Split], linear: Tensor, quadratic: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-partition, mean and variance, for as many units at a time as fit into a processor's caches."""
+    """Log-partition, mean and variance, in blocks of units that fit into a processor's caches."""
     if tracing() or linear.is_cuda or linear.numel() <= BLOCK:
         return _law(rule, split(linear, quadratic))
     blocks = zip(linear.reshape(-1).split(BLOCK), quadratic.reshape(-1).split(BLOCK), strict=True)
@@ -176,8 +176,8 @@ def law_of(
     return log_partition, mean, variance
 
 
-def _inverse(rule: Rule, piece: Piece, curvature: Tensor, part: Tensor) -> Tensor:
-    """The distance from the end of a piece that contains this part of its mass."""
+def _inverse(rule: Quadrature, piece: Piece, curvature: Tensor, part: Tensor) -> Tensor:
+    """Distance from the end of a piece within which this part of its mass lies."""
 
     def mass(distance: Tensor) -> Tensor:
         return distance * (rule.moments[0] @ _weights(rule, curvature, piece.slope, distance)).view_as(distance)
@@ -195,7 +195,7 @@ def _inverse(rule: Rule, piece: Piece, curvature: Tensor, part: Tensor) -> Tenso
     return distance
 
 
-def drawn(rule: Rule, split: Split, generator: torch.Generator | None) -> Tensor:
+def drawn(rule: Quadrature, split: Split, generator: torch.Generator | None) -> Tensor:
     """A value of each unit, by inverting the distribution function."""
     up, down, curvature, _ = split
     masses = [_moments(rule, piece, curvature)[0] for piece in (up, down)]
@@ -233,10 +233,10 @@ class TruncatedGaussian(QuadraticUnits):
 
     low: float = 0.0
     high: float = 1.0
-    made: InitVar[Rule | None] = None
-    rule: Rule = field(init=False, repr=False)
+    made: InitVar[Quadrature | None] = None
+    rule: Quadrature = field(init=False, repr=False)
 
-    def __post_init__(self, made: Rule | None) -> None:
+    def __post_init__(self, made: Quadrature | None) -> None:
         object.__setattr__(self, "rule", rule_for(self.bias, made))
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise UsageError(f"a support needs finite ends, low < high, not [{self.low}, {self.high}]")

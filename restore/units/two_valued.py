@@ -1,4 +1,4 @@
-"""What units with two values share: their only parameter is the bias, which multiplies x."""
+"""Base of units with two values: their only parameter is the bias, which multiplies x."""
 
 from __future__ import annotations
 

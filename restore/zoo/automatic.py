@@ -14,7 +14,7 @@ from restore.zoo.store import describe
 
 
 def preferred(grey: bool = False) -> str:
-    """The published prior that `auto` considers first, of black and white or of grey pictures; empty if none is there.
+    """Name of the published prior that `auto` tries first; empty if there is none.
 
     >>> preferred(), preferred(grey=True)
     ('tap-mnist', 'tap-mnist-real')
@@ -23,7 +23,7 @@ def preferred(grey: bool = False) -> str:
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
-    """The priors to choose among for pictures of a size: those whose headers have a place in `auto`.
+    """The priors among which `auto` chooses for pictures of a size.
 
     These are priors of that size and of any size, and priors of whole objects that fill the picture side by side; all
     priors for such pixels if there are none.
@@ -49,29 +49,29 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
 
 
 def _known(grey: bool) -> list[tuple[Path, Description]]:
-    """The priors with a place in `auto` for such pictures: the published ones first, in their order."""
+    """The priors of `auto` for such pictures: published ones first, in their order."""
     known = [
         (folder, header)
         for folder in search.folders()
         if (header := readable(folder)) and header.auto and not header.task and header.grey == grey
     ]
-    return sorted(known, key=lambda each: (not search.is_published(each[0]), each[1].auto, each[0].name))
+    return sorted(known, key=lambda prior: (not search.is_published(prior[0]), prior[1].auto, prior[0].name))
 
 
 def _suits(header: Description, image_shape: tuple[int, ...]) -> bool:
-    """True for a prior that restores any size, and for one of whole objects that are not cut."""
+    """True for a prior that restores pictures of this size without cutting objects."""
     sides = zip(image_shape, header.image_shape, strict=True)
     return header.anywhere or all(length % side == 0 for length, side in sides)
 
 
 @cache
 def leave_out(fault: str) -> None:
-    """Warn about a prior that cannot be used where others can; once, however many images there are."""
+    """Warn once that a prior is skipped, however many images there are."""
     warnings.warn(f"{fault} (left out)", RestoreWarning, stacklevel=3)
 
 
 def readable(folder: Path) -> Description | None:
-    """The header of a prior; None, after a warning, if it cannot be read.
+    """Read the header of a prior; return None, after a warning, if it is damaged.
 
     >>> from restore.zoo import find
     >>> readable(find("tap-mnist")).image_shape

@@ -1,4 +1,4 @@
-"""The description of a prior in the header of its weights file, readable without loading any weights."""
+"""The header of a prior's weights file, readable without loading weights."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from restore.zoo.structure import structure
 if TYPE_CHECKING:
     import numpy as np
 
-# The share of an image that is taken to be in doubt where only holes are filled: by the average change of all pixels,
-# nearly all of which are known, solvers would stop at once.
+# Share of pixels in doubt where only holes are filled. Nearly all pixels are known then, and by their average change
+# solvers would stop at once.
 HOLES = 0.01
 
 # The newest format of weights files.
@@ -30,7 +30,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Description(Spec):
-    """The header of a prior: its machine, and the other facts that decide how it is used.
+    """The header of a prior: its machine, and how it is used.
 
     Attributes:
         name: published or chosen name.
@@ -42,12 +42,12 @@ class Description(Spec):
         inference: its solver.
         task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others.
         licence: the licence of its weights.
-        unfinished: how far its training has come, in words; empty when it has ended.
+        unfinished: the progress of its training, in words; empty once it has ended.
         run: the folder of the run that continues an unfinished prior.
-        overlap: how many tiles of a larger image begin within the length of one, along either axis. Whole objects are
+        overlap: tiles of a larger image have a stride of side / overlap. Whole objects are
             restored best in tiles side by side: one between two objects looks like neither.
-        auto: place among the priors that `auto` considers, from 1; 0 for none.
-        temperature: what the log-odds of its pixels are divided by, if its solver is surer of them than it is right;
+        auto: rank among the priors that `auto` tries, from 1; 0 to leave it out.
+        temperature: divides the log-odds of its pixels, to correct a solver that is too sure of them;
             see `restore.learning.finish`.
     """
 
@@ -84,37 +84,37 @@ class Description(Spec):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The inputs of the exported graph that say what was observed."""
+        """Names of the graph's inputs for the observation."""
         return OBSERVED[self.kind.observation(self)]
 
     @property
     def whole(self) -> bool:
-        """True if it restores an image of any size as a whole, and not in tiles."""
+        """True if it restores images of any size whole, not in tiles."""
         return self.kind.any_size
 
     @property
     def anywhere(self) -> bool:
-        """True if it restores a picture of any size, in tiles that overlap or as a whole."""
+        """True if it restores images of any size, in overlapping tiles or whole."""
         return self.whole or self.overlap > 1
 
     @property
     def weighs(self) -> bool:
-        """True if log Z weighs solutions from several starts; of one it decides nothing, and graphs leave it out."""
+        """True if log Z weighs solutions from several starts; with one start graphs leave it out."""
         return self.inference.starts != 1
 
     @property
     def stops_as_learnt(self) -> bool:
-        """True if it has learnt what its solver makes of a damaged image in so many iterations: more make it worse."""
+        """True if it was trained for this number of iterations of its solver; more make it worse."""
         return bool(self.task) or (self.method == "matched" and self.inference.starts == 1)
 
     @property
     def tries_again(self) -> bool:
-        """True if images that have not converged are solved again with more damping."""
+        """True if images that did not converge are solved again with more damping."""
         return self.inference.starts > 0 and not self.stops_as_learnt
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """The solvers that fit; a prior that has learnt a damage keeps its own."""
+        """The solvers that fit; a conditional prior keeps its own."""
         return (self.inference.solver,) if self.task else super().solvers
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
@@ -130,11 +130,11 @@ class Description(Spec):
             known = ", ".join(self.solvers)
             raise UsageError(f"restores with {known}, not with {shown(name)}; {instead}", self.name)
         others: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
-        # Another solver is not as sure.
+        # The temperature corrects its own solver only.
         return replace(self, inference=replace(self.inference, solver=name, **others), temperature=1.0)
 
     def of_size(self, shape: tuple[int, int], doubtful: float = 1.0) -> Description:
-        """The same prior for images of another size, without its modes.
+        """Return the prior for images of another size, without its modes.
 
         `doubtful` is the share of pixels in doubt: `tol` limits the average change of all, where few may change.
         """
@@ -143,7 +143,7 @@ class Description(Spec):
         return replace(self, image_shape=shape, inference=inference)
 
     def at(self, effort: Effort, shape: tuple[int, ...], *, touched: bool) -> Description:
-        """The same prior as it restores images of some size, with some effort; not `touched` if only holes are filled.
+        """Return the prior with its settings for a size and an effort; not `touched` if only holes are filled.
 
         The share in doubt is one number for all, so that an image gets the same answer alone and in a batch.
         """
@@ -152,7 +152,7 @@ class Description(Spec):
         return settings if shape == self.image_shape else settings.of_size((height, width), 1.0 if touched else HOLES)
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
-        """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.
+        """Refuse damage that this kind of prior does not take, and a lack of damage that it needs.
 
         Raises:
             UsageError: if damage is given to a conditional prior, or none to another one; if Gaussian noise is given to
@@ -172,7 +172,7 @@ class Description(Spec):
             raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
 
     def check_damage(self, damage: Damage) -> None:
-        """Refuse damage that the prior does not know.
+        """Refuse damage that the prior does not take.
 
         Raises:
             UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
@@ -230,9 +230,9 @@ class Description(Spec):
             if new:
                 setting = new[0][:REASON]
                 raise ModelError(f"has the setting {setting!r}, unknown to this version; update the package", where)
-            found = structure(cls, facts)
-            found._check()
-            return found
+            description = structure(cls, facts)
+            description._check()
+            return description
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
             raise ModelError(f"its description is damaged ({reason(fault)}); get the file again", where) from fault
 

@@ -1,4 +1,4 @@
-"""How a prior restores: its solver and the settings of it."""
+"""The solver of a prior and its settings."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from restore.errors import UsageError
 from restore.registry import SOLVERS
 from restore.zoo import limits
 
-# How well to solve: as the prior restores, well enough to compare its predictions with those of other priors, or well
-# enough for the odds of a single pixel where all others are known.
+# Accuracy: full for restoring, less for comparing predictions of priors, least for the odds of a single pixel where all
+# others are known.
 Effort = Literal["full", "quick", "precise"]
 
-# The share of the old value that iterations keep unless a prior or a caller says otherwise.
+# The default damping.
 DAMPING = 0.3
 
-# Predictions of pixels are compared after so many iterations, or at this tolerance. On 24 digits the levels found are
+# Limits of an iteration whose predictions of pixels are only compared. On 24 digits the levels found are
 # as good as with a prior's own settings, for a third of the time.
 QUICK_ITERATIONS = 20
 QUICK_TOL = 0.1
 
-# One pixel among known ones is found to a hundredth of a nat by then.
+# Enough for one pixel among known ones, to a hundredth of a nat.
 PRECISE_ITERATIONS = 60
 PRECISE_TOL = 1e-6
 
@@ -31,13 +31,13 @@ MOST_DAMPING = 1 - LEAST_TRUST
 
 
 def calmer(damping: float, tol: float) -> tuple[float, float]:
-    """Damping and tolerance for another try of what did not converge: half the step, so changes are half as large."""
+    """Damping and tolerance for a second try of images that did not converge, with half the step."""
     return (1 + damping) / 2, tol / 2
 
 
 @dataclass(frozen=True)
 class Inference:
-    """How a prior restores: its solver, and how many starts it gives the solver.
+    """The solver of a prior, its settings and its starts.
 
     Attributes:
         solver: a key of `SOLVERS`.
@@ -45,13 +45,13 @@ class Inference:
         tol: a start has converged when no mean moves by more than this in one iteration; for convolutional priors, and
             real-valued units under `hard_mean_field`, when pixels do not on average.
         damping: share of the old value kept at each update, in [0, 1).
-        modes: how many of its own modes the prior carries as possible starts.
+        modes: number of its own modes that the prior carries as possible starts.
         starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. With 0 the solver
             starts by itself, as belief propagation must.
         trust: mean strength of the evidence, in log-odds per pixel, from which log Z fully decides between solutions.
             Under weaker evidence their weight is exp(log Z) to a proportional power.
-        clear: images are solved from the pointwise estimate alone if their evidence leaves at most this open, in bits
-            per pixel, in 0 ... 1, wherever it says least; see `restore.solvers.starts.open_bits`.
+        clear: images are solved from the pointwise estimate alone if the evidence leaves at most this entropy, in bits
+            per pixel, in 0 ... 1, in every window; see `restore.solvers.starts.open_bits`.
     """
 
     solver: str = "tap"

@@ -34,10 +34,10 @@ DISTANCES = 2**31
 # Iterations per start; at a tenth of a millisecond each they take minutes. Published priors have up to 5,000.
 ITERATIONS = 1_000_000
 
-# What log-odds are divided by; found ones lie near 1.2.
+# The temperature; fitted ones lie near 1.2.
 COLDEST, HOTTEST = 0.01, 100
 
-# Tiles along the length of one; their square multiplies the cost of an image.
+# Overlap of tiles; its square multiplies the cost of an image.
 OVERLAP = 16
 
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.

@@ -30,7 +30,7 @@ def published_folder() -> Path:
 
 
 def shipped(name: str) -> Path:
-    """A folder that a wheel carries inside the package, and that lies beside it in a checkout."""
+    """A folder that is inside the package in a wheel, and next to it in a checkout."""
     inside = PACKAGE / name
     return inside if inside.is_dir() else PACKAGE.parent / name
 
@@ -53,11 +53,11 @@ def folders() -> Iterator[Path]:
     >>> "tap-mnist" in {folder.name for folder in folders()}
     True
     """
-    seen: set[str] = set()
+    names: set[str] = set()
     for parent in (published_folder(), user_folder()):
         for weights in sorted(parent.glob(f"*/{WEIGHTS}")):
-            if weights.parent.name not in seen:
-                seen.add(weights.parent.name)
+            if weights.parent.name not in names:
+                names.add(weights.parent.name)
                 yield weights.parent
 
 
@@ -100,7 +100,7 @@ def find(name_or_path: str) -> Path:
 
 
 def _papers() -> str:
-    """Write the command that installs the other published priors: from the clone that was installed, if it is there."""
+    """Command that installs the other published priors, from the installed clone if there is one."""
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import urlsplit
     from urllib.request import url2pathname

@@ -35,7 +35,7 @@ FLOATS, BYTES = ("F16", "F32", "F64"), ("U8",)
 
 @dataclass(frozen=True)
 class TrainedPrior:
-    """A prior with all that restoring needs.
+    """A prior in memory, ready to restore.
 
     Attributes:
         description: its header.
@@ -53,7 +53,7 @@ class TrainedPrior:
 
     @property
     def pointwise(self) -> Units:
-        """The pixels as independent units, without neighbours."""
+        """The prior of independent pixels."""
         import torch
 
         from restore.units import Bernoulli
@@ -61,7 +61,7 @@ class TrainedPrior:
         return Bernoulli(torch.logit(self.pixel_means)) if self.grey_pixels is None else self.grey_pixels
 
     def of_size(self, shape: tuple[int, int]) -> TrainedPrior:
-        """The same prior for images (H, W) of another size, of which it has no modes, if it takes any size."""
+        """Return the prior for images (H, W) of another size, without modes, if it takes any size."""
         machine = self.description.kind.of_size(self.machine, shape)
         means = self.pixel_means[:1].expand(shape[0] * shape[1])
         return TrainedPrior(self.description.of_size(shape), machine, means, self.modes[:0])
@@ -118,8 +118,8 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
             pixels, units = description.pixels, _pointwise(description).values()
             shapes = description.shapes | dict.fromkeys(("pixel_means", *units), (pixels,))
             shapes["modes"] = (description.inference.modes, (pixels + 7) // 8)
-            found = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            wrong = {name for name, _ in found.items() ^ shapes.items()}
+            shapes_found = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            wrong = {name for name, _ in shapes_found.items() ^ shapes.items()}
             wrong |= {
                 name for name, part in slices.items() if part.get_dtype() not in (BYTES if name == "modes" else FLOATS)
             }
@@ -188,7 +188,7 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
 
 
 def light_ground(pixel_means: np.ndarray) -> bool:
-    """Whether images whose pixels have these means, in (0, 1), are dark on light.
+    """True if images whose pixels have these means, in (0, 1), are dark on light.
 
     >>> import numpy as np
     >>> light_ground(np.array([0.9, 0.9, 0.4]))
@@ -242,7 +242,7 @@ def _in_order(content: bytes) -> bytes:
 
 
 def _compact(values: Tensor) -> Tensor:
-    """A matrix in float16 if that holds it exactly; everything else as it is."""
+    """Convert a matrix to float16 if that is exact."""
     half = values.half()
     fits = values.dim() == 2 and bool((half.float() == values).all())
     return (half if fits else values).contiguous()

@@ -1,4 +1,4 @@
-"""Values of declared types, from what TOML or JSON holds: tables of recipes, headers of priors, records of studies."""
+"""Build dataclasses from TOML or JSON: recipes, headers of priors, records of studies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
 
 
 def expect(value: Any, kind: type, where: str) -> Any:
-    """A value of a type of TOML, with whole numbers as floats where these are meant; a UsageError if it is another."""
+    """Check that a value has a type of TOML, turning whole numbers into floats where these are meant."""
     if kind is float and type(value) is int and abs(value) < LARGEST:
         return float(value)
     if type(value) is not kind or (isinstance(value, int) and abs(value) >= LARGEST):

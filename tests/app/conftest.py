@@ -50,10 +50,10 @@ def listed(priors: list[Path]) -> dict[Path, dict[str, Any]]:
     """The facts about the priors that can be used."""
     zoo.leave_out.cache_clear()
     with pytest.warns(UserWarning) as told:
-        found = assembly.usable(priors)
+        result = assembly.usable(priors)
     bad, worse = (str(warning.message) for warning in told)
     assert "bad/weights.safetensors" in bad and "worse/solver.onnx" in worse
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")

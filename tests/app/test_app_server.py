@@ -147,19 +147,21 @@ def test_a_picture_is_denoised_as_by_the_command(server: Server, told: dict[str,
     )
     wanted = np.asarray(clean.convert("L"))
     if alone:
-        status, found, picture = post(server, f"/denoise?{query}", noisy)
+        status, result, picture = post(server, f"/denoise?{query}", noisy)
     else:
-        status, found, _ = post(server, f"/denoise?{query}", {"image": noisy}, **JSON)
-        picture = base64.b64decode(found["image"])
-        np.testing.assert_allclose(pixels_of(base64.b64decode(found["means"])), 255 * answer.means, atol=0.51)
-        np.testing.assert_allclose(pixels_of(base64.b64decode(found["deviations"])), 510 * answer.deviations, atol=0.51)
-    assert status == 200 and found["model"] == answer.model and found["iterations"] == answer.iterations
+        status, result, _ = post(server, f"/denoise?{query}", {"image": noisy}, **JSON)
+        picture = base64.b64decode(result["image"])
+        np.testing.assert_allclose(pixels_of(base64.b64decode(result["means"])), 255 * answer.means, atol=0.51)
+        np.testing.assert_allclose(
+            pixels_of(base64.b64decode(result["deviations"])), 510 * answer.deviations, atol=0.51
+        )
+    assert status == 200 and result["model"] == answer.model and result["iterations"] == answer.iterations
     np.testing.assert_array_equal(pixels_of(picture), wanted)
-    assert found["status"] == Status(answer.status).name.lower()
-    assert found["changed"] == answer.changed and set(answer.notes) <= set(found["notes"])
+    assert result["status"] == Status(answer.status).name.lower()
+    assert result["changed"] == answer.changed and set(answer.notes) <= set(result["notes"])
     if answer.level is not None:
-        assert found[answer.level.name] == json.loads(json.dumps(answer.level.value))
-        assert found["found"] == (answer.level.name if answer.level.estimated else None)
+        assert result[answer.level.name] == json.loads(json.dumps(answer.level.value))
+        assert result["found"] == (answer.level.name if answer.level.estimated else None)
 
 
 def test_a_hole_is_filled_as_by_the_command(server: Server) -> None:
@@ -174,9 +176,9 @@ NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
 
 
 def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None:
-    status, found, _ = post(server, "/denoise", encoded(NOISE), **JSON)
-    assert status == 422 and found["class"] == Foreign.__name__ and found["status"] == "not_ink"
-    assert found["notes"][-1] == Status.NOT_INK.sentence and "image" not in found
+    status, result, _ = post(server, "/denoise", encoded(NOISE), **JSON)
+    assert status == 422 and result["class"] == Foreign.__name__ and result["status"] == "not_ink"
+    assert result["notes"][-1] == Status.NOT_INK.sentence and "image" not in result
     assert post(server, "/denoise?model=conv-text&p=0.1", encoded(NOISE), **JSON)[0] == 200
 
 
@@ -212,9 +214,9 @@ BLANK = encoded(np.zeros((1, PIXELS + 1), np.uint8))
 def test_what_cannot_be_restored_is_an_error_in_one_line(
     server: Server, target: str, body: Any, status: int, kind: type[RestoreError], subject: str
 ) -> None:
-    found_status, found, _ = post(server, target, body)
-    assert (found_status, found["class"], found["subject"]) == (status, kind.__name__, subject)
-    assert "\n" not in found["error"] and "--" not in found["error"] and found["remedy"] in found["error"]
+    found_status, result, _ = post(server, target, body)
+    assert (found_status, result["class"], result["subject"]) == (status, kind.__name__, subject)
+    assert "\n" not in result["error"] and "--" not in result["error"] and result["remedy"] in result["error"]
 
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=edge"])
@@ -270,13 +272,13 @@ def test_a_request_is_parsed_once(server: Server, head: str, status: int) -> Non
     with socket.create_connection(address(server), HANG) as connection:
         connection.sendall(f"{head}\r\n{SMUGGLED}".encode())
         connection.shutdown(socket.SHUT_WR)
-        found = b""
+        result = b""
         try:
             while part := connection.recv(2**16):
-                found += part
+                result += part
         except ConnectionResetError:  # closed with some of it unread
             pass
-    assert int(found.split()[1]) == status and found.count(b"HTTP/1.1 ") == 1
+    assert int(result.split()[1]) == status and result.count(b"HTTP/1.1 ") == 1
 
 
 # ------------------------------------------------------------------------------------------------- many at a time
@@ -320,18 +322,18 @@ def asking(server: Server, count: int) -> Iterator[list[Any]]:
 
 def test_a_full_queue_says_come_again_and_still_tells_its_health(site: dict[str, bytes], held: Held) -> None:
     with serving(site, workers=1, queue=2) as running, asking(running, 3) as answers:
-        wait_for(lambda: running.work.inside == 3 and held.running == 1)
+        wait_for(lambda: running.workers.inside == 3 and held.running == 1)
         refused, told = ask(running, "/denoise", "POST", b"image")
         assert refused.status == 503 and int(refused.headers["Retry-After"]) > 0 and json.loads(told)["error"]
         assert ask(running, "/health")[0].status == 200
         assert b"restore_requests 3.0" in ask(running, "/metrics")[1]
         held.free.set()
-    assert [answer.status for answer, _ in answers] == [200] * 3 and running.work.inside == 0
+    assert [answer.status for answer, _ in answers] == [200] * 3 and running.workers.inside == 0
 
 
 def test_what_runs_is_finished_before_the_end(site: dict[str, bytes], held: Held) -> None:
     with serving(site, workers=1, queue=2) as running, asking(running, 2) as answers:
-        wait_for(lambda: running.work.inside == 2)
+        wait_for(lambda: running.workers.inside == 2)
         running.handle_exit(15, None)
         wait_for(lambda: not listens(running))
         held.free.set()
@@ -352,7 +354,7 @@ def test_nothing_is_restored_for_who_has_gone(server: Server, held: Held) -> Non
         wait_for(lambda: held.running == 1)
         time.sleep(0.2)
         assert held.ended == []
-    wait_for(lambda: held.ended == ["Gone"] and server.work.inside == 0)
+    wait_for(lambda: held.ended == ["Gone"] and server.workers.inside == 0)
 
 
 def test_who_sends_too_slowly_gives_the_place_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +362,7 @@ def test_who_sends_too_slowly_gives_the_place_back(server: Server, monkeypatch: 
     with socket.create_connection(address(server), HANG) as connection:
         connection.sendall(f"{HEAD}Content-Length: 2\r\n\r\n{{".encode())
         assert connection.recv(2**16).split()[1] == b"408"
-    assert server.work.inside == 0
+    assert server.workers.inside == 0
 
 
 def test_who_has_gone_from_the_queue_gives_the_place_back(site: dict[str, bytes], held: Held) -> None:
@@ -369,27 +371,27 @@ def test_who_has_gone_from_the_queue_gives_the_place_back(site: dict[str, bytes]
         waiting = [socket.create_connection(address(running), HANG) for _ in range(2)]
         for connection in waiting:
             connection.sendall(f"{HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
-        wait_for(lambda: running.work.inside == 3)
+        wait_for(lambda: running.workers.inside == 3)
         for connection in waiting:
             connection.close()
         began = time.monotonic()
-        wait_for(lambda: running.work.inside == 1)
+        wait_for(lambda: running.workers.inside == 1)
         assert time.monotonic() - began < 1 and held.running == 1
         with asking(running, 2) as others:
-            wait_for(lambda: running.work.inside == 3)
+            wait_for(lambda: running.workers.inside == 3)
             held.free.set()
     assert [answer.status for answer, _ in others] == [200] * 2
 
 
 def ended(connection: socket.socket) -> bytes:
     """What comes on a connection until the other side ends it."""
-    found = b""
+    result = b""
     try:
         while part := connection.recv(2**16):
-            found += part
+            result += part
     except ConnectionResetError:  # with some of what was sent unread
         pass
-    return found
+    return result
 
 
 @pytest.mark.parametrize(
@@ -413,8 +415,8 @@ def test_nothing_more_is_read_of_what_is_refused(
         if "chunked" in how:
             for _ in range(8 * PIXELS // 2**20 + 2 if status == 413 else 1):
                 connection.sendall(part)
-        found = ended(connection)
-        assert int(found.split()[1]) == status and b"connection: close" in found.lower()
+        result = ended(connection)
+        assert int(result.split()[1]) == status and b"connection: close" in result.lower()
 
 
 @pytest.mark.parametrize("before", ["", "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["first", "next"])
@@ -459,12 +461,12 @@ def test_names_are_the_same_in_upper_case(server: Server) -> None:
 
 
 def test_what_is_given_twice_is_refused(server: Server) -> None:
-    status, found, _ = post(server, "/denoise?p=0.1&p=0.2", DIGIT)
-    assert (status, found["class"], found["subject"]) == (422, UsageError.__name__, "p")
+    status, result, _ = post(server, "/denoise?p=0.1&p=0.2", DIGIT)
+    assert (status, result["class"], result["subject"]) == (422, UsageError.__name__, "p")
     body, kind = form(image=DIGIT)
     twice = body.removesuffix(b"--edge--\r\n") + body
-    status, found, _ = post(server, "/denoise", twice, Content_Type=kind)
-    assert (status, found["class"]) == (422, UsageError.__name__)
+    status, result, _ = post(server, "/denoise", twice, Content_Type=kind)
+    assert (status, result["class"]) == (422, UsageError.__name__)
 
 
 def test_a_prior_is_opened_once(site: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -478,8 +480,8 @@ def test_a_prior_is_opened_once(site: dict[str, bytes], monkeypatch: pytest.Monk
     monkeypatch.setattr(opening, "open_engine", counted)
     with serving(site, workers=4, queue=8) as running, ThreadPoolExecutor(4) as pool:
         targets = ["/denoise", "/denoise?model=tap-mnist&p=0.1"] * 2
-        found = list(pool.map(lambda target: post(running, target, content_of("digit-noisy.png")), targets))
-    assert {status for status, _, _ in found} == {200}
+        result = list(pool.map(lambda target: post(running, target, content_of("digit-noisy.png")), targets))
+    assert {status for status, _, _ in result} == {200}
     assert "tap-mnist" in opened and len(opened) == len(set(opened))
 
 

@@ -60,12 +60,12 @@ def test_every_control_has_a_name(guest: Visit) -> None:
     session = guest.context.new_cdp_session(guest.page)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
     roles = {"button", "textbox", "slider", "radio", "checkbox", "combobox", "image", "img", "application", "link"}
-    found = [
+    results = [
         (node["role"]["value"], node.get("name", {}).get("value", ""))
         for node in nodes
         if not node["ignored"] and node["role"]["value"] in roles
     ]
-    assert len(found) > 15 and all(name for _, name in found), found
+    assert len(results) > 15 and all(name for _, name in results), results
     assert guest.page.locator("[role=status], [role=alert], [aria-live]").count() == 3
     assert guest.page.locator("html[lang]").count() == 1
 

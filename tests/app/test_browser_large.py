@@ -49,8 +49,8 @@ def outside(engine: OnnxEngine, pixels: np.ndarray, p: float, mask: np.ndarray) 
     """What Python makes of an image with a prior and a level that are named."""
     damage = Damage() if engine.header.task else replace(Damage.of(p), hidden=mask)
     options = Options(force=True)
-    (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=engine))
-    return found
+    (result,) = restore([Observed(pixels, damage)], options, Engines(options, only=engine))
+    return result
 
 
 # Prior, image, p, and the side of a hole.
@@ -68,7 +68,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(
-    ("name", "pixels", "p", "side"), [*CASES, *(pytest.param(*each, marks=pytest.mark.thorough) for each in OTHERS)]
+    ("name", "pixels", "p", "side"), [*CASES, *(pytest.param(*other, marks=pytest.mark.thorough) for other in OTHERS)]
 )
 def test_any_size_is_restored_as_outside_the_browser(
     reader: Visit, name: str, pixels: np.ndarray, p: float, side: int
@@ -78,35 +78,36 @@ def test_any_size_is_restored_as_outside_the_browser(
     mask = hole(pixels.shape, side)
     expected = outside(OnnxEngine.load(folder), pixels, p, mask)
     assert not any("inverted" in note for note in expected.notes)
-    found = reader.solve(assembly.facts(folder), pixels, p, mask)
+    solution = reader.solve(assembly.facts(folder), pixels, p, mask)
     # Where a window is no digit the solver creeps, and rounding moves its end by up to the solver's own tolerance.
     room = header.inference.tol if name == "tap-mnist-25" else ROUNDING
     for key, wanted in (("means", expected.means), ("variances", expected.deviations**2)):
-        np.testing.assert_allclose(found[key], wanted.ravel(), atol=room, rtol=0)
+        np.testing.assert_allclose(solution[key], wanted.ravel(), atol=room, rtol=0)
     clear = np.abs(expected.means - 0.5) > CLEAR
     assert clear.mean() > 0.9
-    np.testing.assert_array_equal(np.array(found["restored"]).reshape(pixels.shape)[clear], expected.estimate[clear])
-    assert found["iterations"] == expected.iterations
-    assert found["converged"] == (expected.status is Status.CONVERGED)
-    assert found["blind"] == (BLIND in expected.notes) == (side > 30)
+    np.testing.assert_array_equal(np.array(solution["restored"]).reshape(pixels.shape)[clear], expected.estimate[clear])
+    assert solution["iterations"] == expected.iterations
+    assert solution["converged"] == (expected.status is Status.CONVERGED)
+    assert solution["blind"] == (BLIND in expected.notes) == (side > 30)
 
 
 def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
     # The page loads a prior and its facts once, so no other test here uses this one.
     folder, pixels = zoo.find("tap-mnist-50"), digits(40, 50)
     mask, engine = hole(pixels.shape, 9), OnnxEngine.load(folder)
-    overlapping = replace(engine, description=replace(engine.header, overlap=2))
+    facts = replace(engine.facts, header=replace(engine.header, overlap=2))
+    overlapping = replace(engine, facts=facts)
     apart, expected = (outside(each, pixels, 0.1, mask).means for each in (engine, overlapping))
-    found = reader.solve(assembly.facts(folder) | {"overlap": 2}, pixels, 0.1, mask)
-    np.testing.assert_allclose(found["means"], expected.ravel(), atol=ROUNDING, rtol=0)
+    solution = reader.solve(assembly.facts(folder) | {"overlap": 2}, pixels, 0.1, mask)
+    np.testing.assert_allclose(solution["means"], expected.ravel(), atol=ROUNDING, rtol=0)
     assert np.abs(expected - apart).max() > 0.1
 
 
 @pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
 def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
-    found = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
+    result = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
     expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1))]
-    assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in found] == expected
+    assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in result] == expected
 
 
 @pytest.mark.thorough

@@ -46,7 +46,7 @@ def test_colour_becomes_grey_and_transparency_the_ground(guest: Visit) -> None:
 
 
 def test_the_same_seed_damages_alike(reader: Visit) -> None:
-    found = reader.page.evaluate(
+    result = reader.page.evaluate(
         """async () => {
             const { flips, patch, generator } = await import("./damage.js");
             const zero = new Float32Array(28 * 28);
@@ -54,7 +54,7 @@ def test_the_same_seed_damages_alike(reader: Visit) -> None:
                 [...damage.apply(zero, 28, 28, generator(i === 1 ? 1 : 5))]);
         }"""
     )
-    flipped, others, patched, none = (np.array(pixels).reshape(28, 28) for pixels in found)
+    flipped, others, patched, none = (np.array(pixels).reshape(28, 28) for pixels in result)
     assert 0.2 < flipped.mean() < 0.4 and (flipped != others).any() and not none.any()
     rows, columns = np.nonzero(patched)
     assert len(rows) == 144 and np.ptp(rows) == np.ptp(columns) == 11

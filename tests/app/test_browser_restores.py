@@ -21,12 +21,12 @@ from restore.marginals import Status
 
 def kinds() -> list[Path]:
     """A published prior of digits for each kind of graph: those of one kind differ in their weights alone."""
-    found: dict[object, Path] = {}
+    result: dict[object, Path] = {}
     for folder in [zoo.find(zoo.preferred()), *PUBLISHED]:
         header = zoo.describe(folder)
         if header.image_shape == NOTHING.shape:
-            found.setdefault((header.family, header.inference.solver), folder)
-    return list(found.values())
+            result.setdefault((header.family, header.inference.solver), folder)
+    return list(result.values())
 
 
 @pytest.mark.thorough
@@ -37,17 +37,17 @@ def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -
     # Given noise and a mask at once, the small priors may find no fixed point; then rounding grows.
     both = [(0.2, mask)] if folder.name == zoo.preferred() else []
     for p, hidden in ((0.1, NOTHING), (0.0, mask), *both):
-        found = reader.solve(assembly.facts(folder), noisy(), p, hidden)
+        solution = reader.solve(assembly.facts(folder), noisy(), p, hidden)
         expected = native(folder, noisy(), p, hidden)
         # Where a residual comes close to the tolerance, rounding may let one of the two take an iteration more.
-        same = found["iterations"] == expected["iterations"][0]
+        same = solution["iterations"] == expected["iterations"][0]
         room = 1e-5 if same else 10 * assembly.facts(folder)["inference"]["tol"]
-        assert abs(found["iterations"] - expected["iterations"][0]) <= 1
+        assert abs(solution["iterations"] - expected["iterations"][0]) <= 1
         for name in ("means", "variances"):
-            np.testing.assert_allclose(found[name], expected[name].ravel(), atol=room, rtol=0)
+            np.testing.assert_allclose(solution[name], expected[name].ravel(), atol=room, rtol=0)
         clear = np.abs(expected["means"].ravel() - 0.5) > room
-        np.testing.assert_array_equal(np.array(found["restored"])[clear], expected["restored"].ravel()[clear])
-        assert found["converged"] == bool(expected["converged"][0])
+        np.testing.assert_array_equal(np.array(solution["restored"])[clear], expected["restored"].ravel()[clear])
+        assert solution["converged"] == bool(expected["converged"][0])
 
 
 @pytest.mark.thorough
@@ -167,12 +167,12 @@ def test_our_server_restores_what_the_page_shows(served: Visit) -> None:
     with Image.open(ASSETS / "digit.png") as image:
         assert 0.02 < (np.asarray(image.convert("L")) != seen).mean() < 0.2, "the example is damaged"
     said = served.restore()
-    clean, found = restore.denoise(np.uint8(seen), return_solution=True)
-    assert said.startswith(f"{found.model}: p = ") and f"; {found.iterations} iterations" in said
+    clean, result = restore.denoise(np.uint8(seen), return_solution=True)
+    assert said.startswith(f"{result.model}: p = ") and f"; {result.iterations} iterations" in said
     np.testing.assert_array_equal(served.shown("before")[..., 0], seen)
     np.testing.assert_array_equal(served.shown("after")[..., 0], clean)
     served.tick("Probability")
-    np.testing.assert_allclose(served.shown("after")[..., 0], 255 * found.means, atol=0.51)
+    np.testing.assert_allclose(served.shown("after")[..., 0], 255 * result.means, atol=0.51)
     # The page needs neither the runtime nor a prior.
     assert not any("/ort/" in request or "/models/" in request for request in served.requests)
 

@@ -64,5 +64,5 @@ def test_threads_that_share_a_prior_answer_as_one_does(engine: Any) -> None:
         return [(int(number), answer(shared, int(number))) for number in order]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for found in pool.map(all_of_them, range(THREADS)):
-            assert all(got == expected[number] for number, got in found)
+        for result in pool.map(all_of_them, range(THREADS)):
+            assert all(got == expected[number] for number, got in result)

@@ -178,9 +178,9 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
     save_pictures(tmp_path / "a", IMAGES[3:])
     write(tmp_path / "README.txt", b"not an image")
     write(tmp_path / "a" / "._000.png", b"what a file manager leaves")
-    found = load(str(tmp_path))
-    np.testing.assert_array_equal(found.images, np.concatenate([IMAGES[3:], IMAGES[:3]]))
-    assert found.notes == ()
+    dataset = load(str(tmp_path))
+    np.testing.assert_array_equal(dataset.images, np.concatenate([IMAGES[3:], IMAGES[:3]]))
+    assert dataset.notes == ()
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
@@ -202,11 +202,11 @@ def test_as_many_corrupt_images_as_allowed_are_left_out(tmp_path: Path) -> None:
     write(tmp_path / "cut.png", broken[: len(broken) // 2])
     with pytest.raises(TrainingError):
         load(str(tmp_path), max_bad=1)
-    found = load(str(tmp_path), max_bad=2)
-    np.testing.assert_array_equal(found.images, IMAGES)
-    assert len(found.notes) == 2
-    assert "bad[x].png" in found.notes[0]
-    assert "cut.png" in found.notes[1]
+    dataset = load(str(tmp_path), max_bad=2)
+    np.testing.assert_array_equal(dataset.images, IMAGES)
+    assert len(dataset.notes) == 2
+    assert "bad[x].png" in dataset.notes[0]
+    assert "cut.png" in dataset.notes[1]
     Image.fromarray(IMAGES[0].T).save(tmp_path / "turned.png")
     with pytest.raises(TrainingError):  # of another size
         load(str(tmp_path), max_bad=2)

@@ -80,9 +80,9 @@ def named(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mi
 
 def test_named_sets_are_downloaded_once(named: Mirror, tmp_path: Path) -> None:
     for _ in range(2):
-        found = load("tiny")
-        np.testing.assert_array_equal(found.images, IMAGES)
-        assert (found.name, found.split) == ("tiny", "train")
+        dataset = load("tiny")
+        np.testing.assert_array_equal(dataset.images, IMAGES)
+        assert (dataset.name, dataset.split) == ("tiny", "train")
     assert len(named.asked) == 1
     assert [path.name for path in tmp_path.rglob("*ubyte*")] == ["x-ubyte.gz"]
 

@@ -31,11 +31,11 @@ def test_resizing_is_what_restoring_does() -> None:
 
 def test_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> None:
     images = mixed(tmp_path)
-    found = gather(save(tmp_path, images))
-    assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (12, 10)
+    gathered = gather(save(tmp_path, images))
+    assert gathered.training.images.shape[1:] == gathered.held_out.images.shape[1:] == (12, 10)
     expected = as_set(np.stack([resized(pixels, (12, 10)) for pixels in images.values()]))
-    assert as_set(found.training.images) | as_set(found.held_out.images) == expected
-    assert any(note.startswith("10 of 40 images are not of 12x10 pixels") for note in found.notes)
+    assert as_set(gathered.training.images) | as_set(gathered.held_out.images) == expected
+    assert any(note.startswith("10 of 40 images are not of 12x10 pixels") for note in gathered.notes)
     with pytest.raises(TrainingError):
         gather(tmp_path, Gathering(shape=(13, 10), patches=10))
 
@@ -53,10 +53,10 @@ def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
     halves = np.zeros((3, 41, 50), dtype=np.uint8)
     halves[:, :20] = 255
     halves[:, 20, :3] = np.diag([255, 255, 255])
-    found = gather(halves)
-    assert (found.patches, len(found.training.images)) == (WINDOWS, WINDOWS)
-    assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (WINDOW, WINDOW)
-    assert any("larger than 40 pixels are learnt in 1000 windows" in note for note in found.notes)
+    gathered = gather(halves)
+    assert (gathered.patches, len(gathered.training.images)) == (WINDOWS, WINDOWS)
+    assert gathered.training.images.shape[1:] == gathered.held_out.images.shape[1:] == (WINDOW, WINDOW)
+    assert any("larger than 40 pixels are learnt in 1000 windows" in note for note in gathered.notes)
     for wanted in (Gathering(shape=(41, 50)), Gathering(shape=(20, 20))):
         assert gather(halves, wanted).patches == 0
     assert gather(halves[:, :40]).patches == 0
@@ -94,16 +94,16 @@ def test_every_place_is_as_probable_as_any_other() -> None:
 def test_patches_are_drawn_after_the_split(tmp_path: Path) -> None:
     # Every file has a level of its own.
     flat = {f"{number}.png": np.full((30 + number % 3, 40), 5 * number, dtype=np.uint8) for number in range(50)}
-    found = gather(save(tmp_path, flat), Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
+    gathered = gather(save(tmp_path, flat), Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
     held = held_out_of(sorted(flat), 0.2, 0)
     level = np.array([int(name.removesuffix(".png")) * 5 for name in sorted(flat)])
-    assert found.training.images.shape == (500, 8, 6)
-    assert set(np.unique(found.training.images)) == set(level[~held])
-    assert set(np.unique(found.held_out.images)) <= set(level[held])
+    assert gathered.training.images.shape == (500, 8, 6)
+    assert set(np.unique(gathered.training.images)) == set(level[~held])
+    assert set(np.unique(gathered.held_out.images)) <= set(level[held])
     again = gather(tmp_path, Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
-    assert again.training.fingerprint == found.training.fingerprint
+    assert again.training.fingerprint == gathered.training.fingerprint
     other = gather(tmp_path, Gathering(shape=(8, 6), patches=500, levels="grey", held_out=0.2), seed=1)
-    assert other.training.fingerprint != found.training.fingerprint
+    assert other.training.fingerprint != gathered.training.fingerprint
 
 
 # --- levels ---
@@ -113,9 +113,9 @@ def test_levels_found_and_asked_for() -> None:
     chance = np.random.default_rng(0)
     ink = chance.random((50, 9, 9)) < 0.3
     soft = (np.where(ink, 240, 10) + chance.integers(-9, 10, ink.shape)).astype(np.uint8)
-    found = gather(soft)
-    assert found.levels == "binary" and 19 <= found.threshold < 231
-    assert any(f"cut at level {found.threshold}" in note for note in found.notes)
+    gathered = gather(soft)
+    assert gathered.levels == "binary" and 19 <= gathered.threshold < 231
+    assert any(f"cut at level {gathered.threshold}" in note for note in gathered.notes)
     uniform = (
         np.tile(np.arange(256, dtype=np.uint8).reshape(1, 16, 16), (5, 1, 1))
         + np.arange(5, dtype=np.uint8)[:, None, None]
@@ -133,11 +133,11 @@ def test_what_is_learnt_as_black_and_white_is_not_refused_by_restoring() -> None
     shaded = icons.copy()
     shaded[:16, 2:5, 3:7] = 150
     for images, levels in ((icons, "binary"), (shaded, "grey")):
-        found, kept = gather(images), 0
+        gathered, kept = gather(images), 0
         for image in images:
             kept += isinstance(reading.read(Observed(image / 255, Damage()), None, careful=True), reading.Reading)
-        assert found.levels == levels and kept == (20 if levels == "binary" else 4)
-        assert any("third tone" in note for note in found.notes)
+        assert gathered.levels == levels and kept == (20 if levels == "binary" else 4)
+        assert any("third tone" in note for note in gathered.notes)
 
 
 def test_a_single_level_teaches_nothing() -> None:

@@ -50,10 +50,10 @@ def test_a_folder_is_split_by_the_names_in_it(tmp_path: Path) -> None:
 
 
 def test_rows_are_split_by_their_numbers() -> None:
-    found = gather(GREY, Gathering(held_out=0.25))
+    gathered = gather(GREY, Gathering(held_out=0.25))
     held = held_out_of([str(row) for row in range(40)], 0.25, 0)
-    np.testing.assert_array_equal(found.training.images, GREY[~held])
-    np.testing.assert_array_equal(found.held_out.images, GREY[held])
+    np.testing.assert_array_equal(gathered.training.images, GREY[~held])
+    np.testing.assert_array_equal(gathered.held_out.images, GREY[held])
     for same in (list(GREY), GREY / 255, [image / np.float32(255) for image in GREY]):
         np.testing.assert_array_equal(gather(same, Gathering(held_out=0.25)).training.images, GREY[~held])
 
@@ -61,9 +61,9 @@ def test_rows_are_split_by_their_numbers() -> None:
 def test_what_is_set_aside_for_testing_is_neither_learnt_nor_held_out(tmp_path: Path) -> None:
     save(tmp_path / "train", numbered(GREY[:30]))
     save(tmp_path / "test", numbered(GREY[30:]))
-    found = gather(tmp_path)
-    assert as_set(found.training.images) | as_set(found.held_out.images) == as_set(GREY[:30])
-    assert "only the images in its folder train are used" in found.notes
+    gathered = gather(tmp_path)
+    assert as_set(gathered.training.images) | as_set(gathered.held_out.images) == as_set(GREY[:30])
+    assert "only the images in its folder train are used" in gathered.notes
     named = gather("shapes")
     seen = as_set(named.training.images) | as_set(named.held_out.images)
     assert not seen & as_set(load("shapes", split="test").images)
@@ -85,19 +85,19 @@ def test_images_that_are_learnt_from_are_no_held_out_ones_and_that_is_said(tmp_p
     images = GREY.copy()
     images[[first, second]] = images[np.flatnonzero(~held)[[4, 7]]]
     images[second, 0, 0] ^= 1
-    found = gather(save(tmp_path, numbered(images)), Gathering(held_out=0.2))
-    assert as_set(found.held_out.images) == as_set(images[held]) - as_set(images[[first]])
-    np.testing.assert_array_equal(found.training.images, images[~held])
-    assert f"1 of {held.sum()} held-out images are also learnt from and are left out" in found.notes
+    gathered = gather(save(tmp_path, numbered(images)), Gathering(held_out=0.2))
+    assert as_set(gathered.held_out.images) == as_set(images[held]) - as_set(images[[first]])
+    np.testing.assert_array_equal(gathered.training.images, images[~held])
+    assert f"1 of {held.sum()} held-out images are also learnt from and are left out" in gathered.notes
     # No patch is cut out of it either; these are as large as the images.
     parts = gather(tmp_path, Gathering(held_out=0.2, shape=GREY.shape[1:], patches=100))
-    assert as_set(parts.held_out.images) == as_set(found.held_out.images)
+    assert as_set(parts.held_out.images) == as_set(gathered.held_out.images)
 
 
 def test_if_all_held_out_images_are_learnt_from_they_stay_and_that_is_said() -> None:
-    found = gather(np.concatenate([GREY[:2]] * 10))
-    assert len(found.held_out.images) >= 1
-    assert any("no score tells how well new images are restored" in note for note in found.notes)
+    gathered = gather(np.concatenate([GREY[:2]] * 10))
+    assert len(gathered.held_out.images) >= 1
+    assert any("no score tells how well new images are restored" in note for note in gathered.notes)
 
 
 # --- bad sources ---

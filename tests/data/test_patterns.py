@@ -35,10 +35,10 @@ def test_bars_and_stripes_are_what_the_recipe_of_the_literature_draws() -> None:
 @pytest.mark.parametrize("split", ["train", "test"])
 @pytest.mark.parametrize("name", BEST)
 def test_computed_sets_are_loaded_by_name_and_have_the_published_bound(name: str, split: Split) -> None:
-    found = load(name, split=split)
-    shares = [count / len(found.images) for count in counts(found.images).values()]
+    dataset = load(name, split=split)
+    shares = [count / len(dataset.images) for count in counts(dataset.images).values()]
     assert sum(share * math.log(share) for share in shares) == pytest.approx(BEST[name], abs=1e-4)
-    assert set(np.unique(found.images)) == {0, 255}
+    assert set(np.unique(dataset.images)) == {0, 255}
 
 
 def test_shapes_are_split_without_a_picture_in_both() -> None:

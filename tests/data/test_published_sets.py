@@ -149,16 +149,16 @@ def test_without_an_archive_it_is_said_where_to_get_one(tmp_path: Path, monkeypa
 @needs_silhouettes
 def test_the_silhouettes_never_change() -> None:
     splits = [silhouettes(split) for split in ("train", "test")]  # type: ignore[arg-type]
-    assert [found.fingerprint for found in splits] == [
+    assert [result.fingerprint for result in splits] == [
         "2e07a455f5b262ecaa7c084a086b39d1468073e9065a1668c3a7907f431698d9",
         "718d9acf4327bc5bf54f8966cf228295f47a711a78c5365daf4fccc4bbef3288",
     ]
     assert overlap(*splits) == 13  # the file itself repeats a few
-    for found in splits:
-        assert set(np.unique(found.images)) == {0, 255}
+    for result in splits:
+        assert set(np.unique(result.images)) == {0, 255}
         # Black on white: objects fill a little less than half of a picture, and hardly ever its corners.
-        assert found.images.mean() / 255 == pytest.approx(0.544, abs=0.004)
-        assert found.images[:, [0, 0, -1, -1], [0, -1, 0, -1]].mean() / 255 > 0.9
+        assert result.images.mean() / 255 == pytest.approx(0.544, abs=0.004)
+        assert result.images[:, [0, 0, -1, -1], [0, -1, 0, -1]].mean() / 255 > 0.9
 
 
 @needs_silhouettes
@@ -166,15 +166,15 @@ def test_the_silhouettes_never_change() -> None:
 def test_the_folder_may_be_spelt_either_way(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).mkdir()
     shutil.copy(COPIES[0], tmp_path / folder / FILE)
-    found = load(NAME, split="test", root=tmp_path)
-    assert found.name == NAME and found.fingerprint == silhouettes("test").fingerprint
+    dataset = load(NAME, split="test", root=tmp_path)
+    assert dataset.name == NAME and dataset.fingerprint == silhouettes("test").fingerprint
 
 
 @needs_cbcl
 def test_the_faces_never_change() -> None:
     train, test = cbcl("train"), cbcl("test")
     assert (train.images.shape, test.images.shape) == ((2_429, 19, 19), (472, 19, 19))
-    assert [found.fingerprint for found in (train, test)] == [
+    assert [result.fingerprint for result in (train, test)] == [
         "4018e219e3fcd36ae7c0248a360b3c425d8f0868cac8405eee91593529663d64",
         "bd21c9b01565ae7419d73c36027d4122f50e6311336593e8b3505ea596b709e8",
     ]
@@ -185,13 +185,13 @@ def test_the_faces_never_change() -> None:
 @needs_omniglot
 def test_the_drawings_never_change() -> None:
     train, test = omniglot("train"), omniglot("test")
-    assert [found.fingerprint for found in (train, test)] == [
+    assert [result.fingerprint for result in (train, test)] == [
         "52fe073f9c021a4a15725da28ba2a293503506116be70f8f122859faa7e37f21",
         "edf23d3f37e26326d6c3240886e9276c85fdddc50ba640737d999be9d86efb33",
     ]
     assert overlap(train, test) == 0
-    for found in (train, test):
-        assert found.images.mean() / 255 == pytest.approx(0.08, abs=0.003)
+    for result in (train, test):
+        assert result.images.mean() / 255 == pytest.approx(0.08, abs=0.003)
         # White strokes are about half a shown pixel wide, so that most of their pixels are grey.
-        assert found.images.max() == 255 and (found.images == 0).mean() > 0.8
+        assert result.images.max() == 255 and (result.images == 0).mean() > 0.8
     assert not any("repeat" in note for note in train.notes + test.notes)

@@ -22,30 +22,30 @@ STILL: dict[str, Any] = {"copies": 2, "shift": 0, "mirror": False, "contrast": (
 
 
 def test_shifts_repeat_the_border_and_all_of_them_come_about_as_often() -> None:
-    found = varied(IMAGES, **STILL | {"copies": 9, "shift": 1}).reshape(9, *IMAGES.shape)
+    variants = varied(IMAGES, **STILL | {"copies": 9, "shift": 1}).reshape(9, *IMAGES.shape)
     padded = np.pad(IMAGES, ((0, 0), (1, 1), (1, 1)), mode="edge")
     moved = np.stack(
         [padded[:, 1 - down : 6 - down, 1 - right : 8 - right] for down in (-1, 0, 1) for right in (-1, 0, 1)]
     )
-    same = (found[:, None] == moved[None]).all((-2, -1))
+    same = (variants[:, None] == moved[None]).all((-2, -1))
     assert same.any(1).all()
     shares = same.mean((0, 2))
     assert (np.abs(shares - 1 / 9) < 5 * np.sqrt(8 / 81 / 2700)).all()
 
 
 def test_every_other_image_is_mirrored() -> None:
-    found = varied(IMAGES, **STILL | {"mirror": True}).reshape(2, *IMAGES.shape)
-    mirrored, left = ((found == images).all((-2, -1)) for images in (IMAGES[..., ::-1], IMAGES))
+    variants = varied(IMAGES, **STILL | {"mirror": True}).reshape(2, *IMAGES.shape)
+    mirrored, left = ((variants == images).all((-2, -1)) for images in (IMAGES[..., ::-1], IMAGES))
     assert (mirrored ^ left).all()
     assert abs(mirrored.mean() - 0.5) < 5 * np.sqrt(1 / 4 / 600)
 
 
 def test_contrast_is_about_the_mean_of_each_image() -> None:
-    found = varied(IMAGES, **STILL | {"copies": 1, "contrast": (0.4, 1.1)}).astype(float)
+    variants = varied(IMAGES, **STILL | {"copies": 1, "contrast": (0.4, 1.1)}).astype(float)
     apart = IMAGES - IMAGES.mean((1, 2), keepdims=True)
-    factors = (found * apart).sum((1, 2)) / (apart**2).sum((1, 2))
+    factors = (variants * apart).sum((1, 2)) / (apart**2).sum((1, 2))
     # Each grey level is rounded, and so are the factors found.
-    np.testing.assert_allclose(found, IMAGES.mean((1, 2), keepdims=True) + factors[:, None, None] * apart, atol=1)
+    np.testing.assert_allclose(variants, IMAGES.mean((1, 2), keepdims=True) + factors[:, None, None] * apart, atol=1)
     assert 0.38 < factors.min() < 0.45
     assert 1.05 < factors.max() < 1.12
     assert abs(factors.mean() - 0.75) < 5 * 0.7 / np.sqrt(12 * 300)
@@ -56,8 +56,8 @@ def test_bent_images_move_smoothly_and_as_far_as_said(across: bool) -> None:
     """On a slope of 5 levels a pixel the grey level says where a pixel came from."""
     slope, bend = np.broadcast_to(np.arange(40, dtype=np.uint8) * 5, (200, 30, 40)), 1.5
     images = slope if across else slope.swapaxes(1, 2)[:, :30]
-    found = varied(images, **STILL | {"copies": 1, "bend": bend}).astype(float)
-    moves = ((found - images) / 5)[:, 4:-4, 4:-4]
+    variants = varied(images, **STILL | {"copies": 1, "bend": bend}).astype(float)
+    moves = ((variants - images) / 5)[:, 4:-4, 4:-4]
     # Each place is moved by as much either way, and cubic curves reach a little beyond their ends.
     assert 1.1 * bend < np.abs(moves).max() < 1.6 * bend
     assert np.abs(moves.mean((1, 2))).mean() > 0.1 and abs(moves.mean()) < 5 * bend / np.sqrt(3 * 200)
@@ -70,8 +70,8 @@ def test_bent_images_move_smoothly_and_as_far_as_said(across: bool) -> None:
 def test_grey_levels_do_not_wrap_around() -> None:
     stark = np.zeros((50, 2, 2), np.uint8)
     stark[:, 0, 0] = 255
-    found = varied(stark, **STILL | {"contrast": (1.0, 3.0)})
-    assert set(np.unique(found)) == {0, 255}
+    variants = varied(stark, **STILL | {"contrast": (1.0, 3.0)})
+    assert set(np.unique(variants)) == {0, 255}
 
 
 def test_draws_are_those_of_the_seed_and_no_others() -> None:

@@ -29,9 +29,9 @@ def machine_of(index: int) -> RBM:
 )
 def test_log_z_is_within_a_tenth_of_a_nat_of_enumeration(index: int) -> None:
     machine = machine_of(index)
-    found = estimate(log_weights(machine, "linear:2000", RUNS, seeded(index)))
-    assert found.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=0.1)
-    assert found.warning == ""
+    estimated = estimate(log_weights(machine, "linear:2000", RUNS, seeded(index)))
+    assert estimated.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=0.1)
+    assert estimated.warning == ""
 
 
 @pytest.mark.parametrize("deviation", [0.1, 0.5, 1.0, 2.0, 3.0])
@@ -43,8 +43,8 @@ def test_the_interval_of_log_normal_weights_has_the_width_that_their_estimator_h
     """
     runs, repeats = 20, 2000
     drawn = 7 + deviation * torch.randn(repeats, runs, generator=seeded(), dtype=torch.float64)
-    found = [estimate(part).interval for part in drawn]
-    low, high = torch.tensor(found, dtype=torch.float64).T
+    results = [estimate(part).interval for part in drawn]
+    low, high = torch.tensor(results, dtype=torch.float64).T
     truth = 7 + deviation**2 / 2
     # 95 %, of skewed weights a little less from so few runs; wider than promised is a fault too.
     assert 0.91 <= float(((low <= truth) & (truth <= high)).double().mean()) <= 0.98
@@ -79,14 +79,14 @@ def test_single_precision_suffices() -> None:
     # Weights of a machine without couplings do not depend on the states: what differs from the truth is rounding.
     alone = single.with_parameters(single.parameters | {"weights.0": torch.zeros(784, 200)})
     exact = float(sum(layer.log_partition(Fields(torch.zeros(()))).double().sum() for layer in alone.layers))
-    found = estimate(log_weights(alone, "linear:5000", 2, seeded(), alone.visible.parameters["bias"]))
-    assert found.log_partition == pytest.approx(exact, abs=1e-3)
+    estimated = estimate(log_weights(alone, "linear:5000", 2, seeded(), alone.visible.parameters["bias"]))
+    assert estimated.log_partition == pytest.approx(exact, abs=1e-3)
 
 
 def test_few_effective_runs_are_warned_of() -> None:
-    found = estimate(log_weights(random_rbm(12, 9, scale=3.0, bias=3.0, seed=4), [0, 1], RUNS, seeded()))
-    assert found.effective_runs < 20
-    assert "more temperatures" in found.warning
+    estimated = estimate(log_weights(random_rbm(12, 9, scale=3.0, bias=3.0, seed=4), [0, 1], RUNS, seeded()))
+    assert estimated.effective_runs < 20
+    assert "more temperatures" in estimated.warning
 
 
 # --- schedules ---
@@ -94,14 +94,16 @@ def test_few_effective_runs_are_warned_of() -> None:
 
 def test_the_schedules_of_the_papers() -> None:
     for name in ("salakhutdinov", "frank-wolfe", "tap-machine"):
-        found = temperatures(name)
-        assert len(found) == 14_500
-        counts = [int(((found >= low) & (found < high)).sum()) for low, high in ((0, 0.5), (0.5, 0.9), (0.9, 1.1))]
+        schedule = temperatures(name)
+        assert len(schedule) == 14_500
+        counts = [
+            int(((schedule >= low) & (schedule < high)).sum()) for low, high in ((0, 0.5), (0.5, 0.9), (0.9, 1.1))
+        ]
         assert counts == [500, 4_000, 10_000]
     assert len(temperatures("s-dcp")) == 10_000
     for name in NAMED:
-        found = temperatures(name)
-        assert found[0] == 0 and found[-1] == 1 and bool((found.diff() > 0).all())
+        schedule = temperatures(name)
+        assert schedule[0] == 0 and schedule[-1] == 1 and bool((schedule.diff() > 0).all())
     assert temperatures("linear:5").tolist() == [0, 0.25, 0.5, 0.75, 1]
     assert temperatures([0, 0.1, 1]).tolist() == [0, 0.1, 1]
 

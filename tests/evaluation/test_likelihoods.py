@@ -74,9 +74,9 @@ def test_exact_likelihoods(name: str, chunk: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(exact, "CHUNK", chunk)
     truth = np.log(probabilities(name))[index_of(images())]
     told: list[int] = []
-    found = exact_likelihood(MODELS[name], images(), lambda done, note="": told.append(done))
-    assert found.mean == pytest.approx(truth.mean(), abs=1e-11)
-    assert found.standard_error == pytest.approx(truth.std(ddof=1) / math.sqrt(40))
+    likelihood = exact_likelihood(MODELS[name], images(), lambda done, note="": told.append(done))
+    assert likelihood.mean == pytest.approx(truth.mean(), abs=1e-11)
+    assert likelihood.standard_error == pytest.approx(truth.std(ddof=1) / math.sqrt(40))
     assert told == list(range(1, chunks(MODELS[name], PIXELS) + 1))
     assert (len(told) > 1) == (chunk == 2)
 
@@ -98,9 +98,9 @@ def test_exact_pseudo_likelihood(name: str) -> None:
     p, states = probabilities(name), index_of(images())
     flipped = states[:, None] ^ (1 << np.arange(PIXELS))
     truth = np.log(p[states][:, None] / (p[states][:, None] + p[flipped])).sum(1)
-    found = pseudo_likelihood(MODELS[name], images(), PIXELS, seeded())
-    assert found.mean == pytest.approx(truth.mean(), abs=1e-11)
-    assert found.log_partition is None
+    likelihood = pseudo_likelihood(MODELS[name], images(), PIXELS, seeded())
+    assert likelihood.mean == pytest.approx(truth.mean(), abs=1e-11)
+    assert likelihood.log_partition is None
 
 
 def test_the_parts_it_is_computed_in_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,12 +27,12 @@ CPU = torch.device("cpu")
 
 def images(grey: bool = False) -> list[Tensor]:
     """Discs: something that a median filter repairs."""
-    found = []
+    results = []
     for height, width in SHAPES:
         y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
         away = ((y - height / 2) ** 2 + (x - width / 2) ** 2).sqrt()
-        found.append((1 - away / 20).clamp(0, 1) if grey else (away < 7).float())
-    return found
+        results.append((1 - away / 20).clamp(0, 1) if grey else (away < 7).float())
+    return results
 
 
 def batches(grey: bool = False) -> list[Tensor]:
@@ -45,8 +45,8 @@ def engine() -> Engine:
 
 
 def perfect(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
-    (found,) = (image for image in images() if image.shape == image_shape)
-    return found.reshape(1, -1)
+    (result,) = (image for image in images() if image.shape == image_shape)
+    return result.reshape(1, -1)
 
 
 def test_scores_are_over_the_pixels_of_all_images_beside_the_damaged_ones_and_the_best_median() -> None:
@@ -81,11 +81,11 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
             pixels = observed.reshape(image_shape).bool().numpy()
             if damage.hidden is not None:
                 mask = np.asarray(damage.hidden[0])
-                found = Restorer(engine).complete(pixels, mask, p, force=True)
-                hidden += int((found != truth.bool().numpy())[mask].sum())
+                restored = Restorer(engine).complete(pixels, mask, p, force=True)
+                hidden += int((restored != truth.bool().numpy())[mask].sum())
             else:
-                found = Restorer(engine).denoise(pixels, p, force=True)
-            wrong += int((found != truth.bool().numpy()).sum())
+                restored = Restorer(engine).denoise(pixels, p, force=True)
+            wrong += int((restored != truth.bool().numpy()).sum())
         assert report.error_all.mean == pytest.approx(wrong / sum(truth.numel() for truth in truths))
         assert (report.error_hidden is None) == ("holes" not in text)
         if text == "holes:3:0.2":
@@ -106,8 +106,8 @@ def test_holes_of_grey_images_of_the_priors_size_are_filled_as_for_callers() -> 
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
     image = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])
     row = image.reshape(1, 9)
-    found = Median((3, 3), grey=True).restore(row, Damage(sigma=0.1)).reshape(3, 3)
-    assert float(found[1, 1]) == 0.5 and float(found[0, 0]) == pytest.approx(0.2)
+    restored = Median((3, 3), grey=True).restore(row, Damage(sigma=0.1)).reshape(3, 3)
+    assert float(restored[1, 1]) == 0.5 and float(restored[0, 0]) == pytest.approx(0.2)
     hidden = np.zeros((1, 3, 3), bool)
     hidden[0, 1, 1] = True
     filled = Median((3, 3), grey=True).restore(row, Damage(hidden=hidden))

@@ -30,7 +30,7 @@ from machines import two_patterns
 from priors import grey_prior, random_conditional
 
 from restore.channels.damage import Damage
-from restore.export.graph import Alike, Flips, Graph, Grey, Learnt
+from restore.export.graph import Flips, Graph, Grey, Learnt, Shared
 from restore.inference.torch_engine import Engine, polarity_gain
 from restore.marginals import Status
 from restore.zoo import TrainedPrior
@@ -78,8 +78,8 @@ def inversion(kind: type[Graph], prior: TrainedPrior, image: np.ndarray, *told: 
     stored = prior.machine.parameters | {"pixel_means": prior.pixel_means, "modes": prior.modes}
     stored |= {f"pointwise.{name}": value for name, value in pointwise.items()}
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
-    *_, found = kind(prior.description, stored)(torch.from_numpy(np.float32(image)), *told, *settings)
-    return np.asarray(found)
+    *_, result = kind(prior.description, stored)(torch.from_numpy(np.float32(image)), *told, *settings)
+    return np.asarray(result)
 
 
 MASKS = [images(4, seed=1) > 0, images(1, seed=1) > 0, np.zeros((1, 1, 1), bool), np.ones((1, *SHAPE), bool)]
@@ -90,15 +90,15 @@ def test_hidden_pixels_do_not_say_whether_an_image_looks_inverted(hidden: np.nda
     prior, batch = MADE["mean_field"][0](), images(4)
     batch[0] = 1
     ink, whole = (torch.from_numpy(np.broadcast_to(each, batch.shape).copy()).flatten(1) for each in (batch, hidden))
-    found = inversion(Flips, prior, batch, 0.1 * ONE, torch.from_numpy(hidden))
-    np.testing.assert_allclose(found, polarity_gain(ink, whole, prior.pixel_means), rtol=1e-5)
+    result = inversion(Flips, prior, batch, 0.1 * ONE, torch.from_numpy(hidden))
+    np.testing.assert_allclose(result, polarity_gain(ink, whole, prior.pixel_means), rtol=1e-5)
     # A change of what is hidden changes nothing, and of what is seen something.
     other = inversion(Flips, prior, np.where(hidden, 1 - batch, batch), 0.1 * ONE, torch.from_numpy(hidden))
-    np.testing.assert_array_equal(found, other)
-    assert hidden.all() == bool((found == 0).all())
+    np.testing.assert_array_equal(result, other)
+    assert hidden.all() == bool((result == 0).all())
 
 
-@pytest.mark.parametrize("kind", [Grey, Alike])
+@pytest.mark.parametrize("kind", [Grey, Shared])
 def test_the_polarity_of_grey_images(kind: type[Graph]) -> None:
     prior, damage = grey_prior(shape=SHAPE), Damage(sigma=0.3, hidden=HIDDEN[0])
     wanted = Engine.of(prior, torch.device("cpu")).solve(IMAGES, damage).inversion
@@ -142,14 +142,14 @@ def test_flips_and_masks_in_every_form(p: str, mask: str, exported: Callable[[st
 def test_boundary_values(p: float, mask: bool | str, exported: Callable[[str], Exported]) -> None:
     case, batch = exported("tap"), images(4)
     hidden = HIDDEN if mask == "some" else np.full((1, *SHAPE), mask)
-    found = case.run(batch, p, hidden)
-    agree(found, case.solved(batch, p, hidden))
+    outputs = case.run(batch, p, hidden)
+    agree(outputs, case.solved(batch, p, hidden))
     visible = ~np.broadcast_to(hidden, batch.shape)
     if p in (0, 1):
-        assert (found["restored"][visible] == abs(p - batch)[visible]).all()
+        assert (outputs["restored"][visible] == abs(p - batch)[visible]).all()
     if p == 0.5 or mask is True:
         # Nothing was seen, so that all images are the same.
-        assert (found["means"] == found["means"][0]).all()
+        assert (outputs["means"] == outputs["means"][0]).all()
 
 
 @pytest.mark.parametrize("name", kinds(["tap", "mixed"]))
@@ -181,39 +181,39 @@ def test_settings_act_as_in_the_library(
     name: str, settings: dict[str, Any], exported: Callable[[str], Exported]
 ) -> None:
     case, batch = exported(name), images(3)
-    found = case.run(batch, **settings)
+    outputs = case.run(batch, **settings)
     solution = case.solved(batch, **settings)
     if settings.get("tol", 1) < 1e-10:
         # Whether rounding settles on a fixed point, and when, is no property of the method.
-        assert (found["iterations"] <= 20).all()
-        np.testing.assert_allclose(found["means"].reshape(3, -1), solution.means[0], atol=1e-4)
+        assert (outputs["iterations"] <= 20).all()
+        np.testing.assert_allclose(outputs["means"].reshape(3, -1), solution.means[0], atol=1e-4)
         return
-    agree(found, solution)
+    agree(outputs, solution)
     if settings.get("max_iter"):
-        assert (found["iterations"] <= settings["max_iter"]).all() and np.isfinite(found["residual"]).all()
-        assert settings["max_iter"] > 1 or not found["converged"].any()
+        assert (outputs["iterations"] <= settings["max_iter"]).all() and np.isfinite(outputs["residual"]).all()
+        assert settings["max_iter"] > 1 or not outputs["converged"].any()
 
 
 # ------------------------------------------------------------------------------------- what no answer is given for
 
 
-def nowhere_nan(found: Arrays) -> None:
-    assert not any(np.isnan(values).any() for values in found.values() if values.dtype.kind == "f")
+def nowhere_nan(result: Arrays) -> None:
+    assert not any(np.isnan(values).any() for values in result.values() if values.dtype.kind == "f")
 
 
-def no_answer(found: Arrays, row: int) -> None:
-    assert not found["converged"][row] and found["iterations"][row] == 0
-    assert found["residual"][row] == np.inf
-    assert "log_partition" not in found or found["log_partition"][row] == -np.inf
-    assert (found["restored"][row] == 0).all()
+def no_answer(result: Arrays, row: int) -> None:
+    assert not result["converged"][row] and result["iterations"][row] == 0
+    assert result["residual"][row] == np.inf
+    assert "log_partition" not in result or result["log_partition"][row] == -np.inf
+    assert (result["restored"][row] == 0).all()
     for name in ("means", "means.1"):
-        assert (found[name][row] == 0.5).all() and (found[name.replace("means", "variances")][row] == 0.25).all()
+        assert (result[name][row] == 0.5).all() and (result[name.replace("means", "variances")][row] == 0.25).all()
 
 
-def others_as_before(case: Exported, batch: np.ndarray, found: Arrays, row: int, **told: Any) -> None:
+def others_as_before(case: Exported, batch: np.ndarray, result: Arrays, row: int, **told: Any) -> None:
     rest = [index for index in range(len(batch)) if index != row]
     told = {name: values if len(values) == 1 else values[rest] for name, values in told.items()}
-    equal({name: values[rest] for name, values in found.items()}, case.run(batch[rest], **told))
+    equal({name: values[rest] for name, values in result.items()}, case.run(batch[rest], **told))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -222,26 +222,26 @@ def test_an_image_that_is_none_gets_no_answer(name: str, value: float, exported:
     case = exported(name)
     batch = images(3, case.header.image_shape)
     batch[1, 2, 3] = value
-    found = case.run(batch)
-    nowhere_nan(found)
-    no_answer(found, 1)
-    others_as_before(case, batch, found, 1)
+    outputs = case.run(batch)
+    nowhere_nan(outputs)
+    no_answer(outputs, 1)
+    others_as_before(case, batch, outputs, 1)
 
 
 @pytest.mark.parametrize("value", [np.nan, -0.1, 1.5, np.inf])
 @pytest.mark.parametrize("name", kinds(TOLD))
 def test_no_probability_gets_no_answer(name: str, value: float, exported: Callable[[str], Exported]) -> None:
     case, batch = exported(name), images(3)
-    found = case.run(batch, value)
-    nowhere_nan(found)
+    outputs = case.run(batch, value)
+    nowhere_nan(outputs)
     for row in range(3):
-        no_answer(found, row)
+        no_answer(outputs, row)
     for rates in (np.full((3, 1, 1), 0.2, np.float32), np.full((3, *SHAPE), 0.2, np.float32)):
         rates[1, -1, -1] = value
-        found = case.run(batch, rates)
-        nowhere_nan(found)
-        no_answer(found, 1)
-        others_as_before(case, batch, found, 1, p=rates)
+        outputs = case.run(batch, rates)
+        nowhere_nan(outputs)
+        no_answer(outputs, 1)
+        others_as_before(case, batch, outputs, 1, p=rates)
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,10 @@ def test_settings_out_of_range_get_no_answer(
     name: str, settings: dict[str, Any], exported: Callable[[str], Exported]
 ) -> None:
     case = exported(name)
-    found = case.run(images(2, case.header.image_shape), **settings)
-    nowhere_nan(found)
+    outputs = case.run(images(2, case.header.image_shape), **settings)
+    nowhere_nan(outputs)
     for row in range(2):
-        no_answer(found, row)
+        no_answer(outputs, row)
 
 
 # Reached without another export: the weights of a graph are tensors in its file.
@@ -280,16 +280,16 @@ def test_a_prior_whose_solver_does_not_settle_says_so(
     machine = case.trained.machine.with_parameters(named | signs)
     vars(strange)["trained"] = replace(case.trained, machine=machine)
     batch = images(4)
-    found = strange.run(batch, 0.4, max_iter=30)
-    nowhere_nan(found)
+    outputs = strange.run(batch, 0.4, max_iter=30)
+    nowhere_nan(outputs)
     solution = strange.solved(batch, 0.4, max_iter=30)
     diverged = solution.status.numpy() == int(Status.DIVERGED)
     if name == "sum" and size == 1e38:
         # Sums of such messages are infinite in a graph; the library's fused kernel limits them.
-        assert not (found["converged"] & diverged).any()
+        assert not (outputs["converged"] & diverged).any()
         return
-    assert (np.isinf(found["residual"]) == diverged).all()
-    assert found["converged"].tolist() == (solution.status == int(Status.CONVERGED)).tolist()
+    assert (np.isinf(outputs["residual"]) == diverged).all()
+    assert outputs["converged"].tolist() == (solution.status == int(Status.CONVERGED)).tolist()
     if size == 1e38 and name == "tap":
         # Squares of such weights are infinite.
-        assert diverged.all() and (found["means"] == 0.5).all() and (found["log_partition"] == -np.inf).all()
+        assert diverged.all() and (outputs["means"] == 0.5).all() and (outputs["log_partition"] == -np.inf).all()

@@ -39,22 +39,22 @@ def test_a_file_is_sound_and_old_enough_for_every_runtime(name: str, exported: C
 @pytest.mark.parametrize("name", kinds(MADE))
 def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
-    found = case.session.get_modelmeta().custom_metadata_map
+    result = case.session.get_modelmeta().custom_metadata_map
     header = zoo.describe(case.folder).to_header()
-    assert {key: found[key] for key in header} == header
-    assert found["format_version"] == "2" and found["graph_version"] == "2"
-    assert found["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
-    assert found["polarity"] in contract.POLARITIES
-    assert found["licence"] == "Apache-2.0" and found["name"] == name
-    assert json.loads(found["image_shape"]) == list(case.header.image_shape)
-    assert found["weights_sha256"] == hashlib.sha256((case.folder / WEIGHTS).read_bytes()).hexdigest()
-    assert found.keys() - header.keys() == {
+    assert {key: result[key] for key in header} == header
+    assert result["format_version"] == "2" and result["graph_version"] == "2"
+    assert result["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
+    assert result["polarity"] in contract.POLARITIES
+    assert result["licence"] == "Apache-2.0" and result["name"] == name
+    assert json.loads(result["image_shape"]) == list(case.header.image_shape)
+    assert result["weights_sha256"] == hashlib.sha256((case.folder / WEIGHTS).read_bytes()).hexdigest()
+    assert result.keys() - header.keys() == {
         "graph_version", "channel", "polarity", "weights_sha256", "images_at_once", "file_sha256"
     }  # fmt: skip
     assert case.model.producer_name == "restore"
     content = case.path.read_bytes()
-    assert found.pop("file_sha256") == hashlib.sha256(content[: content.rindex(b"\x72")]).hexdigest()
-    assert case.facts.to_metadata() == found
+    assert result.pop("file_sha256") == hashlib.sha256(content[: content.rindex(b"\x72")]).hexdigest()
+    assert case.facts.to_metadata() == result
 
 
 def test_the_polarity_of_dark_strokes(tmp_path: Path) -> None:
@@ -88,11 +88,11 @@ def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: 
     hidden = np.random.default_rng(1).random((count, *SHAPE)) < 0.2
     told = [(None, None)] if name == "sum" else [(0.1, None), (None, hidden), (0.2, hidden), (RATES[0] / 2, None)]
     for p, mask in told:
-        found, expected = (engine.solve(grey, Damage(p, hidden=mask)) for engine in (ours, peer))
-        np.testing.assert_allclose(found.inversion, expected.inversion, atol=1e-6)
-        every = [[answer.means, answer.variances, *answer.layers] for answer in (found, expected)]
+        result, expected = (engine.solve(grey, Damage(p, hidden=mask)) for engine in (ours, peer))
+        np.testing.assert_allclose(result.inversion, expected.inversion, atol=1e-6)
+        every = [[answer.means, answer.variances, *answer.layers] for answer in (result, expected)]
         for values, wanted in zip(*every, strict=True):
             np.testing.assert_allclose(values, wanted, atol=2 * TOLERANCE)
-        assert (found.status == expected.status).all() and (abs(found.iterations - expected.iterations) <= 1).all()
+        assert (result.status == expected.status).all() and (abs(result.iterations - expected.iterations) <= 1).all()
         for field in ("iterations", "status"):
-            assert getattr(found, field).dtype == getattr(expected, field).dtype
+            assert getattr(result, field).dtype == getattr(expected, field).dtype

@@ -63,12 +63,12 @@ def test_a_graph_of_a_grey_prior_finds_what_the_library_finds(
     torch_engine, graph = exported(name)
     images = pictures() + (0 if sigma is None else np.random.default_rng(1).normal(0, sigma, (5, *SHAPE)))
     hidden = np.random.default_rng(2).random((5, *SHAPE)) < 0.3 if masked else None
-    found, wanted = (engine.solve(images, Damage(p, sigma=sigma, hidden=hidden)) for engine in (graph, torch_engine))
-    assert (wanted.status == Status.CONVERGED).all() and (found.status == wanted.status).all()
-    every = [[answer.means, answer.variances, *answer.layers] for answer in (found, wanted)]
+    result, wanted = (engine.solve(images, Damage(p, sigma=sigma, hidden=hidden)) for engine in (graph, torch_engine))
+    assert (wanted.status == Status.CONVERGED).all() and (result.status == wanted.status).all()
+    every = [[answer.means, answer.variances, *answer.layers] for answer in (result, wanted)]
     for number, (values, expected) in enumerate(zip(*every, strict=True)):
         np.testing.assert_allclose(values, expected, atol=5e-5, err_msg=str(number))
-    np.testing.assert_allclose(found.inversion, wanted.inversion, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(result.inversion, wanted.inversion, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_what_is_no_damage_gets_no_answer(
     assert graph.run(graph.header, told)["converged"].all()
     told[name] = told[name].copy()
     told[name][0, 0, 0] = value
-    found = graph.run(graph.header, told)
-    assert not found["converged"][0] and np.isinf(found["residual"][0]) and found["log_partition"][0] == -np.inf
-    assert found["converged"][1:].all() == (name == "image")
-    assert all(np.isfinite(found[kind]).all() for kind in ("restored", "means", "variances"))
+    outputs = graph.run(graph.header, told)
+    assert not outputs["converged"][0] and np.isinf(outputs["residual"][0]) and outputs["log_partition"][0] == -np.inf
+    assert outputs["converged"][1:].all() == (name == "image")
+    assert all(np.isfinite(outputs[kind]).all() for kind in ("restored", "means", "variances"))
 
 
 def test_evidence_of_grey_images_is_no_single_field(tmp_path: Path) -> None:

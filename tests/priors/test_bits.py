@@ -34,10 +34,10 @@ def test_packing_is_numpys_and_unpacking_undoes_it(shape: tuple[int, int, int]) 
 def test_inner_products_are_those_of_spread_images(shape: tuple[int, int, int], batch: int, dtype: torch.dtype) -> None:
     images = torch.from_numpy(drawn(*shape))
     fields = torch.randn(batch, shape[1], generator=torch.Generator().manual_seed(shape[2]), dtype=dtype)
-    found = inner_products(fields, pack(images))
-    assert found.dtype == dtype and found.shape == (batch, shape[0])
+    products = inner_products(fields, pack(images))
+    assert products.dtype == dtype and products.shape == (batch, shape[0])
     room = 1e-5 if dtype == torch.float32 else 1e-13
-    torch.testing.assert_close(found, fields @ images.to(dtype).T, rtol=room, atol=room)
+    torch.testing.assert_close(products, fields @ images.to(dtype).T, rtol=room, atol=room)
 
 
 def test_inner_products_of_whole_numbers_are_exact() -> None:

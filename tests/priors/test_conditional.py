@@ -32,8 +32,8 @@ def test_given_is_the_conditional_distribution(sizes: tuple[int, int, int], seed
         machine = given.rows(torch.tensor([row]))
         energies = [machine.energy((v.expand(len(hidden), -1), hidden)).double().numpy() for v in visible]
         np.testing.assert_allclose(-np.array(energies), wanted[row], rtol=0, atol=close)
-        found = -machine.free_energy(visible).double().numpy()
-        np.testing.assert_allclose(found, total(wanted[row]), rtol=0, atol=close)
+        result = -machine.free_energy(visible).double().numpy()
+        np.testing.assert_allclose(result, total(wanted[row]), rtol=0, atol=close)
         assert brute_force(given, row).log_partition == pytest.approx(log_z(prior, pairs.observed)[row], abs=close)
     np.testing.assert_allclose(
         -given.free_energy(pairs.clean.to(dtype)).double().numpy(), log_weight(prior, pairs), rtol=0, atol=close

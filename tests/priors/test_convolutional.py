@@ -80,9 +80,9 @@ def test_its_statistics_are_those_of_its_matrix() -> None:
     torch.testing.assert_close(coupling.statistics(*means), of_weights(dense.statistics(*means)))
     summed = coupling.product(*means, onto=coupling.weights.clone())
     torch.testing.assert_close(summed, coupling.weights + coupling.product(*means))
-    found, expected = (each.tap_statistics(means, variances) for each in (coupling, dense))
+    result, expected = (each.tap_statistics(means, variances) for each in (coupling, dense))
     # Each entry of the matrix is one of the weights, or none, for which the matrix's statistics do not count.
-    torch.testing.assert_close(found, of_weights(expected))
+    torch.testing.assert_close(result, of_weights(expected))
 
 
 def test_centring_is_that_of_its_matrix() -> None:
@@ -138,5 +138,5 @@ def test_the_solver_finds_its_marginals() -> None:
     """Weak couplings, for which TAP is wrong at third order only; with weights 0.1 that is below .01."""
     parts = {name: value / (10 if name == "weights.0" else 2) for name, value in shared(1, 2).items()}
     machine = ConvolutionalRBM.of(parts, (2, 3))
-    found = TAP(tol=1e-10).solve(machine)
-    torch.testing.assert_close(found.means[0][0], exact_moments(machine).visible, atol=0.01, rtol=0)
+    solution = TAP(tol=1e-10).solve(machine)
+    torch.testing.assert_close(solution.means[0][0], exact_moments(machine).visible, atol=0.01, rtol=0)

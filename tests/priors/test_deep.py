@@ -46,8 +46,8 @@ def test_own_modes_are_where_the_machine_has_its_mass() -> None:
     machine = LayeredPrior(tuple(Bernoulli(bias) for bias in biases), (upward, top))
     noise = torch.bernoulli(torch.full((50, 6), 0.5), generator=seeded())
     modes = unpack(own_modes(machine, noise, Inference(damping=0.3, modes=40), seeded(3)), 6)
-    found = {tuple(mode) for mode in modes.int().tolist()}
-    assert found == {(1, 0, 1, 0, 1, 0), (0, 1, 0, 1, 0, 1)}
+    results = {tuple(mode) for mode in modes.int().tolist()}
+    assert results == {(1, 0, 1, 0, 1, 0), (0, 1, 0, 1, 0, 1)}
 
 
 @depths
@@ -60,9 +60,9 @@ def test_restoring_weak_machines_is_exact(sizes: tuple[int, ...]) -> None:
         description=replace(prior.description, inference=replace(prior.description.inference, tol=1e-6)),
     )
     image = some_images(1, sizes[0])
-    found = Engine.of(prior, torch.device("cpu")).restore(image.float(), BitFlip(0.2))
+    restored = Engine.of(prior, torch.device("cpu")).restore(image.float(), BitFlip(0.2))
     truth = brute_force(machine.tilt(BitFlip(0.2).evidence(image)))
-    for layer, means in enumerate(found.means):
+    for layer, means in enumerate(restored.means):
         np.testing.assert_allclose(means[0], truth.means[layer], atol=2e-3)
     tilted = prior.machine.tilt(BitFlip(0.2).evidence(image.float()))
     assert float(TAP(tol=1e-6).solve(tilted).log_partition) == pytest.approx(truth.log_partition, abs=2e-3)

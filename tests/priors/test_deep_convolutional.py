@@ -88,7 +88,7 @@ def energies(parts: dict[str, Tensor], shape: tuple[int, int], stride: int, stat
 
 def drawn_states(machine: ConvolutionalDBM, count: int) -> list[Tensor]:
     pixels, features, *spins = (normal(count, layer.size, seed=index) for index, layer in enumerate(machine.layers, 8))
-    return [(pixels > 0).double(), features.abs(), *(each.sign() for each in spins)]
+    return [(pixels > 0).double(), features.abs(), *(spin.sign() for spin in spins)]
 
 
 def test_a_unit_beyond_the_border_is_neither_black_nor_white() -> None:
@@ -96,8 +96,8 @@ def test_a_unit_beyond_the_border_is_neither_black_nor_white() -> None:
     machine = ConvolutionalDBM.of(parts, shape, kinds(2))
     states = drawn_states(machine, 50)
     assert [state.shape[1] for state in states] == [6, 4, 2]
-    found, expected = machine.energy(states), energies(parts, shape, 2, states)
-    torch.testing.assert_close(found - found[0], expected - expected[0])
+    result, expected = machine.energy(states), energies(parts, shape, 2, states)
+    torch.testing.assert_close(result - result[0], expected - expected[0])
 
 
 def exact_pixels(machine: ConvolutionalDBM) -> Tensor:
@@ -105,7 +105,7 @@ def exact_pixels(machine: ConvolutionalDBM) -> Tensor:
     sizes = [layer.size for layer in machine.layers]
     every = binary_states(sizes[0] + sum(sizes[2:]), machine.couplings[0].weights)
     pixels, *spins = every.split([sizes[0], *sizes[2:]], 1)
-    spins = [2 * each - 1 for each in spins]
+    spins = [2 * spin - 1 for spin in spins]
     nothing = torch.zeros(len(every), sizes[1], dtype=every.dtype)
     field = Fields(machine.inputs(1, [pixels, nothing, *spins]))
     weight = machine.layers[1].log_partition(field).sum(1) - machine.energy([pixels, nothing, *spins])
@@ -153,9 +153,9 @@ def test_without_damping_every_iteration_raises_the_bound(solver: type[MeanField
 
 def test_at_a_fixed_point_no_state_of_a_feature_raises_the_bound_of_hard_mean_field() -> None:
     machine = ConvolutionalDBM.of(random_pyramid(1, 3, 2, side=6, stride=2, scale=0.1, seed=4), (5, 4), kinds(2))
-    found = HardMeanField(tol=1e-13, max_iter=5000, damping=0.0).solve(machine)
-    pixels, features, spins = found.means
-    for variance, expected in zip(found.variances, (pixels - pixels**2, 0 * features, 1 - spins**2), strict=True):
+    solution = HardMeanField(tol=1e-13, max_iter=5000, damping=0.0).solve(machine)
+    pixels, features, spins = solution.means
+    for variance, expected in zip(solution.variances, (pixels - pixels**2, 0 * features, 1 - spins**2), strict=True):
         torch.testing.assert_close(variance, expected)
     up = (1 + spins) / 2
     entropy = sum(torch.special.entr(share).sum() for share in (pixels, 1 - pixels, up, 1 - up))
@@ -163,7 +163,7 @@ def test_at_a_fixed_point_no_state_of_a_feature_raises_the_bound_of_hard_mean_fi
     def bound(values: Tensor) -> float:
         return float(entropy - machine.energy([pixels, values, spins]))
 
-    assert bound(features) == pytest.approx(float(found.log_partition), abs=1e-9)
+    assert bound(features) == pytest.approx(float(solution.log_partition), abs=1e-9)
     moves = 0.01 * normal(200, features.shape[1], seed=3)
     assert all(bound((features + move).clamp_min(0)) <= bound(features) for move in moves)
 

@@ -89,9 +89,9 @@ def test_axes_are_whitened(rank: int, seed: int) -> None:
 def test_the_exact_solver_tells_what_is_no_number_and_takes_no_start() -> None:
     mixture = some_mixture(2, 3, 1, seed=0)
     precision = torch.ones(1, 3).double()
-    found = Exact().solve(
+    solution = Exact().solve(
         mixture.tilt(Fields(torch.tensor([[0.1, 0.2, 0.3], [0.1, torch.inf, 0.3]]).double(), precision))
     )
-    assert found.status.tolist() == [Status.CONVERGED, Status.DIVERGED]
+    assert solution.status.tolist() == [Status.CONVERGED, Status.DIVERGED]
     with pytest.raises(UsageError):
         Exact().solve(mixture, torch.zeros(1, 3))

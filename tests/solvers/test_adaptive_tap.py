@@ -65,8 +65,8 @@ def test_both_sides_agree_in_means_and_variances(machine: BoltzmannMachine) -> N
     biases = torch.cat([layer.parameters["bias"].reshape(-1) for layer in solved.layers])
     torch.testing.assert_close(torch.sigmoid(biases + linear - quadratic / 2), means, rtol=0, atol=1e-12)
     assert float(quadratic.max()) < 0
-    found = solver.solve(solved)
-    torch.testing.assert_close(flat(found.means), means, rtol=0, atol=1e-11)
+    solution = solver.solve(solved)
+    torch.testing.assert_close(flat(solution.means), means, rtol=0, atol=1e-11)
     # log Z as it is defined: of the units, plus of the Gaussian law, minus of what both count.
     precision, field = torch.diag(1 / variances - quadratic) - joint_couplings(solved), means / variances - linear
     own = sum(
@@ -77,7 +77,7 @@ def test_both_sides_agree_in_means_and_variances(machine: BoltzmannMachine) -> N
         gaussian_answers(precision, field)[2],
         gaussian_answers(torch.diag(1 / variances), means / variances)[2],
     )
-    assert float(found.log_partition) == pytest.approx(own + float(joint - both), abs=1e-11)
+    assert float(solution.log_partition) == pytest.approx(own + float(joint - both), abs=1e-11)
 
 
 @settings(max_examples=25)
@@ -112,10 +112,10 @@ def test_images_whose_gaussian_side_is_no_law_diverge_and_no_others() -> None:
     evidence = torch.stack([balance * 0, 20 * balance, balance * math.nan])
     neutral = machine.tilt(Fields(0.2 * (2 * patterns[0] - 1)))
     undecided = torch.full((3, 12), 0.5).double()
-    found = AdaptiveTAP(max_iter=300, damping=0.7).solve(neutral.tilt(Fields(evidence)), undecided)
-    assert found.status.tolist() == [Status.DIVERGED, Status.CONVERGED, Status.DIVERGED]
-    assert bool(found.means[0][[0, 2]].isnan().all()) and bool(found.log_partition[[0, 2]].isnan().all())
-    assert float((found.means[0][1] - patterns[0]).abs().max()) < 0.05
+    solution = AdaptiveTAP(max_iter=300, damping=0.7).solve(neutral.tilt(Fields(evidence)), undecided)
+    assert solution.status.tolist() == [Status.DIVERGED, Status.CONVERGED, Status.DIVERGED]
+    assert bool(solution.means[0][[0, 2]].isnan().all()) and bool(solution.log_partition[[0, 2]].isnan().all())
+    assert float((solution.means[0][1] - patterns[0]).abs().max()) < 0.05
 
 
 def test_tap_leads_to_where_there_is_a_law() -> None:
@@ -127,9 +127,9 @@ def test_tap_leads_to_where_there_is_a_law() -> None:
     variances, quadratic = first[depth : 2 * depth], first[3 * depth :]
     scales = tuple(c / (1 - A * c) for c, A in zip(variances, quadratic, strict=True))
     assert bool(gaussian_response(machine, scales, first[:depth]).log_determinant.isnan())
-    found = solver.solve(machine, start)
-    assert found.status.tolist() == [Status.CONVERGED]
-    assert float((found.means[0] - patterns[:1]).abs().max()) < 0.1
+    solution = solver.solve(machine, start)
+    assert solution.status.tolist() == [Status.CONVERGED]
+    assert float((solution.means[0] - patterns[:1]).abs().max()) < 0.1
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

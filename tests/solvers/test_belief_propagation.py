@@ -43,25 +43,25 @@ def test_every_iteration_is_that_of_the_textbook(form: str, kind: str, shape: tu
     machine = rounded(under_evidence(random_rbm(*shape, scale=1.5, bias=1.0, seed=shape[0]), 3))
     trace = textbook(machine, kind, 5)
     for count, wanted in enumerate(trace, 1):
-        found = solve(machine, form, kind=kind, max_iter=count, tol=0.0, pairs=kind == "sum")
-        agree(found.means[0], wanted.visible, CLOSE[form])
-        agree(found.means[1], wanted.hidden, CLOSE[form])
+        solution = solve(machine, form, kind=kind, max_iter=count, tol=0.0, pairs=kind == "sum")
+        agree(solution.means[0], wanted.visible, CLOSE[form])
+        agree(solution.means[1], wanted.hidden, CLOSE[form])
         if count >= 3:
             # The last refresh of the visible beliefs is what the next iteration begins with.
             last, middle, first = trace[count - 1], trace[count - 2], trace[count - 3]
             moved = np.abs(middle.visible - first.visible).max(-1), np.abs(last.hidden - middle.hidden).max(-1)
-            agree(found.residual, np.maximum(*moved), CLOSE[form])
+            agree(solution.residual, np.maximum(*moved), CLOSE[form])
         if kind == "sum":
-            agree(found.pairs, wanted.pairs.mean(0), CLOSE[form])
-            agree(found.log_partition, wanted.log_partition, CLOSE_LOG_Z[form])
+            agree(solution.pairs, wanted.pairs.mean(0), CLOSE[form])
+            agree(solution.log_partition, wanted.log_partition, CLOSE_LOG_Z[form])
 
 
 @forms
 def test_convergence_waits_for_the_visible_units_too(form: str) -> None:
     """A hidden unit that is certain does not move any more, while visible ones still answer it."""
     machine = RBM.binary(torch.tensor([[3.0]]), torch.tensor([0.5]), torch.tensor([1000.0]))
-    found = solve(machine, form, tol=1e-3)
-    assert found.iterations.tolist() == [2]
+    solution = solve(machine, form, tol=1e-3)
+    assert solution.iterations.tolist() == [2]
     once = solve(machine, form, max_iter=1)
     assert float(once.residual[0]) == pytest.approx(
         float(torch.tensor([3.5]).sigmoid() - torch.tensor([0.5]).sigmoid())
@@ -80,24 +80,24 @@ def test_of_two_equal_values_mixed_product_sends_zero() -> None:
 @needs_kernel
 def test_of_two_equal_values_the_kernel_sends_zero() -> None:
     off = RBM.binary(torch.tensor([[20.0]]), torch.zeros(1), torch.tensor([-40.0]))
-    found = BeliefPropagation("mixed", max_iter=1).solve(off)
-    assert float(found.means[0]) == 0.5
-    assert float(found.means[1]) == pytest.approx(math.exp(-40), rel=1e-5)
+    solution = BeliefPropagation("mixed", max_iter=1).solve(off)
+    assert float(solution.means[0]) == 0.5
+    assert float(solution.means[1]) == pytest.approx(math.exp(-40), rel=1e-5)
 
 
 @forms
 @pytest.mark.parametrize("kind", ["max", "mixed"])
 def test_the_value_of_a_found_state_is_its_log_probability(form: str, kind: str) -> None:
     machine = rounded(under_evidence(random_rbm(6, 5, scale=1.5, bias=1.0, seed=3), 4))
-    found = solve(machine, form, kind=kind, max_iter=7)
+    solution = solve(machine, form, kind=kind, max_iter=7)
     for row in range(4):
-        visible, hidden = (numpy_of(mean)[row] > 0.5 for mean in found.means)
+        visible, hidden = (numpy_of(mean)[row] > 0.5 for mean in solution.means)
         exact = (
             log_weight(machine, row, visible, hidden)
             if kind == "max"
             else log_summed(machine, row, visible.astype(float))
         )
-        assert float(found.log_partition[row]) == pytest.approx(exact, abs=1e-9)
+        assert float(solution.log_partition[row]) == pytest.approx(exact, abs=1e-9)
 
 
 # --- settings ---
@@ -149,6 +149,6 @@ def test_any_limits_give_an_answer(form: str, kind: Any) -> None:
 def test_damping_keeps_a_share_of_the_old_messages(kind: str) -> None:
     machine = under_evidence(random_rbm(5, 4, scale=1.5, bias=1.0), 2)
     for count, wanted in enumerate(textbook(machine, kind, 5, damping=0.3), 1):
-        found = solve(machine, "plain", kind=kind, damping=0.3, max_iter=count, tol=0.0)
-        agree(found.means[0], wanted.visible, 1e-11)
-        agree(found.means[1], wanted.hidden, 1e-11)
+        solution = solve(machine, "plain", kind=kind, damping=0.3, max_iter=count, tol=0.0)
+        agree(solution.means[0], wanted.visible, 1e-11)
+        agree(solution.means[1], wanted.hidden, 1e-11)

@@ -56,15 +56,15 @@ def max_marginals(machine: RBM) -> list[np.ndarray]:
 def test_sums_and_maxima_are_exact_on_forests(form: str, kind: str, visible: int, hidden: int, seed: int) -> None:
     machine = forest(visible, hidden, seed)
     truth = brute_force(machine)
-    found = solve(machine, form, kind=kind, **tight(form, machine), pairs=kind == "sum")
-    for mean, exact in zip(found.means, truth.means if kind == "sum" else max_marginals(machine), strict=True):
+    solution = solve(machine, form, kind=kind, **tight(form, machine), pairs=kind == "sum")
+    for mean, exact in zip(solution.means, truth.means if kind == "sum" else max_marginals(machine), strict=True):
         agree(mean[0], exact, CLOSE[form])
     if kind == "sum":
         # Where there is no edge, a pair of beliefs knows nothing of the way around.
         edges = numpy_of(machine.weights) != 0
-        agree(numpy_of(found.pairs)[edges], truth.pairs[0][edges], CLOSE[form])
+        agree(numpy_of(solution.pairs)[edges], truth.pairs[0][edges], CLOSE[form])
     best = 0.0 if kind == "sum" else np.log(truth.probabilities.max())
-    agree(found.log_partition, np.array([truth.log_partition + best]), CLOSE_LOG_Z[form])
+    agree(solution.log_partition, np.array([truth.log_partition + best]), CLOSE_LOG_Z[form])
 
 
 @forms
@@ -75,15 +75,15 @@ def test_mixed_product_is_exact_where_no_hidden_unit_has_two_neighbours(form: st
         machine = random_rbm(4, hidden, scale=2.0, bias=1.0, seed=seed)
         owner = torch.arange(hidden) % 4 if seed % 2 else torch.zeros(hidden)
         machine = rounded(with_values(machine, machine.weights * (owner == torch.arange(4)[:, None]).to(torch.float64)))
-        found = solve(machine, form, kind="mixed", tol=1e-7)
+        solution = solve(machine, form, kind="mixed", tol=1e-7)
         states = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
         values = log_summed(machine, 0, states)
-        assert (numpy_of(found.means[0])[0] > 0.5).tolist() == (states[values.argmax()] == 1).tolist()
-        assert float(found.log_partition[0]) == pytest.approx(values.max(), abs=1e-5)
+        assert (numpy_of(solution.means[0])[0] > 0.5).tolist() == (states[values.argmax()] == 1).tolist()
+        assert float(solution.log_partition[0]) == pytest.approx(values.max(), abs=1e-5)
         # The belief in a visible unit is exact as well, hidden units being summed over.
         weights, b, c = numbers(machine, 0)
         odds = b + (np.logaddexp(0, weights + c) - np.logaddexp(0, c)).sum(-1)
-        agree(found.means[0][0], 1 / (1 + np.exp(-odds)), CLOSE[form])
+        agree(solution.means[0][0], 1 / (1 + np.exp(-odds)), CLOSE[form])
 
 
 # --- batches ---

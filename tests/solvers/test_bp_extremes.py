@@ -44,13 +44,13 @@ def test_strong_couplings_and_fields_keep_to_the_textbook(
     machine = rounded(under_evidence(with_values(machine, weights), 4, strength))
     trace = textbook(machine, kind, 3)
     for count, wanted in enumerate(trace, 1):
-        found = solve(machine, form, kind=kind, tol=0.0, max_iter=count, pairs=kind == "sum")
+        solution = solve(machine, form, kind=kind, tol=0.0, max_iter=count, pairs=kind == "sum")
         # Beliefs of up to 1000 nats: the digits of float32 in them are 1e-4.
-        agree(found.means[0], wanted.visible, 10 * CLOSE[form])
-        agree(found.means[1], wanted.hidden, 10 * CLOSE[form])
+        agree(solution.means[0], wanted.visible, 10 * CLOSE[form])
+        agree(solution.means[1], wanted.hidden, 10 * CLOSE[form])
         if kind == "sum":
-            agree(found.pairs, wanted.pairs.mean(0), 10 * CLOSE[form])
-            np.testing.assert_allclose(found.log_partition, wanted.log_partition, rtol=1e-6, atol=CLOSE_LOG_Z[form])
+            agree(solution.pairs, wanted.pairs.mean(0), 10 * CLOSE[form])
+            np.testing.assert_allclose(solution.log_partition, wanted.log_partition, rtol=1e-6, atol=CLOSE_LOG_Z[form])
 
 
 @forms
@@ -66,18 +66,18 @@ def test_products_of_many_large_messages_keep_their_digits(
     undecided = torch.linspace(-2, 2, few).double() - many * weight
     fields = (certain, undecided) if shape[0] == many else (undecided, certain)
     machine = rounded(RBM.binary(torch.full(shape, weight).double(), *fields))
-    found = solve(machine, form, kind=kind, tol=1e-6, max_iter=20, pairs=kind == "sum")
-    assert found.status.tolist() == [Status.CONVERGED]
+    solution = solve(machine, form, kind=kind, tol=1e-6, max_iter=20, pairs=kind == "sum")
+    assert solution.status.tolist() == [Status.CONVERGED]
     small = 1 if shape[0] == many else 0
-    agree(found.means[1 - small], np.ones((1, many)), 1e-7)
+    agree(solution.means[1 - small], np.ones((1, many)), 1e-7)
     # Fields of 5800 are known to 2.4e-4, but these are multiples of that; products of 200 messages to 200 * 1e-7.
     odds = machine.layers[small].parameters["bias"] + many * weight
-    agree(found.means[small][0], torch.sigmoid(odds), 1e-10 if form == "plain" else 1e-4)
+    agree(solution.means[small][0], torch.sigmoid(odds), 1e-10 if form == "plain" else 1e-4)
     if kind == "sum":
-        pairs = numpy_of(found.pairs)
+        pairs = numpy_of(solution.pairs)
         agree(pairs if small else pairs.T, np.tile(torch.sigmoid(odds).numpy(), (many, 1)), 1e-4)
         exact = float(machine.layers[1 - small].parameters["bias"].sum() + np.logaddexp(0, odds.numpy()).sum())
-        np.testing.assert_allclose(found.log_partition, [exact], rtol=1e-7 if form == "fused" else 1e-12)
+        np.testing.assert_allclose(solution.log_partition, [exact], rtol=1e-7 if form == "fused" else 1e-12)
 
 
 @forms
@@ -89,14 +89,14 @@ def test_an_image_with_infinite_fields_diverges_alone(form: str, kind: str, laye
     broken = [unit.parameters["bias"].clone() for unit in machine.layers]
     broken[layer][2, 1] = value
     keys: dict[str, Any] = {"kind": kind, "max_iter": 40}
-    found = BeliefPropagation(**keys).solve(with_values(machine, visible=broken[0], hidden=broken[1]))
+    solution = BeliefPropagation(**keys).solve(with_values(machine, visible=broken[0], hidden=broken[1]))
     wanted = BeliefPropagation(**keys).solve(machine)
-    assert found.status[2] == Status.DIVERGED
-    for values in (*found.means, *found.variances, found.log_partition, found.residual):
+    assert solution.status[2] == Status.DIVERGED
+    for values in (*solution.means, *solution.variances, solution.log_partition, solution.residual):
         assert torch.isnan(values[2]).all()
     others = torch.tensor([0, 1, 3])
     for one, other in zip(
-        (*found.means, found.log_partition, found.status, found.iterations),
+        (*solution.means, solution.log_partition, solution.status, solution.iterations),
         (*wanted.means, wanted.log_partition, wanted.status, wanted.iterations),
         strict=True,
     ):
@@ -108,8 +108,8 @@ def test_pairs_of_a_batch_with_a_broken_image_are_not_numbers(form: str) -> None
     machine = precision(under_evidence(random_rbm(6, 4), 4), form)
     visible = machine.layers[0].parameters["bias"].clone()
     visible[2, 1] = math.inf
-    found = BeliefPropagation().solve(with_values(machine, visible=visible), pairs=True)
-    assert np.isnan(numpy_of(found.pairs)).all()
+    solution = BeliefPropagation().solve(with_values(machine, visible=visible), pairs=True)
+    assert np.isnan(numpy_of(solution.pairs)).all()
 
 
 @forms
@@ -118,18 +118,18 @@ def test_finite_fields_of_any_size_are_certainty(form: str) -> None:
     machine = precision(random_rbm(5, 3), form)
     for size in (1e6, 1e9, 1e10, 1e30):
         fields = torch.tensor([[1.0, -1, 1, -1, 1]]).to(machine.weights) * size
-        found = BeliefPropagation().solve(machine.tilt(Fields(fields)))
-        assert found.status.tolist() == [Status.CONVERGED]
-        agree(found.means[0], (fields > 0).double().numpy(), 1e-7)
+        solution = BeliefPropagation().solve(machine.tilt(Fields(fields)))
+        assert solution.status.tolist() == [Status.CONVERGED]
+        agree(solution.means[0], (fields > 0).double().numpy(), 1e-7)
         inputs = machine.hidden.parameters["bias"] + (fields > 0).to(fields) @ machine.weights
-        agree(found.means[1], torch.sigmoid(inputs), 1e-6)
-        np.testing.assert_allclose(numpy_of(found.log_partition), 3 * size, rtol=1e-5)
+        agree(solution.means[1], torch.sigmoid(inputs), 1e-6)
+        np.testing.assert_allclose(numpy_of(solution.log_partition), 3 * size, rtol=1e-5)
 
 
 @needs_kernel
 def test_fields_in_another_precision_than_the_weights_are_understood() -> None:
     machine = random_rbm(6, 4, dtype=torch.float32)
     evidence = torch.randn(3, 6, generator=seeded(), dtype=torch.float64)
-    found = BeliefPropagation(max_iter=5).solve(machine.tilt(Fields(evidence)))
+    solution = BeliefPropagation(max_iter=5).solve(machine.tilt(Fields(evidence)))
     wanted = BeliefPropagation(max_iter=5).solve(machine.tilt(Fields(evidence.float())))
-    same(found, wanted, 1e-6)
+    same(solution, wanted, 1e-6)

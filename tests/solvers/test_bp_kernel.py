@@ -50,7 +50,7 @@ def test_threads_share_a_batch_of_any_size(kind: str, shape: tuple[int, int], im
     machine = under_evidence(random_rbm(*shape, scale=0.7), images).to(torch.float32)
     largest = bp_kernel.largest_weight(machine.weights)
     assert largest == float(machine.weights.abs().max())
-    rule = bp_kernel.Rule(kind, max_iter=6, tol=0.0)
+    rule = bp_kernel.KernelSettings(kind, max_iter=6, tol=0.0)
     fields = [layer.parameters["bias"] for layer in machine.layers]
     one, *others = (
         bp_kernel.run(machine.weights, *fields, rule, largest=largest, threads=threads, pairs=True)
@@ -104,8 +104,8 @@ def test_where_no_compiler_works_there_is_no_kernel(
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("CC", raising=False)
     assert bp_kernel.library() is None
-    found = BeliefPropagation().solve(random_rbm(4, 3, dtype=torch.float32))
-    assert found.status.tolist() == [Status.CONVERGED]
+    solution = BeliefPropagation().solve(random_rbm(4, 3, dtype=torch.float32))
+    assert solution.status.tolist() == [Status.CONVERGED]
     assert list(unbuilt.iterdir()) == []
     monkeypatch.setenv("PATH", str(tmp_path))
     bp_kernel.library.cache_clear()

@@ -136,23 +136,23 @@ def test_the_order_of_units_does_not_matter(
     "units", [("truncated", "bernoulli"), ("spiked", "spin"), ("truncated", "spiked")], ids="-".join
 )
 def test_errors_are_of_third_order_for_units_of_any_type(kind: Any, units: tuple[str, str]) -> None:
-    machine, found = real_machine((units[0], 2), (units[1], 2), seed=3), []
+    machine, results = real_machine((units[0], 2), (units[1], 2), seed=3), []
     for power in (4, 5):
         weak = with_weights(machine, 2.0**-power)
         assert isinstance(weak, LayeredPrior)
         truth = exact(weak)
         solver = kind(max_iter=3000, tol=1e-13, damping=0.3)
-        found.append(errors(solver.solve(weak), truth.log_partition, truth.means))
+        results.append(errors(solver.solve(weak), truth.log_partition, truth.means))
     # Spins without much bias have little of a third cumulant, so that higher orders are seen beside it.
-    assert all(2.7 < order < 4.3 for order in orders(found)), found
+    assert all(2.7 < order < 4.3 for order in orders(results)), results
 
 
 @every_large
 def test_the_start_decides_between_modes(kind: Any) -> None:
     machine, patterns = two_patterns()
     solver = replace(kind(), tol=1e-9, damping=0.5)
-    found = solver.solve(machine.rows(torch.zeros(2, dtype=torch.int64)), patterns)
-    assert found.status.tolist() == [Status.CONVERGED] * 2
-    assert float((found.means[0] - patterns).abs().max()) < 0.2
+    solution = solver.solve(machine.rows(torch.zeros(2, dtype=torch.int64)), patterns)
+    assert solution.status.tolist() == [Status.CONVERGED] * 2
+    assert float((solution.means[0] - patterns).abs().max()) < 0.2
     several = SeveralStarts(solver).solve(machine, patterns[None])
     torch.testing.assert_close(several.means[0][0], exact_moments(machine).visible, rtol=0, atol=0.02)

@@ -35,12 +35,12 @@ from restore.units import Bernoulli, Rectified, Spin
 def test_a_sweep_updates_odd_layers_from_the_image_and_then_even_ones_from_these() -> None:
     """TAP machine, Alg. 1: hidden units first. Mean field by hand: sigmoid(bias + W m) of the newest neighbours."""
     machine = random_deep(3, 4, 2)
-    (lower, upper), bias = (coupling.matrix for coupling in machine.couplings), [each.bias for each in machine.layers]
+    (lower, upper), bias = (coupling.matrix for coupling in machine.couplings), [layer.bias for layer in machine.layers]
     start = tuple(torch.rand(1, size, generator=seeded(size), dtype=torch.float64) for size in (3, 4, 2))
     middle = torch.sigmoid(bias[1] + start[0] @ lower + start[2] @ upper.T)
     wanted = torch.sigmoid(bias[0] + middle @ lower.T), middle, torch.sigmoid(bias[2] + middle @ upper)
-    found = MeanField(damping=0.0).step(machine, (*start, *start))
-    torch.testing.assert_close(found[:3], wanted, rtol=0, atol=1e-12)
+    state = MeanField(damping=0.0).step(machine, (*start, *start))
+    torch.testing.assert_close(state[:3], wanted, rtol=0, atol=1e-12)
 
 
 # Errors of log Z and of the means shrink with this power of the weights.
@@ -52,12 +52,12 @@ ORDER: dict[Any, int] = {MeanField: 2, TAP: 3, AdaptiveTAP: 3, RelaxedBeliefProp
 def test_errors_shrink_at_the_order_of_the_method(kind: Any, machine: BoltzmannMachine) -> None:
     if kind is RelaxedBeliefPropagation and isinstance(machine, FullyVisible):
         pytest.skip("for machines of layers alone")
-    found = []
+    results = []
     for power in (7, 8):
         weak = with_weights(machine, 2.0**-power)
         solution, truth = kind(**PRECISE).solve(weak, halves(weak)), brute_force(weak)
-        found.append(errors(solution, truth.log_partition, truth.means))
-    assert orders(found) == pytest.approx([ORDER[kind]] * 2, abs=0.15)
+        results.append(errors(solution, truth.log_partition, truth.means))
+    assert orders(results) == pytest.approx([ORDER[kind]] * 2, abs=0.15)
 
 
 def gradient_in_means(solver: LayeredMap, machine: BoltzmannMachine, means: tuple[Tensor, ...]) -> list[Tensor]:

@@ -39,8 +39,8 @@ def test_a_single_edge_errs_by_the_third_cumulant_of_its_sender(bias: float) -> 
 def test_log_z_of_a_known_image_is_exact() -> None:
     """Edges count from the image's side, whose third cumulants are then zero; from the other side they would not be."""
     machine = random_rbm(4, 3, scale=2.0).tilt(Fields(torch.tensor([[60.0, -60.0, 60.0, 60.0]]).double()))
-    found = RelaxedBeliefPropagation(**PRECISE).solve(machine)
-    assert float(found.log_partition) == pytest.approx(float(exact_moments(machine).log_partition), abs=1e-9)
+    solution = RelaxedBeliefPropagation(**PRECISE).solve(machine)
+    assert float(solution.log_partition) == pytest.approx(float(exact_moments(machine).log_partition), abs=1e-9)
 
 
 def test_means_that_rest_do_not_end_an_iteration_whose_variances_move() -> None:
@@ -50,8 +50,8 @@ def test_means_that_rest_do_not_end_an_iteration_whose_variances_move() -> None:
         layer.with_parameters(layer.parameters | {"bias": torch.zeros(layer.size).double()}) for layer in machine.layers
     )
     _, covariance, _ = gaussian_answers(precision, 0 * bias)
-    found = RelaxedBeliefPropagation(**PRECISE).solve(replace(machine, layers=layers))
-    torch.testing.assert_close(torch.cat(found.variances, 1)[0], covariance.diagonal(), rtol=0, atol=1e-11)
+    solution = RelaxedBeliefPropagation(**PRECISE).solve(replace(machine, layers=layers))
+    torch.testing.assert_close(torch.cat(solution.variances, 1)[0], covariance.diagonal(), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("sizes", [(4, 1), (1, 3), (1, 1, 1)], ids=str)

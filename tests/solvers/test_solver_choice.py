@@ -88,17 +88,17 @@ def test_every_choice_restores_and_the_prior_s_own_is_no_change(prior: TrainedPr
         other = Engine.of(replace(prior, description=prior.description.with_solver(solver)), torch.device("cpu"))
         assert type(other.solver) is SOLVERS[solver].load()
         assert (other.solver.max_iter, other.solver.tol) == (header.max_iter, header.tol)
-        found = other.restore(observed, channel)
+        restored = other.restore(observed, channel)
         if solver == prior.description.inference.solver:
             assert other == engine
-            assert torch.equal(found.means[0], plain.means[0])
-            torch.testing.assert_close(found.log_partition, plain.log_partition, rtol=0, atol=0, equal_nan=True)
+            assert torch.equal(restored.means[0], plain.means[0])
+            torch.testing.assert_close(restored.log_partition, plain.log_partition, rtol=0, atol=0, equal_nan=True)
         elif solver in ("max_product", "mixed_product"):
             # Sharper than marginals, but not about other pixels.
-            assert float(((found.means[0] > 0.5) != (plain.means[0] > 0.5)).double().mean()) < 0.1
+            assert float(((restored.means[0] > 0.5) != (plain.means[0] > 0.5)).double().mean()) < 0.1
         else:
-            torch.testing.assert_close(found.means[0], plain.means[0], rtol=0, atol=0.05)
-            assert not torch.equal(found.means[0], plain.means[0])
+            torch.testing.assert_close(restored.means[0], plain.means[0], rtol=0, atol=0.05)
+            assert not torch.equal(restored.means[0], plain.means[0])
 
 
 def test_starts_stay_where_a_solver_has_them() -> None:
@@ -142,8 +142,8 @@ def test_python_calls_take_a_solver_each(model: str) -> None:
         _, method = prior.denoise(images(), 0.1, solver=solver, return_solution=True)
         _, function = restore.denoise(images(), model, 0.1, solver=solver, engine="torch", return_solution=True)
         _, loaded = restore.denoise(images(), prior, 0.1, solver=solver, return_solution=True)
-        for found in (method, function, loaded):
-            np.testing.assert_array_equal(found.means, wanted.means)
+        for result in (method, function, loaded):
+            np.testing.assert_array_equal(result.means, wanted.means)
         assert (solver == "tap") == np.array_equal(method.means, own.means)
     mask = np.zeros(SHAPE, bool)
     mask[2:5, 2:6] = True

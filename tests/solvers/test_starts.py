@@ -36,8 +36,8 @@ def made_up(means: list[list[float]], log_partition: list[float], status: list[i
 
 
 def test_distinct_solutions_are_weighted_by_their_partition_function() -> None:
-    found = made_up([[0.9, 0.2], [0.1, 0.4], [0.9 + SAME / 2, 0.2]], [1.0, 2.0, 1.0])
-    mixed = merge(found, 1, 3)
+    solution = made_up([[0.9, 0.2], [0.1, 0.4], [0.9 + SAME / 2, 0.2]], [1.0, 2.0, 1.0])
+    mixed = merge(solution, 1, 3)
     weight = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
     centre = weight[0] * np.array([0.9, 0.2]) + weight[1] * np.array([0.1, 0.4])
     np.testing.assert_allclose(mixed.means[0][0], centre)
@@ -49,36 +49,36 @@ def test_distinct_solutions_are_weighted_by_their_partition_function() -> None:
 
 
 def test_a_power_flattens_the_weights_but_not_the_partition_function() -> None:
-    found = made_up([[0.9], [0.1]], [0.0, 2 * math.log(3)])
-    mixed = merge(found, 1, 2, torch.tensor([0.5]))
+    solution = made_up([[0.9], [0.1]], [0.0, 2 * math.log(3)])
+    mixed = merge(solution, 1, 2, torch.tensor([0.5]))
     assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
     assert float(mixed.log_partition) == pytest.approx(math.log(10))
-    assert float(merge(found, 1, 2, torch.tensor([0.0])).means[0]) == pytest.approx(0.5)
+    assert float(merge(solution, 1, 2, torch.tensor([0.0])).means[0]) == pytest.approx(0.5)
 
 
 def test_weights_of_any_size() -> None:
-    found = made_up([[0.9], [0.1]], [-5000.0, -5000.0 + math.log(3)])
-    mixed = merge(found, 1, 2)
+    solution = made_up([[0.9], [0.1]], [-5000.0, -5000.0 + math.log(3)])
+    mixed = merge(solution, 1, 2)
     assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
     assert float(mixed.log_partition) == pytest.approx(-5000 + math.log(4))
 
 
 def test_only_fixed_points_count() -> None:
     # What did not converge has the highest log Z, and no say.
-    found = made_up([[0.9], [0.1], [0.5]], [0.0, math.log(3), 30.0], [0, 0, Status.MAX_ITER])
-    mixed = merge(found, 1, 3)
+    solution = made_up([[0.9], [0.1], [0.5]], [0.0, math.log(3), 30.0], [0, 0, Status.MAX_ITER])
+    mixed = merge(solution, 1, 3)
     assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
     assert float(mixed.log_partition) == pytest.approx(math.log(4))
-    assert (mixed.status.tolist(), mixed.residual.tolist()) == ([Status.CONVERGED], found.residual[1:2].tolist())
+    assert (mixed.status.tolist(), mixed.residual.tolist()) == ([Status.CONVERGED], solution.residual[1:2].tolist())
     # Nor does it hide the fixed point that it lies close to.
-    found = made_up([[0.9], [0.9]], [30.0, 1.0], [Status.MAX_ITER, 0])
-    assert float(merge(found, 1, 2).log_partition) == pytest.approx(1.0)
+    solution = made_up([[0.9], [0.9]], [30.0, 1.0], [Status.MAX_ITER, 0])
+    assert float(merge(solution, 1, 2).log_partition) == pytest.approx(1.0)
 
 
 def test_an_image_without_a_fixed_point_says_so() -> None:
     stopped = int(Status.MAX_ITER)
-    found = made_up([[0.9], [0.1], [0.3], [0.7]], [0.0, math.log(3), 0.0, 5.0], [stopped, stopped, 0, stopped])
-    mixed = merge(found, 2, 2)
+    solution = made_up([[0.9], [0.1], [0.3], [0.7]], [0.0, math.log(3), 0.0, 5.0], [stopped, stopped, 0, stopped])
+    mixed = merge(solution, 2, 2)
     assert mixed.status.tolist() == [Status.MAX_ITER, Status.CONVERGED]
     assert mixed.means[0].flatten().tolist() == pytest.approx([0.25 * 0.9 + 0.75 * 0.1, 0.3])
 
@@ -92,22 +92,22 @@ def test_images_none_of_whose_starts_settle_have_another_try() -> None:
     tilted = machine.tilt(Fields(torch.zeros(2, 2).double()))
     starts = torch.stack([torch.stack([jumping, settling]), torch.stack([jumping, jumping])])
     assert solver.solve(tilted, starts[:, 0]).status.tolist() == [Status.MAX_ITER] * 2
-    found = SeveralStarts(solver).solve(tilted, starts)
-    assert found.status.tolist() == [Status.CONVERGED] * 2
+    solution = SeveralStarts(solver).solve(tilted, starts)
+    assert solution.status.tolist() == [Status.CONVERGED] * 2
     # The first has the solution that it found at once, alone; the second one that more damping found.
     alone = solver.solve(tilted, starts[:, 1])
-    torch.testing.assert_close(found.means[0][0], alone.means[0][0])
-    assert float(found.log_partition[0]) == pytest.approx(float(alone.log_partition[0]))
-    torch.testing.assert_close(found.means[0][1], torch.full((2,), 0.5).double(), rtol=0, atol=1e-4)
-    assert int(found.iterations[1]) > solver.max_iter
+    torch.testing.assert_close(solution.means[0][0], alone.means[0][0])
+    assert float(solution.log_partition[0]) == pytest.approx(float(alone.log_partition[0]))
+    torch.testing.assert_close(solution.means[0][1], torch.full((2,), 0.5).double(), rtol=0, atol=1e-4)
+    assert int(solution.iterations[1]) > solver.max_iter
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]], ids=str)
 def test_diverged_starts_are_left_out_wherever_they_come(order: list[int]) -> None:
     values = [[math.nan, math.nan], [0.9, 0.2], [0.1, 0.4]]
     logs, status = [math.nan, 1.0, 2.0], [Status.DIVERGED, 0, 0]
-    found = made_up([values[i] for i in order], [logs[i] for i in order], [int(status[i]) for i in order])
-    mixed, clean = merge(found, 1, 3), merge(made_up(values[1:], logs[1:]), 1, 2)
+    solution = made_up([values[i] for i in order], [logs[i] for i in order], [int(status[i]) for i in order])
+    mixed, clean = merge(solution, 1, 3), merge(made_up(values[1:], logs[1:]), 1, 2)
     torch.testing.assert_close(mixed.means[0], clean.means[0])
     torch.testing.assert_close(mixed.variances[0], clean.variances[0])
     torch.testing.assert_close(mixed.log_partition, clean.log_partition)
@@ -175,8 +175,8 @@ def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:
     means = torch.linspace(0, 10, count)[:, None]
     status = torch.full((count,), int(Status.CONVERGED))
     residual = torch.linspace(0, 1, count)
-    found = Solution((means,), (means * 0,), torch.zeros(count).double(), torch.arange(count), residual, status)
-    assert float(merge(found, 1, count).residual) == 1.0
+    solution = Solution((means,), (means * 0,), torch.zeros(count).double(), torch.arange(count), residual, status)
+    assert float(merge(solution, 1, count).residual) == 1.0
 
 
 def test_images_that_need_one_start_have_its_solution_and_the_others_that_of_all() -> None:
@@ -190,11 +190,13 @@ def test_images_that_need_one_start_have_its_solution_and_the_others_that_of_all
     further = starts[:, 1:]
     for several in itertools.product([False, True], repeat=3):
         hard = torch.tensor([*several, *several])
-        found = SeveralStarts(solver).solve_where_needed(tilted, starts[:, 0], hard, lambda rows: further[rows], power)
-        for got, all_, one in ((found.means[0], from_all.means[0], from_one.means[0]),):
+        solution = SeveralStarts(solver).solve_where_needed(
+            tilted, starts[:, 0], hard, lambda rows: further[rows], power
+        )
+        for got, all_, one in ((solution.means[0], from_all.means[0], from_one.means[0]),):
             torch.testing.assert_close(got, torch.where(hard[:, None], all_, one), rtol=0, atol=1e-8)
         torch.testing.assert_close(
-            found.log_partition, torch.where(hard, from_all.log_partition, from_one.log_partition), rtol=0, atol=1e-8
+            solution.log_partition, torch.where(hard, from_all.log_partition, from_one.log_partition), rtol=0, atol=1e-8
         )
 
 
@@ -203,10 +205,10 @@ def test_an_image_whose_one_start_does_not_settle_has_them_all() -> None:
     starts = torch.cat([torch.full((1, 1, 12), torch.nan), patterns[None]], 1).to(patterns)
     solver = TAP(tol=1e-10, max_iter=2000, damping=0.5)
     wanted = SeveralStarts(solver).solve(machine, starts[:, 1:])
-    found = SeveralStarts(solver).solve_where_needed(
+    solution = SeveralStarts(solver).solve_where_needed(
         machine, starts[:, 0], torch.tensor([False]), lambda rows: starts[rows, 1:], torch.ones(1)
     )
-    torch.testing.assert_close(found.means[0], wanted.means[0], rtol=0, atol=1e-8)
+    torch.testing.assert_close(solution.means[0], wanted.means[0], rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.01, 0.1, 0.3, 0.5])

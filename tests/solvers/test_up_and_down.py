@@ -66,11 +66,11 @@ def test_a_sweep_goes_up_and_down(machine: BoltzmannMachine) -> None:
 def test_in_the_first_sweep_a_layer_hears_nothing_from_above() -> None:
     tilted, solver = under_evidence(MACHINES["deep"]), UpAndDown(damping=0.0)
     start = torch.full((3, 5), 0.4, dtype=torch.float64)
-    found = solver.step(tilted, solver.init(tilted, start))
+    state = solver.step(tilted, solver.init(tilted, start))
     top, below = len(tilted.layers) - 1, [start]
     for layer, coupling in zip(tilted.layers[1:], tilted.couplings, strict=True):
         below.append(value_of(layer, Fields(coupling.up(below[-1]))))
-    torch.testing.assert_close(found[top], below[top])
+    torch.testing.assert_close(state[top], below[top])
 
 
 def test_damping_keeps_a_share_of_the_image() -> None:
@@ -95,11 +95,13 @@ class Counted(Strided):
 
 
 def test_a_sweep_passes_each_coupling_once_up_and_once_down() -> None:
-    couplings = tuple(Counted(each.weights, each.image_shape, each.stride) for each in PYRAMID.couplings)
+    couplings = tuple(
+        Counted(coupling.weights, coupling.image_shape, coupling.stride) for coupling in PYRAMID.couplings
+    )
     machine = LayeredPrior(PYRAMID.layers, couplings)
     solver = UpAndDown(damping=0.0)
     state: State = solver.init(machine, torch.full((1, 12), 0.4, dtype=torch.float64))
     for _ in range(2):
         state = solver.step(machine, state)
     solver.fields_of_image(machine, state)
-    assert [each.passes for each in couplings] == [["up", "down"] * 2] * 3
+    assert [coupling.passes for coupling in couplings] == [["up", "down"] * 2] * 3

@@ -90,7 +90,7 @@ def test_the_hardest_fields(support: tuple[float, float], dtype: torch.dtype, to
     """A dense grid of moderate fields, against 16 panels: valleys that are cut near their turning point err most."""
     linear, quadratic = torch.cartesian_prod(torch.linspace(-90, 90, 181), torch.linspace(-140, 60, 201)).T.contiguous()
     nothing = Fields(torch.zeros((), dtype=dtype))
-    found = TruncatedGaussian(linear.to(dtype), quadratic.to(dtype), *support).law(nothing)
+    result = TruncatedGaussian(linear.to(dtype), quadratic.to(dtype), *support).law(nothing)
     nodes, weights = (torch.from_numpy(table)[:, None] for table in np.polynomial.legendre.leggauss(16))
     low, high = support
     edges = torch.linspace(low, high, 17, dtype=torch.float64)
@@ -102,7 +102,7 @@ def test_the_hardest_fields(support: tuple[float, float], dtype: torch.dtype, to
     mean = (density * x).sum(0) / mass
     variance = (density * (x - mean) ** 2).sum(0) / mass
     wanted = (top + mass.log(), mean, variance)
-    for value, truth, floor in zip(found, wanted, (1.0, 1e-2, 0.0), strict=True):
+    for value, truth, floor in zip(result, wanted, (1.0, 1e-2, 0.0), strict=True):
         error = (value.double() - truth).abs() / truth.abs().clamp_min(floor)
         assert float(error.max()) <= tolerance
 

@@ -155,9 +155,9 @@ def test_statistics_are_derivatives_of_the_log_weight(case: Case) -> None:
 @every_unit
 def test_expected_statistics_are_derivatives_of_the_log_partition(case: Case) -> None:
     units, fields, step = case.units(), fields_of(points(case, MODERATE)), 1e-5
-    found = units.expected_statistics(fields)
-    assert found.keys() == units.parameters.keys()
-    for name, value in found.items():
+    result = units.expected_statistics(fields)
+    assert result.keys() == units.parameters.keys()
+    for name, value in result.items():
         up, down = (
             units.with_parameters({**units.parameters, name: units.parameters[name] + s}) for s in (step, -step)
         )
@@ -302,8 +302,8 @@ def test_fields_add() -> None:
 @pytest.mark.parametrize("log_odds", [-700.0, -30.0, 0.0, 19.0, 21.0, 25.0, 39.0, 41.0, 1000.0])
 def test_the_log_partition_keeps_every_digit(log_odds: float) -> None:
     exact = mpmath.log1p(mpmath.exp(mpmath.mpf(log_odds)))
-    found = float(Bernoulli(torch.tensor([log_odds], dtype=torch.float64)).log_partition(Fields(torch.zeros(1)))[0])
-    assert abs(found - exact) <= 1e-15 * abs(exact)
+    result = float(Bernoulli(torch.tensor([log_odds], dtype=torch.float64)).log_partition(Fields(torch.zeros(1)))[0])
+    assert abs(result - exact) <= 1e-15 * abs(exact)
 
 
 # --- what is refused, and what is seen ---

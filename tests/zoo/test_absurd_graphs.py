@@ -117,8 +117,8 @@ def test_answers_of_another_shape_are_refused(graph: onnx.ModelProto, place: Pat
 def test_a_value_that_is_no_number_is_a_picture_that_diverged(name: str, graph: onnx.ModelProto, place: Path) -> None:
     """And no damaged file, which would stop the other pictures of a batch."""
     engine = altered(replaced_output(name, "Add", "nothing"), graph, place)
-    found = engine.solve(np.zeros((2, 28, 28)), Damage(0.1))
-    assert (found.status == Status.DIVERGED).all() and np.isnan(found.means).all()
+    solution = engine.solve(np.zeros((2, 28, 28)), Damage(0.1))
+    assert (solution.status == Status.DIVERGED).all() and np.isnan(solution.means).all()
 
 
 @pytest.mark.thorough
@@ -190,10 +190,10 @@ def test_one_bad_prior_never_stops_auto_for_the_others(
     zoo.leave_out.cache_clear()
     image = np.asarray(Image.open(PUBLISHED.parent / "assets" / "digit-noisy.png").convert("L"))
     with pytest.warns(UserWarning) as told:
-        found = restore.denoise(image, p=0.1)
+        restored = restore.denoise(image, p=0.1)
     assert sum("left out" in str(warning.message) for warning in told) == 1
     alone = restore.load("good")
-    assert (found == alone.denoise(image, p=0.1)).all()
+    assert (restored == alone.denoise(image, p=0.1)).all()
     # On the command line of several images there is one line on it.
     for number in range(2):
         Image.fromarray(image).save(tmp_path / f"{number}.png")

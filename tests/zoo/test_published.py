@@ -201,18 +201,18 @@ def test_both_engines_restore_alike(folder: Path) -> None:
     graph, reference = OnnxEngine.load(folder), Engine.of(prior, cpu)
     header = reference.header
     nudged = Engine.of(replace(prior, machine=with_weights(prior.machine, 1 + NUDGE)), cpu)
-    found: dict[str, Parity | None] = {}
+    result: dict[str, Parity | None] = {}
     for seed, clean in enumerate(np.array_split(_clean(folder), 12)):
         for task, damaged, told in damages(clean, header, seed):
-            if found.setdefault(task, None):
+            if result.setdefault(task, None):
                 continue
             expected = reference.solve(damaged, told)
             chosen = _steady(expected, nudged.solve(damaged, told), header)
             if chosen.any():
                 restored = graph.solve(damaged, told)
-                found[task] = compared(restored.rows(chosen), expected.rows(chosen), header, task)
-    every = [parity for parity in found.values() if parity]
-    assert len(every) == len(found), found
+                result[task] = compared(restored.rows(chosen), expected.rows(chosen), header, task)
+    every = [parity for parity in result.values() if parity]
+    assert len(every) == len(result), result
     for parity in every:
         assert parity.difference <= parity.room and parity.pixels == 0 and parity.unsettled == 0, parity
         # Rounding may still let one engine take an iteration more, where a residual comes close to the tolerance.
@@ -241,8 +241,8 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
     folder = ROOT / "models" / "tap-mnist-25"
     # What is damaged least is restored soonest.
     row = _card_row(folder, "flip:0.05")
-    found = _recomputed(folder, row["task"], int(row["n"]))
-    assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
+    result = _recomputed(folder, row["task"], int(row["n"]))
+    assert result == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
 
 
 @pytest.mark.slow
@@ -251,5 +251,5 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in GREY], ids=lambda folder: folder.name)
 def test_all_scores_on_all_cards(folder: Path) -> None:
     for row in ROW.finditer((folder / zoo.CARD).read_text()):
-        found = _recomputed(folder, row["task"], int(row["n"]))
-        assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
+        result = _recomputed(folder, row["task"], int(row["n"]))
+        assert result == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)

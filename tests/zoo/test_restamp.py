@@ -17,8 +17,8 @@ PUBLISHED = zoo.published_folder() / "tap-mnist-25"
 
 def test_a_prior_with_another_digest_is_the_same_prior(tmp_path: Path) -> None:
     folder, digest = Path(shutil.copytree(PUBLISHED, tmp_path / "prior")), "1234567890abcdef" * 4
-    found = restamp(folder, digest)
-    assert found[zoo.describe(PUBLISHED).recipe] == digest == zoo.describe(folder).recipe
+    result = restamp(folder, digest)
+    assert result[zoo.describe(PUBLISHED).recipe] == digest == zoo.describe(folder).recipe
     for name in (zoo.WEIGHTS, zoo.GRAPH, zoo.CARD):
         before, after = ((place / name).read_bytes() for place in (PUBLISHED, folder))
         # Checksums of the whole files follow.
@@ -26,7 +26,7 @@ def test_a_prior_with_another_digest_is_the_same_prior(tmp_path: Path) -> None:
     assert payload((PUBLISHED / zoo.WEIGHTS).read_bytes()) == payload((folder / zoo.WEIGHTS).read_bytes())
     # It is refused unless graph and weights belong together, and the graph is sound.
     assert OnnxEngine.load(folder).facts.header == zoo.describe(folder)
-    assert restamp(folder, digest) == {key: key for key in found.values()}
+    assert restamp(folder, digest) == {key: key for key in result.values()}
 
 
 def test_a_damaged_graph_is_left_alone(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ def test_round_trip_of_a_temperature_that_only_the_own_solver_has(tmp_path: Path
     prior = prior_of(modes=0)
     prior = replace(prior, description=replace(prior.description, temperature=1.25))
     save(tmp_path / "again", prior, "card")
-    found = describe(tmp_path / "again")
-    assert found == prior.description
-    assert (found.with_solver("tap").temperature, found.with_solver("mean_field").temperature) == (1.25, 1.0)
+    header = describe(tmp_path / "again")
+    assert header == prior.description
+    assert (header.with_solver("tap").temperature, header.with_solver("mean_field").temperature) == (1.25, 1.0)
 
 
 def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,9 +61,9 @@ def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pyt
 def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
     prior = conditional_prior()
     save(tmp_path / "again", prior, "card")
-    found = load(tmp_path / "again")
-    assert isinstance(found.machine, ConditionalRBM)
-    assert same(found, prior)
+    result = load(tmp_path / "again")
+    assert isinstance(result.machine, ConditionalRBM)
+    assert same(result, prior)
     header = describe(tmp_path / "again")
     assert header == prior.description
     assert (header.kind.learnt, header.task, header.inference.starts) == (True, "patch:2:0.5", 0)
@@ -75,13 +75,13 @@ def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
 def test_round_trip_of_grey_and_deep_priors(make: Callable[[], TrainedPrior], tmp_path: Path) -> None:
     prior = make()
     save(tmp_path / "again", prior, "card")
-    found, header = load(tmp_path / "again"), prior.description
-    assert same(found, prior) and type(found.machine) is type(prior.machine)
-    assert [type(layer) for layer in found.machine.layers] == [type(layer) for layer in prior.machine.layers]
-    assert (found.grey_pixels is None) == (not header.grey)
-    if prior.grey_pixels is not None and found.grey_pixels is not None:
+    result, header = load(tmp_path / "again"), prior.description
+    assert same(result, prior) and type(result.machine) is type(prior.machine)
+    assert [type(layer) for layer in result.machine.layers] == [type(layer) for layer in prior.machine.layers]
+    assert (result.grey_pixels is None) == (not header.grey)
+    if prior.grey_pixels is not None and result.grey_pixels is not None:
         for name, value in prior.grey_pixels.parameters.items():
-            assert torch.equal(found.grey_pixels.parameters[name], value)
+            assert torch.equal(result.grey_pixels.parameters[name], value)
     with safe_open(tmp_path / "again" / WEIGHTS, framework="numpy") as stored:
         assert stored.metadata()["format_version"] == str(FORMAT)
 

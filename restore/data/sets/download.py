@@ -1,4 +1,4 @@
-"""Download published files: the result is the published file, byte for byte, or an error."""
+"""Download published files and check every byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RemoteFile:
 
 
 def fetch(file: RemoteFile, folder: Path) -> Path:
-    """Return the path of the file in `folder`, downloaded from the first mirror that has it unless it is there, intact.
+    """Return the path of the file in `folder`; download it, from the first mirror that has it, if needed.
 
     Raises InputError, which says why for each mirror, and OutputError if the folder cannot be written to.
     """

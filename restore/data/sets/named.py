@@ -1,4 +1,4 @@
-"""Data sets known by name: their contract, and where their files are looked for."""
+"""Data sets known by name: their contract, and the search for their files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
 
 
 def folders(root: Path, name: str) -> list[Path]:
-    """List the folders of a named set below another folder, if there are any."""
+    """List the existing folders of a named set below another folder."""
     return [folder for folder in (root / name, root / name.replace("-", "_")) if folder.is_dir()]
 
 
@@ -46,15 +46,15 @@ def own_array(name: str, split: Split, root: Path | None = None) -> Path | None:
 
 def _own(name: str, file: str, root: Path | None) -> Path | None:
     """A file of a named set below the user's folder; None if it is not there."""
-    place = _place(root)
+    parent = _parent(root)
     try:
-        found = [folder / file for folder in folders(place, name)] if place else []
-        return next((path for path in found if path.is_file()), None)
+        paths = [folder / file for folder in folders(parent, name)] if parent else []
+        return next((path for path in paths if path.is_file()), None)
     except (OSError, ValueError):  # a name that no file can have
         return None
 
 
-def _place(root: Path | None) -> Path | None:
+def _parent(root: Path | None) -> Path | None:
     return root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
 
 
@@ -68,6 +68,6 @@ def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
     try:
         return fetch(file, Path(user_cache_dir("restore")) / name)
     except InputError as fault:
-        place = _place(root)
-        there = f"a folder {name} below the folder that {VARIABLE} names" if place is None else shown(place / name)
+        parent = _parent(root)
+        there = f"a folder {name} below the folder that {VARIABLE} names" if parent is None else shown(parent / name)
         raise InputError(f"{fault}; put the file into {there}", name) from fault

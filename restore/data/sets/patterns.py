@@ -1,4 +1,4 @@
-"""Small computed sets of black-and-white patterns, on which learners of RBMs can be judged exactly.
+"""Small computed sets of black-and-white patterns, for exact tests of learners.
 
 Each set is a whole distribution, every pattern as often as it is probable. So training and test images are the same,
 and no model's mean log-likelihood exceeds minus the entropy of the distribution, in nats:
@@ -31,7 +31,7 @@ def bars_and_stripes(side: int) -> Images:
 def shifting_bar(size: int, length: int) -> Images:
     """A white bar of `length` pixels at each of its cyclic places in a row; (size, 1, size)."""
     bar = (np.arange(size) < length).astype(np.uint8)
-    return np.stack([np.roll(bar, place) for place in range(size)])[:, None, :] * _WHITE
+    return np.stack([np.roll(bar, shift) for shift in range(size)])[:, None, :] * _WHITE
 
 
 BARS_AND_STRIPES = NamedSet("bars-and-stripes", {"train": (), "test": ()}, lambda split, paths: bars_and_stripes(3))

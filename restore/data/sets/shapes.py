@@ -1,4 +1,4 @@
-"""Discs, rings, squares, triangles and crosses, drawn by code: a set to learn from when no other is at hand.
+"""Discs, rings, squares, triangles and crosses, drawn by code: a data set that needs no files.
 
 White shapes on black, 16x16, one in each picture, with a radius of 4 to 7 pixels, at any place and angle. The five
 kinds take turns. No picture occurs twice, so training and test pictures are distinct.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from restore.data.dataset import Images, Split, fractions
 from restore.data.sets.named import NamedSet
 
-# Which points belong to each kind; the circle around it has radius 1.
+# Tests for the points of each kind, inside a circle of radius 1.
 KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]] = {
     "disc": lambda u, v: np.hypot(u, v) <= 1,
     "ring": lambda u, v: (np.hypot(u, v) <= 1) & (np.hypot(u, v) > 0.55),
@@ -29,7 +29,7 @@ TRAINED = 4_000
 TESTED = 1_000
 
 _SEED = 0
-# Among this many pictures enough are different.
+# Enough draws for that number of different pictures.
 _DRAWN = 6_000
 _RADII = (4.0, 7.0)
 

@@ -1,1 +1,1 @@
-"""Measure how probable a prior finds images: exactly, or by annealed importance sampling."""
+"""log Z of priors: exactly, or by annealed importance sampling."""

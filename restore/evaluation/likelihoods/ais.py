@@ -23,11 +23,11 @@ from restore.units import Bernoulli, log_one_plus_exp
 # Probability that an estimate's interval contains the truth, provided that its runs visit the machine's modes.
 LEVEL = 0.95
 
-# If the effective runs are a smaller share of all, a few runs decide, and there is a warning.
+# Below this share of effective runs a few runs decide, and there is a warning.
 POOR = 0.2
 
 
-# The end of each stretch of temperatures, from 0, and how many are in it: Salakhutdinov & Murray, "On the quantitative
+# End of each stretch of temperatures, from 0, and their number in it: Salakhutdinov & Murray, "On the quantitative
 # analysis of deep belief networks", ICML 2008, sec. 4.1; also FW, sec. 5, and TAP machine, fig. 12.
 _SALAKHUTDINOV = ((0.5, 500), (0.9, 4_000), (1.0, 10_000))
 NAMED: Mapping[str, tuple[tuple[float, int], ...]] = {

@@ -14,7 +14,7 @@ from restore.progress import Meter
 # 2**25 states of 784 pixels take about a minute on one core; every further unit doubles the time.
 MAX_SUMMED = 25
 
-# How many states are summed at a time, as a power of two: tens of megabytes with 784 units on the other side.
+# States that are summed at a time, as a power of two: tens of megabytes with 784 units on the other side.
 CHUNK = 13
 
 
@@ -38,7 +38,7 @@ def unnormalised(model: Model, images: Tensor) -> Tensor:
 
 
 def chunks(model: Model, pixels: int) -> int:
-    """How many chunks of states the sum for log Z has.
+    """Number of chunks of states in the sum for log Z.
 
     Raises:
         UsageError: if there are more than MAX_SUMMED units to sum over.
@@ -65,11 +65,11 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
         UsageError: if there are more than MAX_SUMMED units to sum over.
     """
     summed, units = _summed(model, like.shape[-1])
-    place = torch.arange(units, device=like.device)
+    bits = torch.arange(units, device=like.device)
     parts = []
     for index in range(chunks(model, like.shape[-1])):
         codes = torch.arange(2 ** min(units, CHUNK), device=like.device) + index * 2**CHUNK
-        states = ((codes[:, None] >> place) & 1).to(like.dtype)
+        states = ((codes[:, None] >> bits) & 1).to(like.dtype)
         # A number, not a tensor: small tensors that stay would fragment the memory that large ones free.
         parts.append(float(torch.logsumexp(unnormalised(summed, states), 0)))
         meter(index + 1)
@@ -77,7 +77,7 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
 
 
 def _summed(model: Model, pixels: int) -> tuple[Model, int]:
-    """A model whose visible states are to be summed over, and how many units those are: an RBM's smaller layer."""
+    """The model whose visible states to sum over, with their number of units: an RBM's smaller layer."""
     if isinstance(model, RBM) and model.hidden.size < pixels:
         return model.transposed(), model.hidden.size
     return model, pixels

@@ -37,7 +37,7 @@ NAME = "belief propagation"
 
 Kind = Literal["sum", "max", "mixed"]
 
-# How many arrays of messages an image takes in the plain form during a step.
+# Arrays of messages per image during a step of the plain form.
 ARRAYS = 8
 
 # The most hidden units of a machine for the kernel of GPUs, whose programs have 32 warps and no more.
@@ -88,7 +88,7 @@ def _total(messages: Tensor, over: int) -> Tensor:
 
 @dataclass(frozen=True)
 class BeliefPropagation:
-    """Belief propagation: binary units send each other messages; exact where couplings form no loop.
+    """Belief propagation between binary units; exact where couplings form no loop.
 
     Attributes:
         kind: "sum" for marginals; "max" for the jointly most probable state; "mixed" for the most probable visible
@@ -143,7 +143,7 @@ class BeliefPropagation:
         Args:
             machine: a binary machine in two layers, under evidence; its fields may have a batch dimension.
             start: must be None: all messages start at 0.
-            pairs: whether to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
+            pairs: True to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
 
         Returns:
             The solution. `log_partition` is the Bethe estimate of log Z for "sum". For "max" and "mixed" it is the log
@@ -207,26 +207,26 @@ class BeliefPropagation:
         else:
             log_z = self._log_probability(machine, means, hidden_means)
         broken = (outcome.status == int(Status.DIVERGED)) | ~_finite(machine, batch)
-        found = bp_kernel.Found(means, hidden_means, both, None, outcome.iterations, outcome.residual)
-        return _solution(found, log_z, outcome.status, broken)
+        result = bp_kernel.KernelResult(means, hidden_means, both, None, outcome.iterations, outcome.residual)
+        return _solution(result, log_z, outcome.status, broken)
 
-    def _fused(self, run: Callable[..., bp_kernel.Found], machine: RBM, batch: int, pairs: bool) -> Solution:
+    def _fused(self, run: Callable[..., bp_kernel.KernelResult], machine: RBM, batch: int, pairs: bool) -> Solution:
         sound = _finite(machine, batch)
         fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
         # Beyond this limit a unit is certain, and a larger field would only change log Z.
         limit = bp_kernel.LARGEST_FIELD
         visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
-        rule = bp_kernel.Rule(self.kind, self.max_iter, self.tol)
+        settings = bp_kernel.KernelSettings(self.kind, self.max_iter, self.tol)
         # Triton launches kernels on the present GPU, which need not be that of the weights.
         with torch.cuda.device_of(machine.weights):
-            found = run(machine.weights, visible, hidden, rule, pairs=pairs)
-        status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
-        if found.log_partition is None:
-            log_z = self._log_probability(machine, found.visible, found.hidden)
+            result = run(machine.weights, visible, hidden, settings, pairs=pairs)
+        status = torch.where(result.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
+        if result.log_partition is None:
+            log_z = self._log_probability(machine, result.visible, result.hidden)
         else:
-            log_z = found.log_partition + sum((own.double() - limit).clamp(min=0).sum(-1) for own in fields)
-        both = None if found.pairs is None else found.pairs / batch
-        return _solution(replace(found, pairs=both), log_z, status, ~sound)
+            log_z = result.log_partition + sum((own.double() - limit).clamp(min=0).sum(-1) for own in fields)
+        both = None if result.pairs is None else result.pairs / batch
+        return _solution(replace(result, pairs=both), log_z, status, ~sound)
 
     def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor:
         """Unnormalised log-probability of the state found by "max" or "mixed"."""
@@ -249,11 +249,11 @@ def _finite(machine: RBM, batch: int) -> Tensor:
     return visible & hidden
 
 
-def _solution(found: bp_kernel.Found, log_partition: Tensor, status: Tensor, broken: Tensor) -> Solution:
+def _solution(result: bp_kernel.KernelResult, log_partition: Tensor, status: Tensor, broken: Tensor) -> Solution:
     """The solution, with NaN for broken images and for averages over them."""
-    means = tuple(torch.where(broken[:, None], torch.nan, mean) for mean in (found.visible, found.hidden))
-    log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, found.residual))
+    means = tuple(torch.where(broken[:, None], torch.nan, mean) for mean in (result.visible, result.hidden))
+    log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, result.residual))
     status = torch.where(broken, int(Status.DIVERGED), status)
-    pairs = None if found.pairs is None else torch.where(broken.any(), torch.nan, found.pairs)
+    pairs = None if result.pairs is None else torch.where(broken.any(), torch.nan, result.pairs)
     variances = tuple(mean * (1 - mean) for mean in means)
-    return Solution(means, variances, log_partition, found.iterations, residual, status, pairs)
+    return Solution(means, variances, log_partition, result.iterations, residual, status, pairs)

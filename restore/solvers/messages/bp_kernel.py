@@ -53,7 +53,7 @@ HEADROOM = 80.0
 
 
 @dataclass(frozen=True)
-class Found:
+class KernelResult:
     """The result of the kernel; see `restore.solvers.Solution`.
 
     `pairs` is a sum over the batch; `log_partition` is None except for sum-product.
@@ -70,7 +70,7 @@ class Found:
 def compilers() -> list[str]:
     """The C compilers of this machine, the user's choice first."""
     names = (os.environ.get("CC", "cc"), "cc", "gcc", "clang")
-    return list(dict.fromkeys(found for found in map(shutil.which, names) if found))
+    return list(dict.fromkeys(path for path in map(shutil.which, names) if path))
 
 
 @lru_cache(maxsize=1)
@@ -99,7 +99,7 @@ def _loaded(folder: Path) -> ctypes.CDLL | None:
 
 
 def _built(compiler: str, options: list[str], folder: Path) -> Path:
-    """Build the library in a folder, under a name that says from what, by which compiler and for which processor."""
+    """Build the library in a folder; its name depends on source, compiler and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
     digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
     target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
@@ -107,8 +107,8 @@ def _built(compiler: str, options: list[str], folder: Path) -> Path:
     if not _ours_alone(folder, stat.S_ISDIR):
         raise PermissionError(f"{folder}: others may change what is in it")
     if not _ours_alone(target, stat.S_ISREG):
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            made = Path(place) / target.name
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            made = Path(temporary) / target.name
             command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-lm"]
             subprocess.run(command, capture_output=True, check=True, timeout=300)
             # Flushed to disk before it has its name: loading half a library would crash every process.
@@ -155,8 +155,8 @@ def largest_weight(weights: Tensor) -> float | None:
     return size if size <= LARGEST_WEIGHT and usable(weights.device) else None
 
 
-class Rule(NamedTuple):
-    """What the kernel iterates, and how long; see `BeliefPropagation`."""
+class KernelSettings(NamedTuple):
+    """Kind of messages and limits of the iteration; see `BeliefPropagation`."""
 
     kind: str
     max_iter: int
@@ -173,22 +173,22 @@ def run(
     weights: Tensor,
     visible_fields: Tensor,
     hidden_fields: Tensor,
-    rule: Rule,
+    settings: KernelSettings,
     *,
     largest: float,
     threads: int,
     pairs: bool,
-) -> Found:
+) -> KernelResult:
     """Solve a batch, with its images divided among threads.
 
     Args:
         weights: (D, H), float32, accepted by `largest_weight`.
         visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
         hidden_fields: (batch, H), float32, at most `LARGEST_FIELD` in size.
-        rule: what to iterate, and how long.
+        settings: kind of messages and limits of the iteration.
         largest: the largest weight.
         threads: at most this many.
-        pairs: whether to sum P(v = h = 1) over the batch.
+        pairs: True to sum P(v = h = 1) over the batch.
     """
     kernel = library()
     assert kernel is not None
@@ -199,12 +199,12 @@ def run(
     fields = _filled(visible_fields, rows), _filled(hidden_fields, columns)
     means, answers = torch.empty(batch, rows), torch.empty(batch, columns)
     residual, iterations = torch.empty(batch), torch.empty(batch, dtype=torch.int64)
-    log_z = torch.empty(batch, dtype=torch.float64) if rule.kind == "sum" else None
+    log_z = torch.empty(batch, dtype=torch.float64) if settings.kind == "sum" else None
     every = max(1, min(16, int(HEADROOM / max(largest, 1e-3))))
 
     def part(first: int, last: int) -> Tensor | None:
         work = _aligned(1, _work(rows, columns))
-        found = _aligned(rows, columns).zero_() if pairs else None
+        own_pairs = _aligned(rows, columns).zero_() if pairs else None
         kernel.bp_solve(
             _at_row(exponentials, 0),
             _at_row(fields[0], first),
@@ -212,19 +212,19 @@ def run(
             ctypes.c_int64(last - first),
             ctypes.c_int64(rows),
             ctypes.c_int64(columns),
-            ctypes.c_int(KINDS[rule.kind]),
-            ctypes.c_int(min(rule.max_iter, 2**31 - 1)),
-            ctypes.c_float(rule.tol),
+            ctypes.c_int(KINDS[settings.kind]),
+            ctypes.c_int(min(settings.max_iter, 2**31 - 1)),
+            ctypes.c_float(settings.tol),
             ctypes.c_int(every),
             _at_row(work, 0),
             _at_row(means, first),
             _at_row(answers, first),
-            _at_row(found, 0),
+            _at_row(own_pairs, 0),
             _at_row(log_z, first),
             _at_row(iterations, first),
             _at_row(residual, first),
         )
-        return found
+        return own_pairs
 
     shares = torch.arange(batch).tensor_split(max(1, min(threads, batch)))
     bounds = [(int(share[0]), int(share[-1]) + 1) for share in shares]
@@ -234,7 +234,7 @@ def run(
         with ThreadPoolExecutor(len(bounds)) as pool:
             sums = list(pool.map(lambda pair: part(*pair), bounds))
     both = torch.stack([value[:visible, :hidden] for value in sums if value is not None]).sum(0) if pairs else None
-    return Found(means[:, :visible], answers[:, :hidden], both, log_z, iterations, residual)
+    return KernelResult(means[:, :visible], answers[:, :hidden], both, log_z, iterations, residual)
 
 
 def _work(rows: int, columns: int) -> int:

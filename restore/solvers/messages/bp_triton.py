@@ -21,13 +21,13 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from restore.solvers.loop import ASKED
-from restore.solvers.messages.bp_kernel import KINDS, OFF, Found, Rule
+from restore.solvers.messages.bp_kernel import KINDS, OFF, KernelResult, KernelSettings
 from restore.units import log_one_plus_exp
 
 # Edges of a tile for each warp: eight of a thread, counted in docs/gpu.md.
 EDGES = 256
 
-# Hidden units that a program updates, and spans of which it multiplies the products at once.
+# Hidden units that a program updates, and spans whose products it multiplies at once.
 HIDDEN = 16
 SPANS = tl.constexpr(64)
 
@@ -59,7 +59,7 @@ def _larger(one, other):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _cut(mantissa, exponent):  # type: ignore[no-untyped-def]
-    """As a float, cut to the range in which sums of messages and beliefs stay finite."""
+    """Convert to a float, clipped so that sums of messages and beliefs stay finite."""
     within = tl.minimum(tl.maximum(exponent, -LIMIT), LIMIT)
     power = ((within + 127) << 23).to(tl.float32, bitcast=True)
     return tl.where(within == exponent, mantissa * power, power)
@@ -67,7 +67,7 @@ def _cut(mantissa, exponent):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _message(weight, belief, back, KIND: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The odds that a sender with this belief sends, without what came back over the edge."""
+    """The odds that a sender with this belief sends, without the message that came back over the edge."""
     if KIND == MAX:
         return tl.maximum(weight * belief, back) / tl.maximum(belief, back)
     return (weight * belief + back) / (belief + back)
@@ -142,8 +142,8 @@ def hidden_once(  # type: ignore[no-untyped-def]
     mantissa, exponent = tl.load(own_h + at), tl.load(powers_h + at)
     for first in range(0, spans, SPANS):
         span = first + tl.arange(0, SPANS)[:, None]
-        place, there = (image * spans + span) * width + unit[None, :], span < spans
-        parts = tl.load(products + place, mask=there, other=1.0), tl.load(exponents + place, mask=there, other=0)
+        index, there = (image * spans + span) * width + unit[None, :], span < spans
+        parts = tl.load(products + index, mask=there, other=1.0), tl.load(exponents + index, mask=there, other=0)
         product, more = tl.reduce(parts, 0, _times)
         mantissa, exponent = _times(mantissa, exponent, product, more)
     belief = _cut(mantissa, exponent)
@@ -159,7 +159,7 @@ def hidden_once(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def settled(moves, active, iterations, residuals, count, tol, COUNT: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Whether an image has settled in the iteration that is done."""
+    """Mark an image that has converged in the last iteration."""
     image = tl.program_id(0).to(tl.int64)
     if tl.load(active + image) == 0:
         return
@@ -233,10 +233,10 @@ def run(
     weights: Tensor,
     visible_fields: Tensor,
     hidden_fields: Tensor,
-    rule: Rule,
+    settings: KernelSettings,
     *,
     pairs: bool,
-) -> Found:
+) -> KernelResult:
     """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`."""
     (visible, hidden), batch, device = weights.shape, len(visible_fields), weights.device
     rows, width, warps = shapes(weights)
@@ -259,14 +259,14 @@ def run(
     sums, sum_powers = room(batch, width), room(batch, width, dtype=torch.int32)
     iterations, residuals = room(batch, dtype=torch.int32), room(batch)
     tile: dict[str, Any] = {"ROWS": rows, "COLS": width, "num_warps": warps}
-    limits = min(rule.max_iter, 2**31 - 1), float(rule.tol)
+    limits = min(settings.max_iter, 2**31 - 1), float(settings.tol)
     count = spans + width // HIDDEN
     products, exponents = room(batch, spans, width), room(batch, spans, width, dtype=torch.int32)
     moves, active = room(batch, count), room(batch, dtype=torch.int32, value=1)
     for iteration in range(limits[0]):
         tiles_once[(batch, spans)](
             odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles,
-            length, spans, KIND=KINDS[rule.kind], HIDDEN=HIDDEN, **tile,
+            length, spans, KIND=KINDS[settings.kind], HIDDEN=HIDDEN, **tile,
         )  # fmt: skip
         hidden_once[(batch, width // HIDDEN)](
             senders, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, spans,
@@ -281,7 +281,7 @@ def run(
     ratios, ratio_powers = room(batch, spans), room(batch, spans, dtype=torch.int32)
     closed[(batch, spans)](
         odds, messages, senders, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, tiles,
-        length, spans, KIND=KINDS[rule.kind], **tile,
+        length, spans, KIND=KINDS[settings.kind], **tile,
     )  # fmt: skip
     both = None
     if pairs:
@@ -289,11 +289,11 @@ def run(
         paired[(tiles,)](odds, messages, senders, means_v, both, batch, height, **tile)
         both = both[:visible, :hidden]
     log_z = None
-    if rule.kind == "sum":
+    if settings.kind == "sum":
         log_z = _log(ratios, ratio_powers).sum(1)
         for units in (_log(sums_v, sum_powers_v), _log(sums, sum_powers)):
             log_z += log_one_plus_exp(units).sum(1)
-    return Found(means_v[:, :visible], means_h[:, :hidden], both, log_z, iterations.long(), residuals)
+    return KernelResult(means_v[:, :visible], means_h[:, :hidden], both, log_z, iterations.long(), residuals)
 
 
 def _padded(weights: Tensor, rows: int) -> int:

@@ -1,4 +1,4 @@
-"""Relaxed belief propagation: messages over edges as in belief propagation, but for units of any type.
+"""Relaxed belief propagation: belief propagation with means and variances as messages, for units of any type.
 
 TAP machine, appendix B. Each message is a mean and a variance. Without what came over the edge to j, unit i is under
 
@@ -30,7 +30,7 @@ from restore.solvers.loop import State, damped
 from restore.solvers.solution import Solution
 from restore.units.contract import for_several
 
-# How many arrays of messages an image takes.
+# Arrays of messages per image.
 ARRAYS = 32
 
 
@@ -59,7 +59,7 @@ def fields_of(machine: LayeredPrior, layer: int, messages: State) -> tuple[Field
     edges = edges_of(machine, layer)
     linear = [turned(machine.couplings[index].matrix * means[index], index, layer) for index in edges]
     quadratic = [turned(-machine.squared_couplings[index].matrix * variances[index], index, layer) for index in edges]
-    total = Fields(*(torch.stack([each.sum(-2) for each in parts]).sum(0) for parts in (linear, quadratic)))
+    total = Fields(*(torch.stack([part.sum(-2) for part in parts]).sum(0) for parts in (linear, quadratic)))
     return total, [
         Fields(total.linear.unsqueeze(-2) - one, total.quadratic.unsqueeze(-2) - other)
         for one, other in zip(linear, quadratic, strict=True)
@@ -124,7 +124,7 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
         even, sent = answers(machine, range(0, depth, 2), replies)
         marginals = [(odd | even)[layer] for layer in range(depth)]
         means, variances = zip(*marginals, strict=True)
-        return (*means, *variances, *damped(tuple(each.flatten(1) for each in sent), old, self.damping))
+        return (*means, *variances, *damped(tuple(messages.flatten(1) for messages in sent), old, self.damping))
 
     def numbers(self, machine: LayeredPrior) -> int:
         """Mostly messages for log Z, which is computed in double precision."""
@@ -149,7 +149,7 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
         """
         depth = len(machine.layers)
         machine = machine.to(torch.float64)
-        received = _per_edge(machine, tuple(each.double() for each in state[2 * depth :]))
+        received = _per_edge(machine, tuple(messages.double() for messages in state[2 * depth :]))
         _, replies = answers(machine, range(1, depth, 2), received)
         own = []
         for layer, units in enumerate(machine.layers):
