@@ -75,8 +75,8 @@ class Prior:
         return self
 
     def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners = (), effort: Effort = "full") -> Posterior:
-        found = solved(self.engine, 1 - pictures if self.invert else pictures, damage, effort)
-        return replace(found, means=1 - found.means) if self.invert else found
+        posterior = solved(self.engine, 1 - pictures if self.invert else pictures, damage, effort)
+        return replace(posterior, means=1 - posterior.means) if self.invert else posterior
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """As in `Candidate`, of any size, block by block where it is large."""
@@ -141,10 +141,10 @@ class Squares:
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         if self.prior is None:
             return self.solve(*batch(picture), [(0, 0)])
-        found = self.prior.posterior(self.original(picture), watch)
+        posterior = self.prior.posterior(self.original(picture), watch)
         _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
-        means, variances = (values[:, down][:, :, across] for values in (found.means, found.variances))
-        return replace(found, means=means, variances=variances, layers=())
+        means, variances = (values[:, down][:, :, across] for values in (posterior.means, posterior.variances))
+        return replace(posterior, means=means, variances=variances, layers=())
 
     def original(self, picture: Observed) -> Observed:
         """The picture with one pixel for each square, and how certain it is."""
@@ -184,8 +184,8 @@ def squares_in(picture: Observed) -> list[Squares]:
 
 def _most_changed(changes: np.ndarray, side: int) -> int:
     """Where between rows (of which the first change is before row 1) edges of squares lie, modulo their side."""
-    place = np.arange(1, len(changes) + 1) % side
-    return int((np.bincount(place, changes, side) / np.bincount(place, minlength=side).clip(1)).argmax())
+    offsets = np.arange(1, len(changes) + 1) % side
+    return int((np.bincount(offsets, changes, side) / np.bincount(offsets, minlength=side).clip(1)).argmax())
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ class Neighbours:
     def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners = (), effort: Effort = "full") -> Posterior:
         means, steps, change = mean_field(damage.log_odds(pictures), self.coupling)
         white = (1 + means) / 2
-        found = Posterior.of_pixels(white, white * (1 - white), steps)
-        return replace(found, residual=change, unsettled=(change >= CONVERGED).astype(int))
+        posterior = Posterior.of_pixels(white, white * (1 - white), steps)
+        return replace(posterior, residual=change, unsettled=(change >= CONVERGED).astype(int))
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         return self.solve(*batch(picture))

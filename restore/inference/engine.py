@@ -104,7 +104,7 @@ class Posterior:
         lost = (status == Status.DIVERGED) | ~finite
         if lost.any():
             means, variances = (
-                [np.where(lost[:, None], layer.dtype.type(np.nan), layer) for layer in each] for each in layers
+                [np.where(lost[:, None], layer.dtype.type(np.nan), layer) for layer in values] for values in layers
             )
         hidden = np.zeros(pictures.shape, bool) if damage.hidden is None else damage.hidden
         return cls(

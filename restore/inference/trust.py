@@ -54,7 +54,7 @@ def refusal(
     p, hidden = choice.damage.p, choice.damage.hidden
     if before.dtype != bool or p is None or (before == after).all():
         return None
-    if choice.found is not None and choice.found.value > NOISIEST:
+    if choice.level is not None and choice.level.value > NOISIEST:
         return Status.TOO_NOISY
     visible = np.ones(before.shape, bool) if hidden is None else ~hidden
     if not visible.any():
@@ -95,7 +95,7 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
     >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
     >>> every = np.ones((200, 200), bool)
-    >>> [independent(each, every, every) for each in (flips, lines)]
+    >>> [independent(changed, every, every) for changed in (flips, lines)]
     [True, False]
     """
     rates = np.zeros(changed.shape)
@@ -112,6 +112,6 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     padded = [size + REACH for size in values.shape]
     whole = np.fft.irfft2(np.abs(np.fft.rfft2(values, padded)) ** 2, padded)
     down, across = np.arange(REACH + 1), np.arange(-REACH, REACH + 1)
-    found = whole[down[:, None] % padded[0], across % padded[1]]
+    sums = whole[down[:, None] % padded[0], across % padded[1]]
     later = (down[:, None] > 0) | (across > 0)
-    return np.asarray(found[later])
+    return np.asarray(sums[later])

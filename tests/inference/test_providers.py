@@ -58,7 +58,7 @@ def test_another_provider_gives_the_same_answer_one_batch_after_another(monkeypa
     assert here.session.get_providers() == [CPU] and there.session.get_providers() == [name, CPU]
     seen, damage = np.random.default_rng(0).integers(0, 2, (40, 28, 28)).astype(float), Damage(0.1)
     expected = here.solve(seen, damage)
-    monkeypatch.delattr(threads, "each")
+    monkeypatch.delattr(threads, "run_all")
     found = there.solve(seen, damage)
     np.testing.assert_allclose(found.means, expected.means, atol=1e-4)
     np.testing.assert_allclose(found.inversion, expected.inversion, atol=1e-4)

@@ -14,7 +14,7 @@ from restore.channels.noise import WIDTH
 from restore.inference import score as room
 from restore.inference.candidates import Prior
 from restore.inference.choose import choose
-from restore.inference.score import Sample
+from restore.inference.score import Crops
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -57,7 +57,7 @@ def test_the_score_is_the_mean_log_probability_of_pixels_that_were_not_shown(see
     hidden = np.zeros(SHAPE, bool)
     hidden[1, 1:3] = hole
     damage = Damage(0.1, hidden=hidden if hole else None)
-    sample = Sample.of([Observed(seen, damage)], grey=False)
+    sample = Crops.of([Observed(seen, damage)], grey=False)
     (choice,) = choose([Observed(seen, damage)], [Prior(engine())], grey=False)
     means = held_out(seen, sample.fold[0], hidden, 0.1, 0.1)
     # The level is compared even where it is told, so that no prior gains by a level that suits it by chance; and
@@ -66,13 +66,13 @@ def test_the_score_is_the_mean_log_probability_of_pixels_that_were_not_shown(see
     softer = [1 / (1 + np.exp(-odds / surer)) for surer in room.SURER]
     wanted = max(log_shown(each, seen, level, level)[~hidden].mean() for each in softer for level in LEVELS) / np.log(2)
     assert choice.bits == pytest.approx(wanted, abs=1 / 160 / np.log(2))
-    assert choice.found is None and choice.damage.p == 0.1
+    assert choice.level is None and choice.damage.p == 0.1
 
 
 def test_a_level_that_is_told_pixel_by_pixel_is_the_only_one() -> None:
     seen = flipped(TABLE.drawn(1, 5)[0], 0.15, 5)
     each = np.random.default_rng(2).uniform(0.02, 0.4, SHAPE)
-    sample = Sample.of([Observed(seen, Damage(each))], grey=False)
+    sample = Crops.of([Observed(seen, Damage(each))], grey=False)
     (choice,) = choose([Observed(seen, Damage(each))], [Prior(engine())], grey=False)
     means = held_out(seen, sample.fold[0], np.zeros(SHAPE, bool), each, each)
     wanted = log_shown(means, seen, each, each).mean() / np.log(2)
@@ -94,7 +94,7 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
         seen = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
         picture = Observed(seen, Damage("auto"))
         (choice,) = choose([picture], [Prior(engine())], grey=False)
-        fold, none = Sample.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
+        fold, none = Crops.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
         level = scales.FLIPS.guess
         for _ in range(2):
             rounds += 1
@@ -103,21 +103,21 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
             level = peak(curve)
             if scales.FLIPS.near[0] <= level <= scales.FLIPS.near[1]:
                 break
-        assert choice.found is not None and choice.damage.p == choice.found.value
+        assert choice.level is not None and choice.damage.p == choice.level.value
         # As probable as the best level, but for bins of log-odds 1/80 wide.
-        found = choice.found.value
+        found = choice.level.value
         assert log_shown(means, seen, found, found).mean() >= curve.max() - 1 / 160
     assert 12 < rounds < 24
 
 
 def test_pixels_are_hidden_once_each_and_in_blocks_as_wide_as_holes_are() -> None:
     hidden = np.zeros((40, 60), bool)
-    fold = Sample.of([Observed(np.zeros((40, 60)), Damage("auto"))], grey=False).fold[0]
+    fold = Crops.of([Observed(np.zeros((40, 60)), Damage("auto"))], grey=False).fold[0]
     assert set(np.unique(fold)) == set(range(room.FOLDS))
     # 2,400 pixels: a share of a quarter has a standard deviation of .009.
     assert np.abs(np.bincount(fold.ravel()) / fold.size - 0.25).max() < 0.04
     hidden[10:15, 20:28] = hidden[25:30, 40:48] = True
-    wide = Sample.of([Observed(np.zeros((40, 60)), Damage(hidden=hidden))], grey=False).fold[0]
+    wide = Crops.of([Observed(np.zeros((40, 60)), Damage(hidden=hidden))], grey=False).fold[0]
     # Every hole is 8 pixels wide, and so is every block.
     assert (wide.reshape(5, 8, -1, 60) == wide[::8][:, None, None]).all()
     assert (np.diff(wide, axis=1)[:, np.arange(59) % 8 != 7] == 0).all()
@@ -140,10 +140,10 @@ def test_the_level_of_flips_is_the_likeliest(p: float) -> None:
     (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(means)], grey=False)
     fine = np.linspace(0.001, 0.48, 2000)
     best = fine[np.argmax([log_shown(means, seen, level, level).sum() for level in fine])]
-    assert choice.found is not None
+    assert choice.level is not None
     # Crops of such a picture hold 40 % of its pixels at least; the level of all 12,000 is known to .005.
-    assert choice.found.value == pytest.approx(best, abs=0.012)
-    assert choice.damage.p == choice.found.value
+    assert choice.level.value == pytest.approx(best, abs=0.012)
+    assert choice.damage.p == choice.level.value
 
 
 def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,10 +167,10 @@ def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
     fine = np.geomspace(*scales.NOISE.levels[[0, -1]], 800)
     curve = [log_grey(seen, means, variances, 0.0, level).mean() for level in fine]
-    assert choice.found is not None and choice.found.name == "sigma"
+    assert choice.level is not None and choice.level.name == "sigma"
     # The parabola through the best of 40 levels, a tenth apart, misses the peak by less than a fiftieth.
-    assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
-    assert choice.damage.sigma == choice.found.value and choice.damage.p is None
+    assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert choice.damage.sigma == choice.level.value and choice.damage.p is None
     assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
 
 
@@ -183,9 +183,9 @@ def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
     (choice,) = choose([Observed(seen, damage)], [Knowing(means, variances)], grey=True)
     fine = np.linspace(*scales.IMPULSES.levels[[0, -1]], 2000)
     curve = [log_grey(seen, means, variances, level, 0.05).mean() for level in fine]
-    assert choice.found is not None and choice.found.name == "p"
-    assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
-    assert (choice.damage.p, choice.damage.sigma) == (choice.found.value, 0.05)
+    assert choice.level is not None and choice.level.name == "p"
+    assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert (choice.damage.p, choice.damage.sigma) == (choice.level.value, 0.05)
 
 
 # --- independent pixels ---
@@ -226,7 +226,7 @@ def test_independent_grey_pixels_share_one_normal_distribution() -> None:
 def test_parts_of_grey_pictures_have_few_masks_between_them() -> None:
     """Of a mixture each mask takes a factorisation of its own: random ones made an unknown sigma ten times as slow."""
     _, seen, _ = grey_picture()
-    fold = Sample.of([Observed(seen, Damage(sigma="auto"))], grey=True).fold[0]
+    fold = Crops.of([Observed(seen, Damage(sigma="auto"))], grey=True).fold[0]
     assert np.bincount(fold.ravel(), minlength=room.FOLDS).min() > 0.2 * fold.size
     windows = np.lib.stride_tricks.sliding_window_view(fold, (6, 6)).reshape(-1, 36)
     assert len(np.unique(windows == 0, axis=0)) == 4
@@ -254,7 +254,7 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
     """It is behind in the first crops by more than is allowed, and would be far ahead in all others."""
     draw = np.random.default_rng(0)
     seen = (draw.random((224, 224)) < 0.5).astype(float)
-    crops = Sample.of([Observed(seen, Damage("auto"))], grey=False)
+    crops = Crops.of([Observed(seen, Damage("auto"))], grey=False)
     first = [corner for corner, rank in zip(crops.corners, crops.rank, strict=True) if rank < room.FIRST]
     late = np.where(seen > 0.5, 0.99, 0.01)
     for top, left in first:
@@ -270,7 +270,7 @@ def test_a_candidate_is_given_up_for_one_picture_of_a_batch_and_kept_for_another
     """Alone it is given up early on the first picture, and wins the second one."""
     draw = np.random.default_rng(0)
     seen = (draw.random((224, 224)) < 0.5).astype(float)
-    crops = Sample.of([Observed(seen, Damage("auto"))], grey=False)
+    crops = Crops.of([Observed(seen, Damage("auto"))], grey=False)
     late = np.where(seen > 0.5, 0.99, 0.01)
     for (top, left), rank in zip(crops.corners, crops.rank, strict=True):
         if rank < room.FIRST:
@@ -300,10 +300,10 @@ def test_crops_lie_where_something_is() -> None:
     picture = np.zeros((560, 560))
     picture[300:350, 400:500] = np.random.default_rng(0).random((50, 100)) < 0.5
     for given in (picture, 1 - picture):
-        sample = Sample.of([Observed(given, Damage("auto"))], grey=False)
-        assert 1 <= len(sample.seen) <= room.CROPS
-        assert all(0.01 < crop.mean() < 0.99 for crop in sample.seen)
-        for crop, (top, left) in zip(sample.seen, sample.corners, strict=True):
+        sample = Crops.of([Observed(given, Damage("auto"))], grey=False)
+        assert 1 <= len(sample.pixels) <= room.CROPS
+        assert all(0.01 < crop.mean() < 0.99 for crop in sample.pixels)
+        for crop, (top, left) in zip(sample.pixels, sample.corners, strict=True):
             np.testing.assert_array_equal(crop, given[top : top + room.SIDE, left : left + room.SIDE])
 
 
@@ -338,5 +338,5 @@ def test_a_batch_gives_each_picture_what_it_gets_alone(holes: bool) -> None:
         assert choice.bits == pytest.approx(alone.bits, abs=1e-9) and choice.ahead == pytest.approx(
             alone.ahead, abs=1e-9
         )
-        assert choice.found == alone.found or choice.found.value == pytest.approx(alone.found.value, rel=1e-6)
+        assert choice.level == alone.level or choice.level.value == pytest.approx(alone.level.value, rel=1e-6)
         assert choice.damage.hidden is picture.damage.hidden

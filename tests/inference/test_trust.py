@@ -12,7 +12,7 @@ from enumerated import Knowing
 from restore.channels.damage import Damage
 from restore.inference import trust
 from restore.inference.choose import Choice
-from restore.inference.restored import Found
+from restore.inference.restored import Level
 from restore.inference.trust import NOISIEST, independent, refusal
 from restore.marginals import Status
 
@@ -35,7 +35,7 @@ def judged(
     ended: tuple[Status, float] = (Status.CONVERGED, 0.0),
 ) -> Status:
     """How a disc after flips that was restored as it was is judged, but for what is named."""
-    level = None if found is None else Found("p", found)
+    level = None if found is None else Level("p", found)
     choice = Choice(NONE, Damage(p, hidden=hidden), level, -0.3, ahead, pixels)
     return refusal(choice, before, after, np.where(after, sure, 1 - sure), *ended) or ended[0]
 
@@ -116,7 +116,7 @@ def test_hidden_pixels_neither_count_as_changed_nor_as_gained() -> None:
     assert judged(before=(DISC ^ FLIPS) | hole, after=after) is Status.NOT_NOISE
     assert judged(before=(DISC ^ FLIPS) | hole, after=after, hidden=hole) is Status.CONVERGED
     # What lies in the hole is in doubt, and what is visible is not.
-    choice = Choice(NONE, Damage(0.1, hidden=hole), Found("p", 0.1), -0.3, 0.3, 4800)
+    choice = Choice(NONE, Damage(0.1, hidden=hole), Level("p", 0.1), -0.3, 0.3, 4800)
     doubt = np.where(hole, 0.5, np.where(DISC, 0.99, 0.01))
     assert refusal(choice, DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is None
     seen = replace(choice, damage=Damage(0.1))
@@ -130,7 +130,7 @@ def test_rules_about_flips_are_for_flips() -> None:
     block[:10] = True
     assert judged(p=None, found=None, before=DISC ^ block) is Status.CONVERGED
     grey = np.random.default_rng(0).random(SHAPE)
-    choice = Choice(NONE, Damage(sigma=0.4), Found("sigma", 0.4), -3.0, 0.3, 4800)
+    choice = Choice(NONE, Damage(sigma=0.4), Level("sigma", 0.4), -3.0, 0.3, 4800)
     assert refusal(choice, grey, grey / 2, grey / 2, Status.CONVERGED, 0.0) is None
 
 

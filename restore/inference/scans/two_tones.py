@@ -57,7 +57,7 @@ SURE, AMID = 0.98, 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class Tones:
+class InkLevels:
     """The two classes of a picture.
 
     Attributes:
@@ -88,7 +88,7 @@ class Tones:
         return self.unevenness <= UNEVEN
 
 
-def tones_of(grey: np.ndarray) -> Tones | None:
+def tones_of(grey: np.ndarray) -> InkLevels | None:
     """The two classes of a picture (H, W); None if it has one level, up to smooth shading.
 
     >>> ink = np.zeros((40, 60), bool)
@@ -110,11 +110,11 @@ def tones_of(grey: np.ndarray) -> Tones | None:
         [spread * level + shading for level in (classes.ground, classes.figure)], key=lambda level: float(level.mean())
     )
     noise = spread * classes.width
-    return Tones(TwoTone(black, white, noise / SHARE**0.5), noise, separation, uneven)
+    return InkLevels(TwoTone(black, white, noise / SHARE**0.5), noise, separation, uneven)
 
 
 def _split(values: np.ndarray, local: Local, least: float) -> tuple[np.ndarray, float, float]:
-    """Each pixel's probability of being figure, with the separation and the unevenness of `Tones`."""
+    """Each pixel's probability of being figure, with the separation and the unevenness of `InkLevels`."""
     smooth = smoothed(values, SMOOTHED[0])
     off = smooth - local.image(local.sums(smooth) / local.sums(np.ones_like(smooth)))
     # The figure is on the side of the longer tail.
