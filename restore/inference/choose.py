@@ -1,4 +1,4 @@
-"""Choose prior, polarity and noise level of a picture: those that predict it best (`restore.inference.score`).
+"""Choose the prior, polarity and noise level that predict a picture best (`restore.inference.score`).
 
 Independent pixels, which know the share of white alone, are what every prior has to be ahead of.
 """
@@ -19,11 +19,11 @@ from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
 from restore.marginals import Status
 from restore.zoo import leave_out
 
-# Further turns are taken until so many pixels are predicted.
+# The number of predicted pixels after which no further turns are taken.
 ENOUGH = 8000
 
-# A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that
-# is less: leads vary by about as much.
+# The lag, in nats, at which a candidate is given up; or the root of the number of predicted pixels if that is less.
+# Leads vary by about as much.
 LOST = 40.0
 
 
@@ -49,7 +49,7 @@ class Choice:
 
 
 def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
-    """The candidate and the level that predict each picture best; what a picture gets does not depend on the others.
+    """The candidate and the level that predict each picture best, independently of the other pictures.
 
     Args:
         pictures: of one shape; several are looked at together.
@@ -108,7 +108,7 @@ def _best(
 def _predictions(
     sample: Crops, candidates: Sequence[Candidate], damage: Damage, near: np.ndarray
 ) -> tuple[dict[int, Prediction], np.ndarray]:
-    """What candidates predict of the pictures that they are considered for, and for which they stay near the best."""
+    """The predictions of candidates, and the pictures, boolean, for which each candidate stays near the best."""
     first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.pixels))
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
     if len(first) < len(every):

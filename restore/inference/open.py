@@ -93,7 +93,7 @@ def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
 
 
 def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -> bool:
-    """True if a prior, open or not, restores colours, or all are asked about Gaussian noise; else luminance is read."""
+    """True if a prior restores colours; if none is named, True for Gaussian noise. Else luminance is read."""
     if engine is not None:
         return engine.header.kind.photographs
     path = None if model == "auto" else find(model)
@@ -166,6 +166,6 @@ class Engines:
 
 
 def require_torch(asker: str) -> None:
-    """Raise UsageError, which names what asked for it, if torch is not installed."""
+    """Raise UsageError, which names what needs torch, if it is not installed."""
     if find_spec("torch") is None:
         raise UsageError(f"needs torch; {extra('torch')}", asker)

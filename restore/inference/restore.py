@@ -39,7 +39,7 @@ INVERTED = 0.05
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
 
-# Pictures of at most so many pixels are restored together, and how many at a time.
+# The most pixels of pictures that are restored together, and the most of such pictures at a time.
 SMALL = 64 * 64
 TOGETHER = 256
 
@@ -49,7 +49,7 @@ UNSURE = 0.05
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
 UNEQUAL, STRIP = 1e-5, 256
 
-# The share of white in the images of a prior of both polarities is that near to a half.
+# How near to a half the share of white is in the images of a prior of both polarities.
 EVEN = 0.05
 
 
@@ -63,7 +63,7 @@ class _Job:
         reading: as priors see it.
         engines: the priors to choose among.
         named: True if the prior was named.
-        certain: True if its level was given, too: it is done as told, and doubts are said.
+        certain: True if its level was given, too: it is restored in any case, and doubts are notes.
         compared: True if its prior has to be ahead of the field of neighbours, as a named one whose level is unknown.
     """
 
@@ -242,7 +242,7 @@ def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
 
 
 def _candidates(job: _Job, options: Options) -> list[Candidate]:
-    """What may have made a picture: each prior in each polarity, and squares if no prior is named or of its size."""
+    """The candidates: each prior in each polarity, and squares if no prior is named or of the picture's size."""
     if len(job.picture.shape) > 2:
         return [Planes(engine, options.invert) for engine in job.engines]
     if job.certain and job.own_size:
@@ -278,7 +278,7 @@ def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
 
 
 def _share_of_white(engine: PictureEngine) -> float:
-    """The share of white in the images of a prior to which all pixels are alike.
+    """The share of white in the images of a prior that treats all pixels alike.
 
     Where one black pixel is all that is seen, the gain by inversion is its log-odds.
     """
@@ -295,7 +295,7 @@ def _judged(
     shown: tuple[np.ndarray, np.ndarray, np.ndarray],
     force: bool,
 ) -> tuple[Status | None, str]:
-    """Why a picture comes back as it was, None if it does not, and why the answer may be wrong, empty if it may not.
+    """The reason to refuse a picture, None to believe the answer; and what makes the answer doubtful, or nothing.
 
     `ended` is how the solver ended and the residual, `shown` the picture before and after, and the means.
     """
@@ -376,7 +376,7 @@ def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
 
 
 def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
-    """The share of pixels that differ from the picture's as it came, those that a threshold cut off among them."""
+    """The share of pixels that differ from the input picture, including those that a threshold changed."""
     count = 0
     for top in range(0, estimate.shape[0], STRIP):
         rows = slice(top, top + STRIP)
@@ -456,7 +456,7 @@ def expected_by(engine: PictureEngine) -> str:
 
 
 def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
-    """What every answer says of the prior and the level that were chosen, if any were."""
+    """The fields of an answer about the chosen prior and level, if any were chosen."""
     given = Level.given(picture.damage)
     if choice is None:
         return {"model": "", "engine": "", "level": given}

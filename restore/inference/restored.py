@@ -55,11 +55,11 @@ class Restored:
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
         residual: how far means moved in the last iteration.
-        level: the noise level, with its name and value, and whether it was estimated; None if there is none, as for a
+        level: the noise level: its name, its value, and True if it was estimated; None if there is none, as for a
             hole alone.
         changed: share of pixels that differ from the picture's; None for grey pictures.
         flipped: share of black and white pixels that have the other colour now; None for grey pictures.
-        bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
+        bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not measured.
         notes: what the user should know, one sentence each.
         doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.

@@ -1,4 +1,4 @@
-"""How well a prior predicts pixels of a picture that it has not seen: the one score, and the levels that follow.
+"""The score: how well a prior predicts pixels that it has not seen; and the noise levels that follow from it.
 
 Of a few crops a quarter of the pixels is hidden at a time, and the prior says how probably each of them is white, m.
 What was observed there, y, had no part in that, so log p(y | m, level) compares any priors at any levels, without their
@@ -21,16 +21,16 @@ from restore.channels.values import log_odds_of, probability_of
 from restore.inference.candidates import Candidate
 from restore.inference.restored import Level
 
-# Turns in which pixels are hidden, one by one or in blocks of at most so many pixels a side.
+# The number of turns in which pixels are hidden; and the greatest side of a hidden block, in pixels.
 FOLDS = 4
 WIDEST = 12
 
-# Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win.
+# The side of a crop in pixels, the greatest number of crops, and how many of them show which candidates may win.
 SIDE = 56
 CROPS = 8
 FIRST = 2
 
-# Crops are drawn in proportion to what is in them beyond so many times the least: blank paper says nothing, and noise
+# Crops are drawn in proportion to their content beyond this multiple of the least: blank paper says nothing, and noise
 # varies by a third (`benchmarks/families.py`).
 BLANK = 1.3
 
@@ -41,11 +41,11 @@ MOST = 400
 # The level of flips under which a picture is predicted if nothing is damaged.
 EXACT = 0.02
 
-# Log-odds beyond which predictions say no more, and into how many bins they are counted.
+# Log-odds beyond which predictions say no more, and the number of bins that count them.
 SURE = 9.0
 BINS = 181
 
-# By which factors the log-odds of solvers may be too large where candidates are compared.
+# The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
 
 # The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
@@ -88,7 +88,7 @@ class Crops:
 
     @property
     def rank(self) -> np.ndarray:
-        """The place of each crop among those of its picture, (C,)."""
+        """The number of each crop among those of its picture, (C,)."""
         return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
 
     @property
@@ -105,10 +105,10 @@ class Crops:
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel is hidden, (C, h, w): one by one, or in blocks as wide as a picture's holes.
+        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as the holes of its picture.
 
-        Grey pictures without holes hide a lattice at a time, of which all tiles see alike: of a mixture of Gaussians
-        each mask takes a factorisation of its own.
+        Grey pictures without holes hide a lattice at a time, which is the same in all tiles: a mixture of Gaussians
+        needs a factorisation for each mask.
         """
         height, width = self.pixels.shape[1:]
         hidden = ~self.visible
@@ -143,7 +143,7 @@ class Crops:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a candidate predicts of the pixels of a sample that it was not shown.
+    """What a candidate predicts of hidden pixels of a sample.
 
     Attributes:
         sample: the pictures.
@@ -162,7 +162,7 @@ class Prediction:
     def of(
         cls, sample: Crops, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
     ) -> Prediction:
-        """Predict the pixels of some of the turns, of some crops, under damage without unknown levels."""
+        """Predict the pixels that some turns hide in some crops, under damage without unknown levels."""
         pixels, count, fold = sample.pixels[crops], len(turns), sample.fold[crops]
         out = np.concatenate([fold == turn for turn in turns])
 
@@ -181,7 +181,7 @@ class Prediction:
         return cls(sample, means, variances, predicted & sample.visible, bool(np.isnan(posterior.means).all()))
 
     def __add__(self, other: Prediction) -> Prediction:
-        """With what was predicted in other turns."""
+        """Join predictions of different turns."""
         pairs = ((self.means, other.means), (self.variances, other.variances))
         means, variances = (np.where(other.mask, theirs, own) for own, theirs in pairs)
         diverged = self.diverged and other.diverged
@@ -243,7 +243,7 @@ class Prediction:
 
 
 def level_of(prediction: Prediction, index: int) -> Level | None:
-    """The level of a picture that was unknown, at which it is predicted best."""
+    """The level at which a picture is predicted best; None if none was unknown."""
     unknown = prediction.sample.damage.unknown
     if unknown is None:
         return None
@@ -252,7 +252,7 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
-    """Where a curve over evenly spaced places is highest: the vertex of the parabola through the best three."""
+    """The maximum of a curve over evenly spaced points: the vertex of the parabola through the best three."""
     best = int(curve.argmax())
     if not 0 < best < len(curve) - 1:
         return float(places[best])
@@ -261,7 +261,7 @@ def _peak(curve: np.ndarray, places: np.ndarray) -> float:
 
 
 def _places(picture: Observed) -> list[tuple[slice, slice]]:
-    """Where the crops of a picture lie: all of it, if it is no larger than a few."""
+    """The slices of the crops of a picture; the whole picture if it is no larger than a few crops."""
     height, width = picture.shape[:2]
     if height * width <= SIDE * SIDE * FIRST:
         return [(slice(0, height), slice(0, width))]
@@ -282,13 +282,13 @@ def _crop(corner: tuple[int, int]) -> tuple[slice, slice]:
 
 
 def _along(length: int) -> list[int]:
-    """Where crops begin: side by side, and one at the end."""
+    """The starts of crops that lie side by side, and of one at the end."""
     last = max(0, length - SIDE)
     return sorted({*range(0, last + 1, SIDE), last})
 
 
 def _richness(part: Observed) -> float:
-    """How much the means of cells differ, those of hidden pixels alone left out."""
+    """The standard deviation of the means of cells, without those that are all hidden."""
     visible, values = part.visible.astype(float), np.asarray(part.pixels)
     high, wide = (min(CELL, length) for length in values.shape)
     rows, columns = values.shape[0] // high, values.shape[1] // wide

@@ -1,4 +1,4 @@
-"""Specks found and removed: pieces of a picture that are likelier dirt than what the prior knows.
+"""Remove specks: pieces of a picture that are likelier dirt than part of what the prior knows.
 
 A speck changes its pixels together, so what pixels say of it one by one must not be counted as if they were
 independent. Whole pieces are judged instead: joined pixels of one colour, as few as a speck has. A piece x of a picture
@@ -33,24 +33,24 @@ AROUND = 24
 # Windows that are solved at a time.
 TOGETHER = 4096
 
-# From how many pixels at edges, at most, the temperature is found.
+# The most pixels at edges from which the temperature is estimated.
 PREDICTED = 1000
 
-# What log-odds may have to be divided by, in steps of .3 %; with the last, a prior counts for nothing.
+# Divisors of log-odds, in steps of .3 %; with the last, a prior counts for nothing.
 TEMPERATURES = np.geomspace(1, 1e4, 3000)
 
 # Each pixel that has one above it, and that one; each that has one on its left, and that one.
 BESIDE: tuple[tuple[Any, Any], ...] = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
 
 # Nats by which specks have to explain a picture better than none. With `conv-text` clean pages for training have 77 at
-# most, found anew, and with specks on .1 % 224 at least, when 2,000 and more pixels at edges were asked for
+# most, found anew, and with specks on .1 % 224 at least, when 2,000 and more pixels at edges were predicted
 # (`benchmarks/specks.py --tuning --pages 4 --seed 9100`).
 AHEAD = 100.0
 
-# Pieces of one shape are marks, such as dots of i, if so many specks have at most the probability exp(-`REPEATED`).
+# Pieces of one shape are marks, such as dots of i, if as many specks have at most the probability exp(-`REPEATED`).
 REPEATED = 5.0
 
-# A rate has been found if a step changes it by a smaller part than this, or after so many steps.
+# The rate is final once a step changes it by a smaller part than this, or after this number of steps.
 STILL, STEPS = 1e-4, 500
 
 
@@ -104,7 +104,7 @@ class Pieces:
 
     @property
     def first(self) -> np.ndarray:
-        """Where the pixels of each piece begin, (N,)."""
+        """The number of the first pixel of each piece, (N,)."""
         return np.cumsum(self.sizes) - self.sizes
 
     @property
@@ -125,7 +125,7 @@ class Cleaned:
     Attributes:
         white: the probability that each pixel is white, (H, W): 0 or 1 outside pieces.
         specks: at what rate there were some.
-        count: how many were removed.
+        count: the number of removed specks.
     """
 
     white: np.ndarray
@@ -134,7 +134,7 @@ class Cleaned:
 
 
 def cleaned(picture: np.ndarray, prior: Prior, specks: Specks | None = None) -> Cleaned:
-    """A picture in black and white, (H, W), without specks; None if it is to be found how many there are."""
+    """A black and white picture, (H, W), without specks; their rate is estimated if `specks` is None."""
     pieces = Pieces.of(picture > 0.5)
     odds = evidence(pieces, picture, prior)
     if specks is None:
@@ -154,7 +154,7 @@ def evidence(pieces: Pieces, picture: np.ndarray, prior: Prior) -> np.ndarray:
 
 
 def temperature(pieces: Pieces, picture: np.ndarray, prior: Prior) -> float:
-    """What log-odds of a prior are to be divided by, at least 1, by pixels at edges that belong to no piece."""
+    """The divisor of a prior's log-odds, at least 1, estimated from pixels at edges that belong to no piece."""
     white = picture > 0.5
     edge = np.zeros(white.shape, bool)
     for after, before in BESIDE:
@@ -201,8 +201,8 @@ def log_odds(pieces: Pieces, picture: np.ndarray, prior: Prior) -> np.ndarray:
 def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> np.ndarray:
     """The probability that each piece is a speck, (N,), where `odds` are log-odds at a rate of 1 in some area.
 
-    Marks of the picture itself are none: shapes that would be removed more often than specks have them. That n or more
-    of independent events happen, of which e are expected, has probability (e / n)^n e^(n - e) at most (Chernoff).
+    Marks of the picture itself are none: shapes that would be removed more often than specks have them. If e of
+    independent events are expected, n or more have probability (e / n)^n e^(n - e) at most (Chernoff).
     """
     if not rate:
         return np.zeros(len(pieces))
@@ -214,7 +214,7 @@ def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> n
 
 
 def likeliest_rate(pieces: Pieces, odds: np.ndarray, area: int) -> tuple[float, float]:
-    """The rate at which pieces are likeliest, marks left out, and by how many nats they are likelier than at none."""
+    """The rate at which pieces are likeliest, without marks, and their lead over a rate of 0 in nats."""
     rate, dirt = len(pieces) / area, np.zeros(len(pieces))
     for _ in range(STEPS):
         if rate * area < STILL:

@@ -36,7 +36,7 @@ def processors() -> int:
 
 
 def settle() -> None:
-    """Tell libraries that are not loaded yet how many threads to use, and not to wait for work in a loop.
+    """Set the number of threads of libraries that are not loaded yet, and keep them from waiting in a loop.
 
     In such loops torch's threads spend as much time as they work on a busy machine (`benchmarks/threads.py`).
     """

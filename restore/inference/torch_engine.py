@@ -154,7 +154,7 @@ class Engine:
             return concatenate([earlier.moved(torch.device("cpu")) for earlier in done])
 
     def _planned(self, rows: int) -> int:
-        """As many rows as there is room for on a GPU, at most so many; shortage is met as it comes, too."""
+        """The number of rows, at most `rows`, for which a GPU has room; running out of memory is handled, too."""
         free = room(self.device)
         return rows if free is None else min(rows, free // (4 * ARRAYS * sum(self.header.sizes)))
 
@@ -195,7 +195,7 @@ def machine_under(trained: TrainedPrior, evidence: Fields) -> Any:
 
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
-    """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence."""
+    """The starts of the solver: the pointwise estimate, then the modes nearest to the evidence."""
     first = pointwise(trained, evidence)[:, None]
     if trained.description.inference.starts < 2:
         return first
@@ -209,7 +209,7 @@ def pointwise(trained: TrainedPrior, evidence: Fields) -> Tensor:
 
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:
-    """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
+    """The log-likelihood gain of inversion under independent pixels, in nats per visible pixel, (batch,)."""
     visible = torch.ones_like(observed, dtype=torch.bool) if hidden is None else ~hidden
     # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
     gain = torch.where(visible, (1 - 2 * observed) * torch.logit(pixel_means), torch.zeros(())).sum(-1)

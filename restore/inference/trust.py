@@ -1,4 +1,4 @@
-"""Whether to believe an answer about a picture whose prior and noise level were not both given: do no harm."""
+"""When to refuse an answer about a picture whose prior and noise level were not both given: do no harm."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RESTLESS = 0.1
 def refusal(
     choice: Choice, before: np.ndarray, after: np.ndarray, means: np.ndarray, status: Status, residual: float
 ) -> Status | None:
-    """Why an answer is not to be believed; None if it is.
+    """The reason to refuse an answer; None to believe it.
 
     Args:
         choice: the prior and the level.
@@ -68,7 +68,7 @@ def refusal(
 
 
 def lead(choice: Choice, field: Choice) -> float:
-    """How far a prior that was named is ahead of the field of neighbours, in bits per pixel, with what it may lack."""
+    """The lead of a named prior over the field of neighbours, in bits per pixel, plus what it may lack."""
     assert choice.bits is not None and field.bits is not None  # both have predicted pixels
     return choice.bits - field.bits + BEHIND / max(choice.pixels, 1) / math.log(2)
 

@@ -48,7 +48,7 @@ class GraphFacts:
     Attributes:
         header: the prior's description.
         channel: what the graph takes as the observation, a key of `OBSERVED`.
-        light_ground: whether the images are dark on light.
+        light_ground: True if the images are dark on light.
         weights: SHA-256 of the weights file that its tensors come from, hexadecimal.
         at_once: images to give it at a time; more are slower, as their state leaves the caches of a processor.
     """

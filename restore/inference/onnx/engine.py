@@ -194,7 +194,7 @@ class OnnxEngine:
         return Posterior.solved(pictures, damage, layers, outcome, outputs["inversion"])
 
     def _at_once(self, images: int, header: Description) -> int:
-        """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
+        """The number of images to give the graph at a time: what caches hold, and a batch for every thread."""
         size = sum(header.sizes) * max(1, header.inference.starts)
         most = max(1, LARGE // size) if header.kind.any_size else self.facts.at_once
         return min(most, max(-(-images // threads.count()), SMALL // size)) if self.device == "cpu" else most

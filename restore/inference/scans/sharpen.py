@@ -14,7 +14,7 @@ RATIO = 0.05
 # `benchmarks/scans.py --fonts training --seed 7 --noise 0.03 0.05 0.07 0.1 --blur 0.9`, with and without sharpening.
 NOISIEST = 0.2
 
-# The blur is looked for in the middle of a scan, of so many pixels along a side.
+# The side, in pixels, of the middle of a scan in which the blur is estimated.
 SIDE = 512
 
 # Pixels by which a picture is continued beyond its edges.

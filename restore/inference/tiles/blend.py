@@ -85,7 +85,7 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
 
 
 def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
-    """The posterior of tiles (N, h, w), of which those that are all the same are solved once."""
+    """The posterior of tiles (N, h, w); equal tiles are solved once."""
     every = (tiles, damage.hidden, damage.p)
     parts = [part for part in every if isinstance(part, np.ndarray) and len(part) == len(tiles)]
     keys: dict[bytes, int] = {}
@@ -98,7 +98,7 @@ def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: 
 
 
 def _in_parts(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
-    """The posterior under a prior to which all places are alike: of overlapping parts that suit the engine."""
+    """The posterior under a convolutional prior, from overlapping parts that suit the engine."""
     count, height, width = pictures.shape
     parts = parts_of((height, width), engine.part)
 

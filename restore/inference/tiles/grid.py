@@ -103,7 +103,7 @@ class Cover:
             return self.add(np.where(which[:, None, None], windows, 0)) / self.counts(which)
 
     def counts(self, which: np.ndarray) -> np.ndarray:
-        """In how many of some tiles each pixel of the image and of what lies around it lies, float32."""
+        """The number of some tiles that cover each pixel of the image and of what lies around it, float32."""
         shape = (self.count, self.down.window, self.across.window)
         return self.add(np.broadcast_to(which[:, None, None].astype(np.float32), shape))
 
