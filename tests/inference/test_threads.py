@@ -13,13 +13,13 @@ import pytest
 from restore.inference import threads
 
 
-@pytest.mark.parametrize(("asked", "count"), [("3", 3), ("1", 1), (" 2,4", 2)])
-def test_as_many_work_at_a_time_as_are_told(asked: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+@pytest.mark.parametrize(("setting", "count"), [("3", 3), ("1", 1), (" 2,4", 2)])
+def test_as_many_work_at_a_time_as_are_told(setting: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
     # Each waits for as many as there should be.
     together = threading.Barrier(count)
-    seen = threads.run_all(lambda item: (together.wait(60), item)[1], range(2 * count))
-    assert seen == list(range(2 * count))
+    picture = threads.run_all(lambda item: (together.wait(60), item)[1], range(2 * count))
+    assert picture == list(range(2 * count))
 
 
 def test_what_nobody_shares_stays_in_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
