@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restore.inference.restored import Found, Restored
+from restore.inference.restored import Level, Restored
 from restore.marginals import Status
 
 
@@ -34,7 +34,7 @@ class RestoredBatch:
     residual: np.ndarray
     model: str
     engine: str
-    level: list[Found | None] | None
+    level: list[Level | None] | None
     changed: np.ndarray | list[float | None] | None
     flipped: np.ndarray | list[float | None] | None
     bits: np.ndarray | list[float | None] | None

@@ -77,7 +77,7 @@ class Answers:
         own = dict(wanted)
         damage, frame = Damage.of(**{name: own.pop(name, None) for name in LEVELS}), own.pop("frame", None)
         options = replace(self.options, **own)
-        most, engines = options.max_pixels, self._engines.asked(options)
+        most, engines = options.max_pixels, self._engines.with_options(options)
         engine = engines.open(options.model) if engines.named else None
         if isinstance(engine, ModelError):
             raise engine

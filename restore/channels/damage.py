@@ -1,4 +1,4 @@
-"""What is known of the damage of pictures, checked once; and a picture with it."""
+"""The known damage of pictures, checked once; and a picture with its damage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class Occlusion:
-    """Hide some pixels, of which nothing is known; let the others come through the channel `noise`.
+    """Hide some pixels completely; let the others come through the channel `noise`.
 
     Attributes:
         hidden: a boolean array, broadcastable with the images; True = painted over (the pixels to fill).
@@ -132,13 +132,13 @@ class Damage:
 
     @property
     def unknown(self) -> str | None:
-        """The level that is to be found."""
+        """The name of the level to estimate, if any."""
         levels = {name: getattr(self, name) for name in LEVELS}
         return next((name for name, level in levels.items() if isinstance(level, str) and level == "auto"), None)
 
     @property
     def scanned(self) -> bool:
-        """True if the grey level of each pixel says how certain it is."""
+        """True if the grey level of each pixel expresses its certainty."""
         return isinstance(self.p, str) and self.p == "scan"
 
     @property
@@ -217,7 +217,7 @@ class Damage:
 
 
 class Pixels(Protocol):
-    """Values (H, W) or (H, W, 3): an array, or what gives a part of one where it is asked for."""
+    """Values (H, W) or (H, W, 3): an array, or an object that gives a part of one on indexing."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -231,7 +231,7 @@ class Observed:
 
     Attributes:
         pixels: grey values (H, W), or colours (H, W, 3), in [0, 1] except with Gaussian noise; an array, or what gives
-            parts of one where they are asked for.
+            parts of one on indexing.
         damage: what is known of its damage.
         coloured: True if these are the luminance of colours.
 

@@ -19,7 +19,7 @@ PARTS = 2**24
 
 
 class Painting(ABC):
-    """Paint over some pixels of each image, chosen at random, whatever they were.
+    """Paint over some pixels of each image, chosen at random and independently of their values.
 
     Attributes:
         fill: the value painted, in [0, 1].
@@ -28,7 +28,7 @@ class Painting(ABC):
     fill: float
 
     def painted(self, x: Any, generator: Any) -> tuple[Any, Any]:
-        """Images (N, H, W) after it, arrays or tensors, and their hidden pixels, boolean (N, H, W)."""
+        """Images (N, H, W) after painting, arrays or tensors, and their hidden pixels, boolean (N, H, W)."""
         hidden, library = self.drawn(tuple(x.shape), generator), module_of(x)
         if library is not np:
             uniform(x, generator)  # Published priors learnt with numbers drawn for visible pixels too.
@@ -134,5 +134,5 @@ class Holes(Painting):
         return chosen & inside
 
     def coverage(self, image_shape: tuple[int, ...]) -> np.ndarray:
-        """That of a whole cell on average: which of its pixels are likelier to be hidden tells little."""
+        """The average over a whole cell: which of its pixels are likelier to be hidden hardly matters."""
         return np.full(image_shape, self.share)

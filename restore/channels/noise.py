@@ -21,7 +21,7 @@ CERTAIN = 1e4
 # The same as a standard deviation.
 SHARPEST = 0.01
 
-# Grey levels are told apart to this much, so that densities are probabilities.
+# The resolution of grey levels, which turns densities into probabilities.
 WIDTH = 1 / 255
 
 

@@ -1,4 +1,4 @@
-"""Specks: blobs of a few pixels, black or white, lie on an image of ink, as dirt and drop-outs do on a scan."""
+"""Specks: black or white blobs of a few pixels on an image of ink, like the dirt and drop-outs of a scan."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Specks:
 
     @classmethod
     def of_rate(cls, rate: float) -> Specks:
-        """The specks of which so many of each colour lie at a pixel on average."""
+        """Specks with this average number of each colour per pixel."""
         return cls(min(rate * (LEAST + MOST), DENSEST))
 
     @property
     def rate(self) -> float:
-        """How many specks of each colour lie at a pixel on average."""
+        """The average number of specks of each colour per pixel."""
         return self.share / (LEAST + MOST)
 
     def corrupt(self, x: Any, generator: Any) -> Any:
@@ -80,7 +80,7 @@ class Specks:
 
 
 def log_share(sizes: np.ndarray) -> np.ndarray:
-    """log of the share of specks that have one shape of so many pixels; -infinity for other sizes than theirs.
+    """log of the share of specks that have one shape of a given number of pixels; -infinity for impossible sizes.
 
     >>> np.exp(log_share(np.array([2, 3]))) * 7  # a half and a sixth of a seventh
     array([0.5       , 0.16666667])

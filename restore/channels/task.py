@@ -1,4 +1,4 @@
-"""Tasks: ways to damage images, by their texts, as in "noise:0.2+patch:8", and what a restorer knows of it."""
+"""Tasks: ways to damage images, written as in "noise:0.2+patch:8", and what a restorer knows of the damage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Task:
         mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only how
             probable it is that a pixel is hidden, and assumes bit flips with half that probability. None if no step
             hides any.
-        grey: whether images are grey. They have other channels than ink, and no unknown mask.
+        grey: True for grey images. They have other channels than ink, and no unknown mask.
 
     >>> task = Task((GaussianNoise(0.1), Patch(8)), "known", grey=True)
     >>> str(task), task == parse_task("noise:0.1+patch:8", grey=True)
@@ -60,7 +60,7 @@ class Task:
         return "+".join(map(str, self.steps))
 
     def unmasked(self) -> Task:
-        """The same damage, without telling the restorer where it is."""
+        """The same damage, with a mask that the restorer does not know."""
         return replace(self, mask=self.mask and "unknown")
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
@@ -174,7 +174,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
         text: "flip:0.1", "noise:0.2", "salt:0.1", "specks:0.01", "patch:8" (painted 0), "patch:12:1", "holes:8:0.1";
             or several in order: "noise:0.1+patch:8".
         mask: "known" (the default for patches and holes) or "unknown"; others have none.
-        grey: whether images are grey; if not, they are binary.
+        grey: True for grey images; else they are binary.
 
     Raises:
         UsageError: for anything else; the message lists the accepted forms.

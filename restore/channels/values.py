@@ -47,7 +47,7 @@ def module_of(x: Array) -> Any:
 
 
 def like(values: Parameter, x: Array, *, double: bool = False) -> Any:
-    """A parameter in the type and on the device of images; in numpy, or if asked for, in double precision."""
+    """A parameter in the type and on the device of images; in double precision in numpy, or on request."""
     if isinstance(x, np.ndarray):
         return np.asarray(values, np.float64)
     import torch
@@ -56,7 +56,7 @@ def like(values: Parameter, x: Array, *, double: bool = False) -> Any:
 
 
 def as_floats(y: Tensor) -> Tensor:
-    """Turn an image of whole numbers into floating point; else fields would be cut down to whole numbers."""
+    """Turn an image of whole numbers into floating point, so that fields are not rounded to whole numbers."""
     import torch
 
     return y if y.is_floating_point() else y.to(torch.get_default_dtype())

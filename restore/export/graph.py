@@ -21,7 +21,7 @@ from torch import Tensor
 from restore.channels import BitFlip, GaussianNoise, Occlusion, SaltAndPepper
 from restore.families import OBSERVED
 from restore.fields import Fields
-from restore.inference.onnx.contract import Facts
+from restore.inference.onnx.contract import GraphFacts
 from restore.inference.torch_engine import grey_polarity_gain, polarity_gain, solve
 from restore.marginals import Status
 from restore.solvers import Solution, solver_of
@@ -166,7 +166,7 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
 GRAPHS = {"flips and mask": Flips, "noise and mask": Grey, "one noise and mask": Shared, "learnt": Learnt, "field": Raw}
 
 
-def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
+def trace(facts: GraphFacts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     """Make the graph of a prior from its weights file, with tensors under their names there (dots as `DOT`)."""
     graph = GRAPHS[facts.channel](facts.header, stored).eval()
     # A number of images, and sizes where these are free, that differ from all other sizes.

@@ -16,7 +16,7 @@ from onnx import external_data_helper, helper
 
 from restore.errors import UsageError, shown
 from restore.export.graph import DOT, IR_VERSION, trace
-from restore.inference.onnx.contract import SHARED, Facts, sealed
+from restore.inference.onnx.contract import SHARED, GraphFacts, sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 
@@ -78,7 +78,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     # With few starts per image, more images share a matrix product.
     starts = FEW if header.inference.clear else header.inference.starts
     at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
-    facts = Facts(
+    facts = GraphFacts(
         header, "field" if field else observation, light_ground(stored["pixel_means"].numpy()), digest, at_once
     )
     model = trace(facts, stored)

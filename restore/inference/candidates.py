@@ -1,4 +1,4 @@
-"""What may have made a picture, and what it then makes of it: priors, squares, and neighbours that agree."""
+"""Models of pictures that may restore one: priors, squares, and neighbours that agree."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from restore.zoo.inference import Effort
 # Sides of squares, in pixels. Most larger ones have a divisor among them.
 SIDES = range(2, 9)
 
-# How strongly neighbours agree: of .1 to .8, this leaves fewest wrong pixels of drawings after flips and holes.
+# The coupling of neighbours: of .1 to .8, this leaves fewest wrong pixels of drawings after flips and holes.
 COUPLING = 0.8
 
-# Neighbours stop once no pixel changes by more than this, or after so many steps: further ones would only swallow thin
+# Neighbours stop once no pixel changes by more than this, or after this number of steps: more would only swallow thin
 # lines. A step keeps a share of the means before it.
 STILL = 1e-6
 STEPS = 60
@@ -41,7 +41,7 @@ class Candidate(Protocol):
 
     @property
     def names(self) -> tuple[str, str]:
-        """What it is called, and what computes."""
+        """Its name, and what computes."""
 
     @property
     def prior(self) -> Prior | None:
@@ -75,8 +75,8 @@ class Prior:
         return self
 
     def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners = (), effort: Effort = "full") -> Posterior:
-        found = solved(self.engine, 1 - pictures if self.invert else pictures, damage, effort)
-        return replace(found, means=1 - found.means) if self.invert else found
+        posterior = solved(self.engine, 1 - pictures if self.invert else pictures, damage, effort)
+        return replace(posterior, means=1 - posterior.means) if self.invert else posterior
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """As in `Candidate`, of any size, block by block where it is large."""
@@ -86,7 +86,7 @@ class Prior:
 
 
 class Planes(Prior):
-    """A prior of grey pictures that restores colours, (H, W, 3), plane by plane; by its light alone it is compared."""
+    """A prior of grey pictures that restores colours, (H, W, 3), plane by plane; it is compared by luminance alone."""
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         planes, parts = in_planes(picture.values()), list[Posterior]()
@@ -141,10 +141,10 @@ class Squares:
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         if self.prior is None:
             return self.solve(*batch(picture), [(0, 0)])
-        found = self.prior.posterior(self.original(picture), watch)
+        posterior = self.prior.posterior(self.original(picture), watch)
         _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
-        means, variances = (values[:, down][:, :, across] for values in (found.means, found.variances))
-        return replace(found, means=means, variances=variances, layers=())
+        means, variances = (values[:, down][:, :, across] for values in (posterior.means, posterior.variances))
+        return replace(posterior, means=means, variances=variances, layers=())
 
     def original(self, picture: Observed) -> Observed:
         """The picture with one pixel for each square, and how certain it is."""
@@ -183,14 +183,14 @@ def squares_in(picture: Observed) -> list[Squares]:
 
 
 def _most_changed(changes: np.ndarray, side: int) -> int:
-    """Where between rows (of which the first change is before row 1) edges of squares lie, modulo their side."""
-    place = np.arange(1, len(changes) + 1) % side
-    return int((np.bincount(place, changes, side) / np.bincount(place, minlength=side).clip(1)).argmax())
+    """The offset, modulo the side, of the rows before which most changes lie; the first change lies before row 1."""
+    offsets = np.arange(1, len(changes) + 1) % side
+    return int((np.bincount(offsets, changes, side) / np.bincount(offsets, minlength=side).clip(1)).argmax())
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Each pixel agrees with the four beside it, and nothing else is known: what a named prior has to predict."""
+    """Each pixel agrees with the four beside it, and nothing else is known: a named prior has to predict better."""
 
     coupling: float = COUPLING
     prior: None = None
@@ -202,8 +202,8 @@ class Neighbours:
     def solve(self, pictures: np.ndarray, damage: Damage, corners: Corners = (), effort: Effort = "full") -> Posterior:
         means, steps, change = mean_field(damage.log_odds(pictures), self.coupling)
         white = (1 + means) / 2
-        found = Posterior.of_pixels(white, white * (1 - white), steps)
-        return replace(found, residual=change, unsettled=(change >= CONVERGED).astype(int))
+        posterior = Posterior.of_pixels(white, white * (1 - white), steps)
+        return replace(posterior, residual=change, unsettled=(change >= CONVERGED).astype(int))
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         return self.solve(*batch(picture))

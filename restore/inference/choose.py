@@ -1,4 +1,4 @@
-"""Choose prior, polarity and noise level of a picture: those that predict it best (`restore.inference.score`).
+"""Choose the prior, polarity and noise level that predict a picture best (`restore.inference.score`).
 
 Independent pixels, which know the share of white alone, are what every prior has to be ahead of.
 """
@@ -14,16 +14,16 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.candidates import Candidate
-from restore.inference.restored import Found
-from restore.inference.score import FIRST, FOLDS, Prediction, Sample, level_of
+from restore.inference.restored import Level
+from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
 from restore.marginals import Status
 from restore.zoo import leave_out
 
-# Further turns are taken until so many pixels are predicted.
+# The number of predicted pixels after which no further turns are taken.
 ENOUGH = 8000
 
-# A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that
-# is less: leads vary by about as much.
+# The lag, in nats, at which a candidate is given up; or the root of the number of predicted pixels if that is less.
+# Leads vary by about as much.
 LOST = 40.0
 
 
@@ -34,7 +34,7 @@ class Choice:
     Attributes:
         candidate: the prior and the polarity.
         damage: of the picture, with every level known.
-        found: the level that was found; None if it was given.
+        level: the level that was estimated; None if it was given.
         bits: the score, in bits per pixel; None if nothing was chosen.
         ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
@@ -42,14 +42,14 @@ class Choice:
 
     candidate: Candidate
     damage: Damage
-    found: Found | None = None
+    level: Level | None = None
     bits: float | None = None
     ahead: float | None = None
     pixels: int = 0
 
 
 def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
-    """The candidate and the level that predict each picture best; what a picture gets does not depend on the others.
+    """The candidate and the level that predict each picture best, independently of the other pictures.
 
     Args:
         pictures: of one shape; several are looked at together.
@@ -60,16 +60,16 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     Raises:
         ModelError: if no candidate can be run.
     """
-    sample = Sample.of(pictures, grey)
+    sample = Crops.of(pictures, grey)
     every = np.ones((len(candidates), len(pictures)), bool)
     choices, near = _best(sample, sample.guess, pictures, candidates, every)
     low, high = sample.damage.scale(grey=grey).near
-    far = [index for index, choice in enumerate(choices) if choice.found and not low <= choice.found.value <= high]
+    far = [index for index, choice in enumerate(choices) if choice.level and not low <= choice.level.value <= high]
     if not far:
         return choices
     rest = [pictures[index] for index in far]
-    part = Sample.of(rest, grey)
-    values = np.array([choice.found.value for choice in choices if choice.found])[far][part.owner]
+    part = Crops.of(rest, grey)
+    values = np.array([choice.level.value for choice in choices if choice.level])[far][part.owner]
     again, _ = _best(part, part.damage.at(values[:, None, None]), rest, candidates, near[:, far])
     for index, choice in zip(far, again, strict=True):
         choices[index] = choice
@@ -77,7 +77,7 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
 
 
 def _best(
-    sample: Sample, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], near: np.ndarray
+    sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], near: np.ndarray
 ) -> tuple[list[Choice], np.ndarray]:
     """The best choice for each picture, predicted under some damage, and the candidates that came near.
 
@@ -99,21 +99,21 @@ def _best(
                 level,
                 bits,
                 bits - float(alone[index]),
-                int(sample.sums(prediction.asked)[index]),
+                int(sample.sums(prediction.mask)[index]),
             )
         )
     return choices, near
 
 
 def _predictions(
-    sample: Sample, candidates: Sequence[Candidate], damage: Damage, near: np.ndarray
+    sample: Crops, candidates: Sequence[Candidate], damage: Damage, near: np.ndarray
 ) -> tuple[dict[int, Prediction], np.ndarray]:
-    """What candidates predict of the pictures that they are considered for, and for which they stay near the best."""
-    first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.seen))
+    """The predictions of candidates, and the pictures, boolean, for which each candidate stays near the best."""
+    first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.pixels))
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
     if len(first) < len(every):
         plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
-    turns = min(FOLDS, -(-ENOUGH * FOLDS // int(sample.seen[sample.owner == 0].size)))
+    turns = min(FOLDS, -(-ENOUGH * FOLDS // int(sample.pixels[sample.owner == 0].size)))
     if turns > 1:
         plan.append((range(1, turns), every))
     near, predictions = near.copy(), dict[int, Prediction]()
@@ -129,7 +129,7 @@ def _predictions(
                 return reason
 
         numbers = np.flatnonzero(wanted.any(1)).tolist()
-        faults, answers = list[ModelError](), threads.each(predicted, numbers)
+        faults, answers = list[ModelError](), threads.run_all(predicted, numbers)
         sound = any(isinstance(new, Prediction) and not new.diverged for new in answers)
         for number, new in zip(numbers, answers, strict=True):
             if sound and isinstance(new, Prediction) and new.diverged:
@@ -146,7 +146,7 @@ def _predictions(
         nats = np.full(near.shape, -np.inf)
         for number in np.flatnonzero(near.any(1)).tolist():
             nats[number] = np.where(near[number], predictions[number].nats, -np.inf)
-        asked = np.max([sample.sums(prediction.asked) for prediction in predictions.values()], 0)
-        lost = np.minimum(LOST, asked**0.5)
+        count = np.max([sample.sums(prediction.mask) for prediction in predictions.values()], 0)
+        lost = np.minimum(LOST, count**0.5)
         near &= nats >= nats.max(0) - lost
     return predictions, near

@@ -1,4 +1,4 @@
-"""What an engine is, a prior with its solver, and what it answers: the posterior of damaged pictures, in numpy."""
+"""An engine, which is a prior with its solver, and its answer: the posterior of damaged pictures, in numpy."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Posterior:
 
     @classmethod
     def of_pixels(cls, means: np.ndarray, variances: np.ndarray, steps: int = 1) -> Posterior:
-        """The posterior of pictures, (N, H, W), that took so many steps without a solver."""
+        """The posterior of pictures, (N, H, W), after a number of steps without a solver."""
         count = len(means)
         one, zero = np.ones(count, int), np.zeros(count)
         return cls(means, variances, steps * one, zero, one, one - 1, zero > 0, zero)
@@ -95,7 +95,7 @@ class Posterior:
 
         Args:
             pictures, damage: what was to be solved.
-            layers: means and variances of the layers, (N, units) each, of which the first is the pixels.
+            layers: means and variances of the layers, (N, units) each; the first layer is the pixels.
             outcome: a `Status`, the iterations, and the residual of each picture, (N,).
             inversion: as in `Posterior`.
         """
@@ -104,7 +104,7 @@ class Posterior:
         lost = (status == Status.DIVERGED) | ~finite
         if lost.any():
             means, variances = (
-                [np.where(lost[:, None], layer.dtype.type(np.nan), layer) for layer in each] for each in layers
+                [np.where(lost[:, None], layer.dtype.type(np.nan), layer) for layer in values] for values in layers
             )
         hidden = np.zeros(pictures.shape, bool) if damage.hidden is None else damage.hidden
         return cls(
@@ -129,7 +129,7 @@ class Posterior:
         return Posterior(*(values[index] for values in _of_pictures(self)))
 
     def joined(self, means: np.ndarray, variances: np.ndarray) -> Posterior:
-        """The posterior of larger pictures (N, H, W), given their pixels, of which equally many of these are tiles."""
+        """The posterior of larger pictures (N, H, W), given their pixels; these are their tiles, equally many each."""
         count = len(means)
 
         def of_tiles(values: np.ndarray) -> np.ndarray:
@@ -155,5 +155,5 @@ class Posterior:
 
 
 def _of_pictures(posterior: Posterior) -> list[np.ndarray]:
-    """All that has an entry per picture, but for hidden layers."""
+    """All arrays with an entry per picture, without hidden layers."""
     return [getattr(posterior, field.name) for field in fields(Posterior) if field.name != "layers"]

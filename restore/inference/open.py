@@ -40,8 +40,8 @@ def open_engine(
         raise UsageError(f"engine must be one of {', '.join(get_args(EngineName))}, not {shown(str(engine))}")
     if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
-    place = find(model)
-    alone = not place.is_dir()
+    path = find(model)
+    alone = not path.is_dir()
     beyond = option("max_memory") if max_memory is not None else ""
     in_onnx = False
     if device not in ("auto", "cpu"):
@@ -55,19 +55,19 @@ def open_engine(
         remedy = f"leave it out, or give {option('engine', 'torch')}"
         raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)
     if alone and (engine == "torch" or beyond):
-        raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", place)
+        raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", path)
     if solver is not None and not alone:
-        header = describe(place)
+        header = describe(path)
         if engine == "auto" and header.with_solver(solver) != header:
             engine, beyond = "torch", beyond or option("solver", solver)
-    by_graph = engine == "auto" and not beyond and (in_onnx or (place / GRAPH).is_file())
+    by_graph = engine == "auto" and not beyond and (in_onnx or (path / GRAPH).is_file())
     if engine == "onnx" or alone or by_graph:
-        if not alone and not (place / GRAPH).is_file():
+        if not alone and not (path / GRAPH).is_file():
             remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
-            raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", place)
+            raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", path)
         from restore.inference.onnx.engine import OnnxEngine
 
-        loaded: PictureEngine = OnnxEngine.load(place, device)
+        loaded: PictureEngine = OnnxEngine.load(path, device)
     else:
         require_torch(beyond or shown(model))
         from restore.inference.torch_engine import Engine
@@ -93,11 +93,11 @@ def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
 
 
 def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -> bool:
-    """True if a prior, open or not, restores colours, or all are asked about Gaussian noise; else luminance is read."""
+    """True if a prior restores colours; if none is named, True for Gaussian noise. Else luminance is read."""
     if engine is not None:
         return engine.header.kind.photographs
-    place = None if model == "auto" else find(model)
-    return describe(place).kind.photographs if place and place.is_dir() else damage.sigma is not None
+    path = None if model == "auto" else find(model)
+    return describe(path).kind.photographs if path and path.is_dir() else damage.sigma is not None
 
 
 class Engines:
@@ -127,13 +127,13 @@ class Engines:
         if options.model == "auto":
             grey = picture.damage.sigma is not None if grey is None else grey
             names = candidates(picture.shape[:2], grey, options.fit)
-        found = [self.open(name) for name in names]
-        opened = tuple(each for each in found if not isinstance(each, ModelError))
-        faults = [each for each in found if isinstance(each, ModelError)]
+        engines = [self.open(name) for name in names]
+        opened = tuple(engine for engine in engines if not isinstance(engine, ModelError))
+        faults = [engine for engine in engines if isinstance(engine, ModelError)]
         if not opened:
             raise faults[0]
-        for each in faults:
-            leave_out(str(each))
+        for fault in faults:
+            leave_out(str(fault))
         return opened
 
     def open(self, name: str) -> PictureEngine | ModelError:
@@ -158,7 +158,7 @@ class Engines:
                     self._opened[key] = fault
             return self._opened[key]
 
-    def asked(self, options: Options) -> Engines:
+    def with_options(self, options: Options) -> Engines:
         """The same open priors, for other options of one engine, device, memory and solver; threads may share them."""
         again = copy.copy(self)
         again._options, again.named = options, options.model != "auto"
@@ -166,6 +166,6 @@ class Engines:
 
 
 def require_torch(asker: str) -> None:
-    """Raise UsageError, which names what asked for it, if torch is not installed."""
+    """Raise UsageError, which names what needs torch, if it is not installed."""
     if find_spec("torch") is None:
         raise UsageError(f"needs torch; {extra('torch')}", asker)

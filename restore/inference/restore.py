@@ -25,7 +25,7 @@ from restore.inference.choose import Choice, choose
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.restored import Found, Restored, outcome
+from restore.inference.restored import Level, Restored, outcome
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
 from restore.marginals import Status
@@ -39,7 +39,7 @@ INVERTED = 0.05
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
 
-# Pictures of at most so many pixels are restored together, and how many at a time.
+# The most pixels of pictures that are restored together, and the most of such pictures at a time.
 SMALL = 64 * 64
 TOGETHER = 256
 
@@ -49,7 +49,7 @@ UNSURE = 0.05
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
 UNEQUAL, STRIP = 1e-5, 256
 
-# The share of white in the images of a prior of both polarities is that near to a half.
+# How near to a half the share of white is in the images of a prior of both polarities.
 EVEN = 0.05
 
 
@@ -63,7 +63,7 @@ class _Job:
         reading: as priors see it.
         engines: the priors to choose among.
         named: True if the prior was named.
-        certain: True if its level was given, too: it is done as told, and doubts are said.
+        certain: True if its level was given, too: it is restored in any case, and doubts are notes.
         compared: True if its prior has to be ahead of the field of neighbours, as a named one whose level is unknown.
     """
 
@@ -209,8 +209,8 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
             others = [replace(jobs[row], engines=rest) for row in rows]
             answers |= dict(zip(rows, _answers(others, options, watch), strict=True))
             continue
-        for place, row in enumerate(rows):
-            answers[row] = _answer(jobs[row], choices[row], posterior, place, options)
+        for index, row in enumerate(rows):
+            answers[row] = _answer(jobs[row], choices[row], posterior, index, options)
     return [answers[row] for row in range(len(jobs))]
 
 
@@ -234,15 +234,15 @@ def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
         pictures = [replace(picture, pixels=in_planes(picture.values())[..., 0]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
     if first.compared:
-        for place, field in enumerate(choose(pictures, [Neighbours()], grey=False)):
-            lead = trust.lead(choices[place], field)
+        for index, field in enumerate(choose(pictures, [Neighbours()], grey=False)):
+            lead = trust.lead(choices[index], field)
             if lead < 0:
-                choices[place] = replace(choices[place], ahead=lead)
+                choices[index] = replace(choices[index], ahead=lead)
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
 
 
 def _candidates(job: _Job, options: Options) -> list[Candidate]:
-    """What may have made a picture: each prior in each polarity, and squares if no prior is named or of its size."""
+    """The candidates: each prior in each polarity, and squares if no prior is named or of the picture's size."""
     if len(job.picture.shape) > 2:
         return [Planes(engine, options.invert) for engine in job.engines]
     if job.certain and job.own_size:
@@ -278,7 +278,7 @@ def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
 
 
 def _share_of_white(engine: PictureEngine) -> float:
-    """The share of white in the images of a prior to which all pixels are alike.
+    """The share of white in the images of a prior that treats all pixels alike.
 
     Where one black pixel is all that is seen, the gain by inversion is its log-odds.
     """
@@ -295,7 +295,7 @@ def _judged(
     shown: tuple[np.ndarray, np.ndarray, np.ndarray],
     force: bool,
 ) -> tuple[Status | None, str]:
-    """Why a picture comes back as it was, None if it does not, and why the answer may be wrong, empty if it may not.
+    """The reason to refuse a picture, None to believe the answer; and what makes the answer doubtful, or nothing.
 
     `ended` is how the solver ended and the residual, `shown` the picture before and after, and the means.
     """
@@ -319,19 +319,19 @@ def _header(job: _Job, choice: Choice) -> Description:
     return prior.engine.header if prior else job.header
 
 
-def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
+def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
     grey, original = job.header.grey, job.original
-    means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
-    status, residual = Status(whole.status[place]), float(whole.residual[place])
-    seen = job.picture.values()
+    means, deviations = whole.means[index], np.sqrt(whole.variances[index].clip(0))
+    status, residual = Status(whole.status[index]), float(whole.residual[index])
+    pixels = job.picture.values()
     if original.filled_only and not grey:
         means = np.where(_alone(means > 0.5, job.picture.damage.hidden), 1 - means, means)
-    before, after = (values if grey else values > 0.5 for values in (seen, means))
+    before, after = (values if grey else values > 0.5 for values in (pixels, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
         return _untouched(original, refusal, job.named, choice, residual)
-    notes = [*job.reading.notes, *_notes(job, choice, whole, place, status, options)]
+    notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
     replaced, tones, cut = original.damage.hidden if original.filled_only else None, job.reading.tones, job.reading.cut
     if cut is not None and replaced is None:
@@ -356,14 +356,14 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, place: int, options: Op
         means=means,
         deviations=deviations,
         status=status,
-        iterations=int(whole.iterations[place]),
+        iterations=int(whole.iterations[index]),
         residual=residual,
         changed=None if grey else _share_changed(original, estimate, replaced),
         flipped=flipped,
         notes=tuple(notes),
         doubt=doubt,
         replaced=replaced,
-        layers=tuple(layer[place] for layer in whole.layers),
+        layers=tuple(layer[index] for layer in whole.layers),
     )
 
 
@@ -376,7 +376,7 @@ def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
 
 
 def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
-    """The share of pixels that differ from the picture's as it came, those that a threshold cut off among them."""
+    """The share of pixels that differ from the input picture, including those that a threshold changed."""
     count = 0
     for top in range(0, estimate.shape[0], STRIP):
         rows = slice(top, top + STRIP)
@@ -392,13 +392,13 @@ def _without_specks(job: _Job, options: Options) -> Restored:
     doubtful = not trust.recognised(choice)
     if doubtful and not (job.certain or options.force):
         return _untouched(job.original, Status.UNRECOGNISED, job.named, choice)
-    prior, damage, seen = choice.candidate.prior, job.original.damage, job.picture.values()
+    prior, damage, pixels = choice.candidate.prior, job.original.damage, job.picture.values()
     assert prior is not None
-    done = specks.cleaned(seen, prior, None if damage.unknown else Specks(damage.known("specks")))
-    choice = replace(choice, found=Found("specks", done.specks.share) if damage.unknown else None)
+    done = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
+    choice = replace(choice, level=Level("specks", done.specks.share) if damage.unknown else None)
     notes = [
         *job.reading.notes,
-        *([choice.found.sentence] if choice.found else []),
+        *([choice.level.sentence] if choice.level else []),
         f"{done.count} specks were removed",
     ]
     estimate = done.white > 0.5
@@ -409,17 +409,17 @@ def _without_specks(job: _Job, options: Options) -> Restored:
         deviations=np.sqrt(done.white * (1 - done.white)),
         status=Status.CONVERGED,
         changed=_share_changed(job.original, estimate, None),
-        flipped=float(np.mean(estimate != (seen > 0.5))),
+        flipped=float(np.mean(estimate != (pixels > 0.5))),
         notes=tuple(notes),
         doubt=Status.UNRECOGNISED.sentence if doubtful else "",
     )
 
 
-def _notes(job: _Job, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
+def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Status, options: Options) -> list[str]:
     """What the user should know of how a picture was restored."""
     candidate, notes = choice.candidate, []
-    if choice.found is not None:
-        notes.append(choice.found.sentence)
+    if choice.level is not None:
+        notes.append(choice.level.sentence)
     if isinstance(candidate, Squares):
         return [*notes, f"was restored as a picture drawn {candidate.side} times as large"]
     assert isinstance(candidate, Prior)
@@ -427,24 +427,24 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, place: int, status: Stat
     height, width = header.image_shape
     if status is not Status.CONVERGED:
         notes.append(outcome(status, header))
-    elif whole.unsettled[place]:
-        notes.append(f"the solver did not converge in {whole.unsettled[place]} of {whole.tiles[place]} tiles")
-    if whole.tiles[place] > 1 and not header.whole:
+    elif whole.unsettled[index]:
+        notes.append(f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles")
+    if whole.tiles[index] > 1 and not header.whole:
         notes.append(f"restored in tiles of {width}x{height} pixels")
     if candidate.invert and not options.invert:
         notes.append(
             f"{header.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back"
         )
-    if whole.blind[place]:
+    if whole.blind[index]:
         notes.append(BLIND)
     hidden = job.picture.damage.hidden
     if hidden is not None and hidden.any() and not header.grey:
-        doubt = float(np.minimum(whole.means[place], 1 - whole.means[place])[hidden].mean())
+        doubt = float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
         if doubt > UNSURE:
             notes.append(f"of the filled pixels at least {doubt:.0%} are expected to be wrong")
     if options.fit == "resize" and not near(job.original.shape[:2], header.image_shape):
         notes.append(lost_detail(header.image_shape))
-    if whole.inversion[place] > INVERTED and not header.kind.photographs:
+    if whole.inversion[index] > INVERTED and not header.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
         notes.append(f"looks inverted: {header.name} expects {expected_by(candidate.engine)}; {remedy}")
     return notes
@@ -456,12 +456,12 @@ def expected_by(engine: PictureEngine) -> str:
 
 
 def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
-    """What every answer says of the prior and the level that were chosen, if any were."""
-    given = Found.given(picture.damage)
+    """The fields of an answer about the chosen prior and level, if any were chosen."""
+    given = Level.given(picture.damage)
     if choice is None:
         return {"model": "", "engine": "", "level": given}
     model, backend = choice.candidate.names
-    return {"model": model, "engine": backend, "level": choice.found or given, "bits": choice.bits}
+    return {"model": model, "engine": backend, "level": choice.level or given, "bits": choice.bits}
 
 
 def _untouched(

@@ -15,10 +15,10 @@ from restore.zoo.description import Description
 
 
 @dataclass(frozen=True)
-class Found:
+class Level:
     """A noise level of a picture: estimated from it, or given.
 
-    >>> Found("p", 0.1).sentence
+    >>> Level("p", 0.1).sentence
     'p = 0.1 was found'
     """
 
@@ -27,11 +27,11 @@ class Found:
     estimated: bool = True
 
     @classmethod
-    def given(cls, damage: Damage) -> Found | None:
+    def given(cls, damage: Damage) -> Level | None:
         """The level that the caller gave, the first of several; None if there is none, or only a word for one.
 
-        >>> Found.given(Damage(0.1))
-        Found(name='p', value=0.1, estimated=False)
+        >>> Level.given(Damage(0.1))
+        Level(name='p', value=0.1, estimated=False)
         """
         levels = {name: getattr(damage, name) for name in LEVELS}
         numbers = ((name, level) for name, level in levels.items() if not isinstance(level, str | None))
@@ -55,11 +55,11 @@ class Restored:
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
         residual: how far means moved in the last iteration.
-        level: the noise level, with its name and value, and whether it was estimated; None if there is none, as for a
+        level: the noise level: its name, its value, and True if it was estimated; None if there is none, as for a
             hole alone.
         changed: share of pixels that differ from the picture's; None for grey pictures.
         flipped: share of black and white pixels that have the other colour now; None for grey pictures.
-        bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
+        bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not measured.
         notes: what the user should know, one sentence each.
         doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
@@ -75,7 +75,7 @@ class Restored:
     engine: str
     iterations: int = 0
     residual: float = 0.0
-    level: Found | None = None
+    level: Level | None = None
     changed: float | None = None
     flipped: float | None = None
     bits: float | None = None
@@ -96,8 +96,8 @@ class Restored:
 
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
-        found = self.level if self.level and self.level.estimated else None
-        known = damage if found is None else replace(damage, **{found.name: found.value})
+        level = self.level if self.level and self.level.estimated else None
+        known = damage if level is None else replace(damage, **{level.name: level.value})
         return {
             "model": self.model or None,
             "engine": self.engine or None,
@@ -107,10 +107,10 @@ class Restored:
             "p": known.p,
             "sigma": known.sigma,
             "specks": known.specks,
-            "found": None if found is None else found.name,
+            "found": None if level is None else level.name,
             "bits": self.bits,
             "changed": self.changed,
-            "notes": [note for note in self.notes if found is None or note != found.sentence],
+            "notes": [note for note in self.notes if level is None or note != level.sentence],
         }
 
     @property

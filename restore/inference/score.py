@@ -1,4 +1,4 @@
-"""How well a prior predicts pixels of a picture that it has not seen: the one score, and the levels that follow.
+"""The score: how well a prior predicts pixels that it has not seen; and the noise levels that follow from it.
 
 Of a few crops a quarter of the pixels is hidden at a time, and the prior says how probably each of them is white, m.
 What was observed there, y, had no part in that, so log p(y | m, level) compares any priors at any levels, without their
@@ -19,18 +19,18 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.levels import Scale
 from restore.channels.values import log_odds_of, probability_of
 from restore.inference.candidates import Candidate
-from restore.inference.restored import Found
+from restore.inference.restored import Level
 
-# Turns in which pixels are hidden, one by one or in blocks of at most so many pixels a side.
+# The number of turns in which pixels are hidden; and the greatest side of a hidden block, in pixels.
 FOLDS = 4
 WIDEST = 12
 
-# Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win.
+# The side of a crop in pixels, the greatest number of crops, and how many of them show which candidates may win.
 SIDE = 56
 CROPS = 8
 FIRST = 2
 
-# Crops are drawn in proportion to what is in them beyond so many times the least: blank paper says nothing, and noise
+# Crops are drawn in proportion to their content beyond this multiple of the least: blank paper says nothing, and noise
 # varies by a third (`benchmarks/families.py`).
 BLANK = 1.3
 
@@ -41,11 +41,11 @@ MOST = 400
 # The level of flips under which a picture is predicted if nothing is damaged.
 EXACT = 0.02
 
-# Log-odds beyond which predictions say no more, and into how many bins they are counted.
+# Log-odds beyond which predictions say no more, and the number of bins that count them.
 SURE = 9.0
 BINS = 181
 
-# By which factors the log-odds of solvers may be too large where candidates are compared.
+# The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
 
 # The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
@@ -53,11 +53,11 @@ SURER_OF_LEVEL = (1.0, 1.4)
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Crops:
     """Crops of N pictures.
 
     Attributes:
-        seen: grey values of the crops, (C, h, w).
+        pixels: grey values of the crops, (C, h, w).
         damage: of the crops.
         corners: where each begins in its picture.
         owner: the picture of each, (C,).
@@ -65,7 +65,7 @@ class Sample:
         grey: True for grey pictures.
     """
 
-    seen: np.ndarray
+    pixels: np.ndarray
     damage: Damage
     corners: list[tuple[int, int]]
     owner: np.ndarray
@@ -73,22 +73,22 @@ class Sample:
     grey: bool
 
     @classmethod
-    def of(cls, pictures: Sequence[Observed], grey: bool) -> Sample:
+    def of(cls, pictures: Sequence[Observed], grey: bool) -> Crops:
         places = [_places(picture) for picture in pictures]
-        parts = [picture.part(*place) for picture, each in zip(pictures, places, strict=True) for place in each]
-        seen = np.stack([part.values() for part in parts])
+        parts = [picture.part(*slices) for picture, crops in zip(pictures, places, strict=True) for slices in crops]
+        pixels = np.stack([part.values() for part in parts])
         return cls(
-            seen,
-            Damage.stacked([part.damage for part in parts], seen.shape[1:]),
-            [(rows.start, columns.start) for each in places for rows, columns in each],
-            np.repeat(np.arange(len(places)), [len(each) for each in places]),
+            pixels,
+            Damage.stacked([part.damage for part in parts], pixels.shape[1:]),
+            [(rows.start, columns.start) for crops in places for rows, columns in crops],
+            np.repeat(np.arange(len(places)), [len(crops) for crops in places]),
             len(pictures),
             grey,
         )
 
     @property
     def rank(self) -> np.ndarray:
-        """The place of each crop among those of its picture, (C,)."""
+        """The number of each crop among those of its picture, (C,)."""
         return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
 
     @property
@@ -101,20 +101,20 @@ class Sample:
     @property
     def visible(self) -> np.ndarray:
         hidden = self.damage.hidden
-        return np.ones(self.seen.shape, bool) if hidden is None else ~hidden
+        return np.ones(self.pixels.shape, bool) if hidden is None else ~hidden
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel is hidden, (C, h, w): one by one, or in blocks as wide as a picture's holes.
+        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as the holes of its picture.
 
-        Grey pictures without holes hide a lattice at a time, of which all tiles see alike: of a mixture of Gaussians
-        each mask takes a factorisation of its own.
+        Grey pictures without holes hide a lattice at a time, which is the same in all tiles: a mixture of Gaussians
+        needs a factorisation for each mask.
         """
-        height, width = self.seen.shape[1:]
+        height, width = self.pixels.shape[1:]
         hidden = ~self.visible
         if self.grey and not hidden.any():
             lattice = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
-            return np.broadcast_to(lattice, self.seen.shape)
+            return np.broadcast_to(lattice, self.pixels.shape)
         holes, runs = self.sums(hidden), self.sums(np.diff(hidden, axis=2, prepend=False) & hidden)
         sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST).astype(int)
         folds = {}
@@ -132,60 +132,60 @@ class Sample:
         """The score of independent pixels, which share one distribution, (N,)."""
         visible = self.visible
         count = self.sums(visible).clip(1)
-        mean = (self.sums(np.where(visible, self.seen, 0)) + 0.5) / (count + 1)
+        mean = (self.sums(np.where(visible, self.pixels, 0)) + 0.5) / (count + 1)
         at_crops = mean[self.owner][:, None, None]
-        square = self.sums(np.where(visible, (self.seen - at_crops) ** 2, 0)) / count
+        square = self.sums(np.where(visible, (self.pixels - at_crops) ** 2, 0)) / count
         # They describe what was observed, so that noise adds nothing.
         spread = square[self.owner][:, None, None]
-        log_p = Damage(0.0, 0.0).log_predictive(self.seen, at_crops, spread, grey=self.grey)
+        log_p = Damage(0.0, 0.0).log_predictive(self.pixels, at_crops, spread, grey=self.grey)
         return np.asarray(self.sums(np.where(visible, log_p, 0)) / count / np.log(2))
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a candidate predicts of the pixels of a sample that it was not shown.
+    """What a candidate predicts of hidden pixels of a sample.
 
     Attributes:
         sample: the pictures.
         means, variances: of each pixel, (C, h, w).
-        asked: the pixels that were predicted, boolean (C, h, w).
+        mask: the pixels that were predicted, boolean (C, h, w).
         diverged: True if the solver diverged everywhere.
     """
 
-    sample: Sample
+    sample: Crops
     means: np.ndarray
     variances: np.ndarray
-    asked: np.ndarray
+    mask: np.ndarray
     diverged: bool = False
 
     @classmethod
     def of(
-        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
+        cls, sample: Crops, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
     ) -> Prediction:
-        """Predict the pixels of some of the turns, of some crops, under damage without unknown levels."""
-        seen, count, fold = sample.seen[crops], len(turns), sample.fold[crops]
+        """Predict the pixels that some turns hide in some crops, under damage without unknown levels."""
+        pixels, count, fold = sample.pixels[crops], len(turns), sample.fold[crops]
         out = np.concatenate([fold == turn for turn in turns])
 
         def repeated(values: np.ndarray) -> np.ndarray:
             return np.tile(values[crops], (count, 1, 1)) if len(values) > 1 else values
 
         hidden = out | repeated(~sample.visible)
-        told = replace(replace(damage, hidden=None).mapped(repeated), hidden=hidden)
+        assumed = replace(replace(damage, hidden=None).mapped(repeated), hidden=hidden)
         corners = [sample.corners[row] for row in crops.tolist()] * count
-        found = candidate.solve(np.tile(seen, (count, 1, 1)), told, corners, effort="quick")
-        means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))
-        for whole, values, lost in ((means, found.means, 0.5), (variances, found.variances, 0.25)):
+        posterior = candidate.solve(np.tile(pixels, (count, 1, 1)), assumed, corners, effort="quick")
+        means, variances, predicted = (np.zeros(sample.pixels.shape, kind) for kind in (np.float32, np.float32, bool))
+        for whole, values, lost in ((means, posterior.means, 0.5), (variances, posterior.variances, 0.25)):
             known = np.where(out, np.nan_to_num(values, nan=lost), 0)
-            whole[crops] = known.reshape(count, *seen.shape).sum(0)
-        asked[crops] = out.reshape(count, *seen.shape).any(0)
-        return cls(sample, means, variances, asked & sample.visible, bool(np.isnan(found.means).all()))
+            whole[crops] = known.reshape(count, *pixels.shape).sum(0)
+        predicted[crops] = out.reshape(count, *pixels.shape).any(0)
+        return cls(sample, means, variances, predicted & sample.visible, bool(np.isnan(posterior.means).all()))
 
     def __add__(self, other: Prediction) -> Prediction:
-        """With what was predicted in other turns."""
+        """Join predictions of different turns."""
         pairs = ((self.means, other.means), (self.variances, other.variances))
-        means, variances = (np.where(other.asked, theirs, own) for own, theirs in pairs)
+        means, variances = (np.where(other.mask, theirs, own) for own, theirs in pairs)
         diverged = self.diverged and other.diverged
-        return Prediction(self.sample, means, variances, self.asked | other.asked, diverged)
+        return Prediction(self.sample, means, variances, self.mask | other.mask, diverged)
 
     @property
     def scale(self) -> Scale:
@@ -205,9 +205,9 @@ class Prediction:
         odds = log_odds_of(self.means.astype(np.float64)).clip(-SURE, SURE)
         bins = ((odds + SURE) * ((BINS - 1) / (2 * SURE))).round().astype(int)
         bins += BINS * sample.owner[:, None, None]
-        white = sample.seen > 0.5
-        each = (np.bincount(bins[part & self.asked], minlength=BINS * sample.count) for part in (white, ~white))
-        return np.stack([counts.reshape(sample.count, BINS) for counts in each])
+        white = sample.pixels > 0.5
+        both = (np.bincount(bins[colour & self.mask], minlength=BINS * sample.count) for colour in (white, ~white))
+        return np.stack([counts.reshape(sample.count, BINS) for counts in both])
 
     def counted(self, levels: np.ndarray, surer: Sequence[float]) -> np.ndarray:
         """log p of the predicted pixels of each picture at some levels of flips, (L, N), in nats.
@@ -227,9 +227,9 @@ class Prediction:
         sample, levels = self.sample, self.scale.levels
         if self._alike:
             return self.counted(levels, surer)
-        each = (sample.damage,) if sample.damage.unknown is None else map(sample.damage.at, levels)
-        log_p = (damage.log_predictive(sample.seen, self.means, self.variances, grey=sample.grey) for damage in each)
-        return np.stack([sample.sums(np.where(self.asked, values, 0)) for values in log_p])
+        cases = (sample.damage,) if sample.damage.unknown is None else map(sample.damage.at, levels)
+        log_p = (case.log_predictive(sample.pixels, self.means, self.variances, grey=sample.grey) for case in cases)
+        return np.stack([sample.sums(np.where(self.mask, values, 0)) for values in log_p])
 
     @property
     def nats(self) -> np.ndarray:
@@ -239,20 +239,20 @@ class Prediction:
     @property
     def bits(self) -> np.ndarray:
         """The score: bits per pixel of each picture, (N,)."""
-        return np.asarray(self.nats / self.sample.sums(self.asked).clip(1) / np.log(2))
+        return np.asarray(self.nats / self.sample.sums(self.mask).clip(1) / np.log(2))
 
 
-def level_of(prediction: Prediction, index: int) -> Found | None:
-    """The level of a picture that was unknown, at which it is predicted best."""
+def level_of(prediction: Prediction, index: int) -> Level | None:
+    """The level at which a picture is predicted best; None if none was unknown."""
     unknown = prediction.sample.damage.unknown
     if unknown is None:
         return None
     curve = prediction.curve(SURER_OF_LEVEL)[:, index]
-    return Found(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
+    return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
-    """Where a curve over evenly spaced places is highest: the vertex of the parabola through the best three."""
+    """The maximum of a curve over evenly spaced points: the vertex of the parabola through the best three."""
     best = int(curve.argmax())
     if not 0 < best < len(curve) - 1:
         return float(places[best])
@@ -261,19 +261,19 @@ def _peak(curve: np.ndarray, places: np.ndarray) -> float:
 
 
 def _places(picture: Observed) -> list[tuple[slice, slice]]:
-    """Where the crops of a picture lie: all of it, if it is no larger than a few."""
+    """The slices of the crops of a picture; the whole picture if it is no larger than a few crops."""
     height, width = picture.shape[:2]
     if height * width <= SIDE * SIDE * FIRST:
         return [(slice(0, height), slice(0, width))]
     corners = [(top, left) for top in _along(height) for left in _along(width)]
     if len(corners) > CROPS:
-        corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
+        corners = [corners[index] for index in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
         richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
         weight = (richness - BLANK * richness.min()).clip(0)
         total = np.cumsum(weight if weight.any() else np.ones(len(weight)))
         places = np.unique(np.searchsorted(total, total[-1] * (np.arange(CROPS) + 0.5) / CROPS))
         spread = [*places[::3], *places[1::3], *places[2::3]]
-        corners = [corners[place] for place in spread]
+        corners = [corners[index] for index in spread]
     return [_crop(corner) for corner in corners]
 
 
@@ -282,20 +282,20 @@ def _crop(corner: tuple[int, int]) -> tuple[slice, slice]:
 
 
 def _along(length: int) -> list[int]:
-    """Where crops begin: side by side, and one at the end."""
+    """The starts of crops that lie side by side, and of one at the end."""
     last = max(0, length - SIDE)
     return sorted({*range(0, last + 1, SIDE), last})
 
 
 def _richness(part: Observed) -> float:
-    """How much the means of cells differ, those of hidden pixels alone left out."""
-    seen, values = part.visible.astype(float), np.asarray(part.pixels)
+    """The standard deviation of the means of cells, without those that are all hidden."""
+    visible, values = part.visible.astype(float), np.asarray(part.pixels)
     high, wide = (min(CELL, length) for length in values.shape)
     rows, columns = values.shape[0] // high, values.shape[1] // wide
 
     def sums(of: np.ndarray) -> np.ndarray:
         return np.asarray(of[: rows * high, : columns * wide].reshape(rows, high, columns, wide).sum((1, 3)))
 
-    count = sums(seen)
-    means = sums(np.where(seen > 0, values, 0.0))[count > 0] / count[count > 0]
+    count = sums(visible)
+    means = sums(np.where(visible > 0, values, 0.0))[count > 0] / count[count > 0]
     return float(means.std()) if len(means) else 0.0

@@ -1,4 +1,4 @@
-"""Specks found and removed: pieces of a picture that are likelier dirt than what the prior knows.
+"""Remove specks: pieces of a picture that are likelier dirt than part of what the prior knows.
 
 A speck changes its pixels together, so what pixels say of it one by one must not be counted as if they were
 independent. Whole pieces are judged instead: joined pixels of one colour, as few as a speck has. A piece x of a picture
@@ -33,24 +33,24 @@ AROUND = 24
 # Windows that are solved at a time.
 TOGETHER = 4096
 
-# From how many pixels at edges, at most, the temperature is found.
+# The most pixels at edges from which the temperature is estimated.
 PREDICTED = 1000
 
-# What log-odds may have to be divided by, in steps of .3 %; with the last, a prior counts for nothing.
+# Divisors of log-odds, in steps of .3 %; with the last, a prior counts for nothing.
 TEMPERATURES = np.geomspace(1, 1e4, 3000)
 
 # Each pixel that has one above it, and that one; each that has one on its left, and that one.
 BESIDE: tuple[tuple[Any, Any], ...] = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
 
 # Nats by which specks have to explain a picture better than none. With `conv-text` clean pages for training have 77 at
-# most, found anew, and with specks on .1 % 224 at least, when 2,000 and more pixels at edges were asked for
+# most, found anew, and with specks on .1 % 224 at least, when 2,000 and more pixels at edges were predicted
 # (`benchmarks/specks.py --tuning --pages 4 --seed 9100`).
 AHEAD = 100.0
 
-# Pieces of one shape are marks, such as dots of i, if so many specks have at most the probability exp(-`REPEATED`).
+# Pieces of one shape are marks, such as dots of i, if as many specks have at most the probability exp(-`REPEATED`).
 REPEATED = 5.0
 
-# A rate has been found if a step changes it by a smaller part than this, or after so many steps.
+# The rate is final once a step changes it by a smaller part than this, or after this number of steps.
 STILL, STEPS = 1e-4, 500
 
 
@@ -87,11 +87,11 @@ class Pieces:
         places = places[np.argsort(labels.ravel()[places], kind="stable")]
         _, owner = np.unique(labels.ravel()[places], return_inverse=True)
         pixels = np.stack(np.unravel_index(places, white.shape), 1)
-        found = cls(pixels, owner, np.zeros(0, int))
-        bits = np.uint64(1) << ((pixels - found.corners[owner]) @ [MOST, 1]).astype(np.uint64)
-        shapes = np.zeros(len(found), np.uint64)
+        pieces = cls(pixels, owner, np.zeros(0, int))
+        bits = np.uint64(1) << ((pixels - pieces.corners[owner]) @ [MOST, 1]).astype(np.uint64)
+        shapes = np.zeros(len(pieces), np.uint64)
         np.bitwise_or.at(shapes, owner, bits)
-        _, kind = np.unique(np.stack([shapes, white[tuple(pixels[found.first].T)]], 1), axis=0, return_inverse=True)
+        _, kind = np.unique(np.stack([shapes, white[tuple(pixels[pieces.first].T)]], 1), axis=0, return_inverse=True)
         return cls(pixels, owner, kind.ravel())
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Pieces:
 
     @property
     def first(self) -> np.ndarray:
-        """Where the pixels of each piece begin, (N,)."""
+        """The number of the first pixel of each piece, (N,)."""
         return np.cumsum(self.sizes) - self.sizes
 
     @property
@@ -125,7 +125,7 @@ class Cleaned:
     Attributes:
         white: the probability that each pixel is white, (H, W): 0 or 1 outside pieces.
         specks: at what rate there were some.
-        count: how many were removed.
+        count: the number of removed specks.
     """
 
     white: np.ndarray
@@ -133,29 +133,29 @@ class Cleaned:
     count: int
 
 
-def cleaned(seen: np.ndarray, prior: Prior, specks: Specks | None = None) -> Cleaned:
-    """A picture in black and white, (H, W), without specks; None if it is to be found how many there are."""
-    pieces = Pieces.of(seen > 0.5)
-    odds = evidence(pieces, seen, prior)
+def cleaned(picture: np.ndarray, prior: Prior, specks: Specks | None = None) -> Cleaned:
+    """A black and white picture, (H, W), without specks; their rate is estimated if `specks` is None."""
+    pieces = Pieces.of(picture > 0.5)
+    odds = evidence(pieces, picture, prior)
     if specks is None:
-        rate, nats = likeliest_rate(pieces, odds, seen.size)
-        found = rate if nats > AHEAD else 0.0
+        rate, nats = likeliest_rate(pieces, odds, picture.size)
+        rate = rate if nats > AHEAD else 0.0
     else:
-        found = specks.rate
-    dirt = probabilities(pieces, odds, found, seen.size)
-    white, each = np.array(seen, np.float64), tuple(pieces.pixels.T)
-    white[each] = np.abs(white[each] - dirt[pieces.owner])
-    return Cleaned(white, Specks.of_rate(found), int((dirt > 0.5).sum()))
+        rate = specks.rate
+    dirt = probabilities(pieces, odds, rate, picture.size)
+    white, index = np.array(picture, np.float64), tuple(pieces.pixels.T)
+    white[index] = np.abs(white[index] - dirt[pieces.owner])
+    return Cleaned(white, Specks.of_rate(rate), int((dirt > 0.5).sum()))
 
 
-def evidence(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
+def evidence(pieces: Pieces, picture: np.ndarray, prior: Prior) -> np.ndarray:
     """log-odds of each piece for dirt at a rate of 1, (N,)."""
-    return log_share(pieces.sizes) - log_odds(pieces, seen, prior) / temperature(pieces, seen, prior)
+    return log_share(pieces.sizes) - log_odds(pieces, picture, prior) / temperature(pieces, picture, prior)
 
 
-def temperature(pieces: Pieces, seen: np.ndarray, prior: Prior) -> float:
-    """What log-odds of a prior are to be divided by, at least 1, by pixels at edges that belong to no piece."""
-    white = seen > 0.5
+def temperature(pieces: Pieces, picture: np.ndarray, prior: Prior) -> float:
+    """The divisor of a prior's log-odds, at least 1, estimated from pixels at edges that belong to no piece."""
+    white = picture > 0.5
     edge = np.zeros(white.shape, bool)
     for after, before in BESIDE:
         differs = white[after] != white[before]
@@ -164,45 +164,45 @@ def temperature(pieces: Pieces, seen: np.ndarray, prior: Prior) -> float:
     edge[tuple(pieces.pixels.T)] = False
     pixels = np.argwhere(edge)
     pixels = pixels[:: max(1, -(-len(pixels) // PREDICTED))]
-    each = np.arange(len(pixels))
-    odds = log_odds(Pieces(pixels, each, each), seen, prior)
+    numbers = np.arange(len(pixels))
+    odds = log_odds(Pieces(pixels, numbers, numbers), picture, prior)
     log_p = -np.logaddexp(0, -odds / TEMPERATURES[:, None]).sum(1)
     return float(TEMPERATURES[log_p.argmax()])
 
 
-def log_odds(pieces: Pieces, seen: np.ndarray, prior: Prior) -> np.ndarray:
+def log_odds(pieces: Pieces, picture: np.ndarray, prior: Prior) -> np.ndarray:
     """log p(piece | rest) - log p(inverted piece | rest) of each piece under a prior, (N,)."""
     header = prior.engine.header
     most = (AROUND, AROUND) if header.whole else header.image_shape
-    shape = np.minimum(most, seen.shape)
-    corners = (pieces.middles - shape // 2).clip(0, np.array(seen.shape) - shape)
+    shape = np.minimum(most, picture.shape)
+    corners = (pieces.middles - shape // 2).clip(0, np.array(picture.shape) - shape)
     down, right = (np.arange(length) for length in shape)
-    found = np.zeros(len(pieces.pixels))
-    for first in range(0, len(found), TOGETHER):
-        steps = np.arange(first, min(first + TOGETHER, len(found)))
+    odds = np.zeros(len(pieces.pixels))
+    for first in range(0, len(odds), TOGETHER):
+        steps = np.arange(first, min(first + TOGETHER, len(odds)))
         owner, rows = pieces.owner[steps], np.arange(len(steps))
         corner = corners[owner]
         where = np.ix_(rows, down, right)
         where = (corner[:, 0, None, None] + where[1], corner[:, 1, None, None] + where[2])
-        windows = seen[where].astype(np.float32)
+        windows = picture[where].astype(np.float32)
         for back in range(1, MOST):
             before = (steps - back).clip(0)
             own = (steps >= back) & (pieces.owner[before] == owner)
             row, column = (pieces.pixels[before] - corner)[own].T
             windows[rows[own], row, column] = 1 - windows[rows[own], row, column]
-        asked = (rows, *(pieces.pixels[steps] - corner).T)
+        target = (rows, *(pieces.pixels[steps] - corner).T)
         hidden = np.zeros(windows.shape, bool)
-        hidden[asked] = True
+        hidden[target] = True
         means = prior.solve(windows, Damage(hidden=hidden), effort="precise").means
-        found[steps] = log_odds_of(means[asked].astype(np.float64)) * np.where(windows[asked] > 0.5, 1, -1)
-    return np.bincount(pieces.owner, found, minlength=len(pieces))
+        odds[steps] = log_odds_of(means[target].astype(np.float64)) * np.where(windows[target] > 0.5, 1, -1)
+    return np.bincount(pieces.owner, odds, minlength=len(pieces))
 
 
 def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> np.ndarray:
     """The probability that each piece is a speck, (N,), where `odds` are log-odds at a rate of 1 in some area.
 
-    Marks of the picture itself are none: shapes that would be removed more often than specks have them. That n or more
-    of independent events happen, of which e are expected, has probability (e / n)^n e^(n - e) at most (Chernoff).
+    Marks of the picture itself are none: shapes that would be removed more often than specks have them. If e of
+    independent events are expected, n or more have probability (e / n)^n e^(n - e) at most (Chernoff).
     """
     if not rate:
         return np.zeros(len(pieces))
@@ -214,7 +214,7 @@ def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> n
 
 
 def likeliest_rate(pieces: Pieces, odds: np.ndarray, area: int) -> tuple[float, float]:
-    """The rate at which pieces are likeliest, marks left out, and by how many nats they are likelier than at none."""
+    """The rate at which pieces are likeliest, without marks, and their lead over a rate of 0 in nats."""
     rate, dirt = len(pieces) / area, np.zeros(len(pieces))
     for _ in range(STEPS):
         if rate * area < STILL:

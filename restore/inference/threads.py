@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 # Where Linux says which control group a process belongs to, and lists these.
@@ -19,8 +19,8 @@ OWN, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 def count() -> int:
     """The number of threads: OMP_NUM_THREADS, as in torch; else one on each processor."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return (int(asked) if asked.isdecimal() else 0) or processors()
+    setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return (int(setting) if setting.isdecimal() else 0) or processors()
 
 
 def processors() -> int:
@@ -36,7 +36,7 @@ def processors() -> int:
 
 
 def settle() -> None:
-    """Tell libraries that are not loaded yet how many threads to use, and not to wait for work in a loop.
+    """Set the number of threads of libraries that are not loaded yet, and keep them from waiting in a loop.
 
     In such loops torch's threads spend as much time as they work on a busy machine (`benchmarks/threads.py`).
     """
@@ -44,7 +44,7 @@ def settle() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(processors()))
 
 
-def each(do: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
+def run_all(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """The results of a function for each item, in order; raises the first exception in this order.
 
     >>> each(abs, [3, -4])

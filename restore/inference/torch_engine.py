@@ -103,11 +103,11 @@ class Engine:
             hidden = None if damage.hidden is None else torch.from_numpy(np.array(damage.hidden)).flatten(1)
             gain = polarity_gain(observed, hidden, trained.pixel_means.cpu())
         engine = replace(self, trained=replace(trained, description=header))
-        found = engine.restore(observed, None if header.task else channel)
+        result = engine.restore(observed, None if header.task else channel)
         # Hidden layers are many times as much as a large picture: they stay on the device.
         count = None if own else 1
-        layers = [[layer.cpu().numpy() for layer in values[:count]] for values in (found.means, found.variances)]
-        outcome = [values.cpu().numpy() for values in (found.status, found.iterations, found.residual)]
+        layers = [[layer.cpu().numpy() for layer in values[:count]] for values in (result.means, result.variances)]
+        outcome = [values.cpu().numpy() for values in (result.status, result.iterations, result.residual)]
         return Posterior.solved(pictures, damage, layers, outcome, gain.numpy())
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
@@ -154,7 +154,7 @@ class Engine:
             return concatenate([earlier.moved(torch.device("cpu")) for earlier in done])
 
     def _planned(self, rows: int) -> int:
-        """As many rows as there is room for on a GPU, at most so many; shortage is met as it comes, too."""
+        """The number of rows, at most `rows`, for which a GPU has room; running out of memory is handled, too."""
         free = room(self.device)
         return rows if free is None else min(rows, free // (4 * ARRAYS * sum(self.header.sizes)))
 
@@ -195,7 +195,7 @@ def machine_under(trained: TrainedPrior, evidence: Fields) -> Any:
 
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
-    """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence."""
+    """The starts of the solver: the pointwise estimate, then the modes nearest to the evidence."""
     first = pointwise(trained, evidence)[:, None]
     if trained.description.inference.starts < 2:
         return first
@@ -209,7 +209,7 @@ def pointwise(trained: TrainedPrior, evidence: Fields) -> Tensor:
 
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:
-    """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
+    """The log-likelihood gain of inversion under independent pixels, in nats per visible pixel, (batch,)."""
     visible = torch.ones_like(observed, dtype=torch.bool) if hidden is None else ~hidden
     # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
     gain = torch.where(visible, (1 - 2 * observed) * torch.logit(pixel_means), torch.zeros(())).sum(-1)
@@ -219,12 +219,12 @@ def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) 
 def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Tensor:
     """As `polarity_gain`, for grey images (N, D) after a channel; the independent pixels are given."""
 
-    def likelihood(seen: Tensor) -> tuple[Tensor, Tensor]:
-        told = channel.evidence(seen)
-        evidence = Fields(told.linear, told.quadratic)
+    def likelihood(values: Tensor) -> tuple[Tensor, Tensor]:
+        fields = channel.evidence(values)
+        evidence = Fields(fields.linear, fields.quadratic)
         # The part of log p(y | x) that does not depend on x: of Gaussian noise -y²/(2 sigma²). For impulses it differs
         # between black and white, so they are not counted.
-        return pixels.log_partition(evidence) - evidence.quadratic * seen * seen / 2, evidence.quadratic
+        return pixels.log_partition(evidence) - evidence.quadratic * values * values / 2, evidence.quadratic
 
     (inverted, _), (upright, precision) = likelihood(1 - observed), likelihood(observed)
     through = (precision > 0).expand_as(observed)

@@ -1,4 +1,4 @@
-"""Whether to believe an answer about a picture whose prior and noise level were not both given: do no harm."""
+"""When to refuse an answer about a picture whose prior and noise level were not both given: do no harm."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RESTLESS = 0.1
 def refusal(
     choice: Choice, before: np.ndarray, after: np.ndarray, means: np.ndarray, status: Status, residual: float
 ) -> Status | None:
-    """Why an answer is not to be believed; None if it is.
+    """The reason to refuse an answer; None to believe it.
 
     Args:
         choice: the prior and the level.
@@ -54,7 +54,7 @@ def refusal(
     p, hidden = choice.damage.p, choice.damage.hidden
     if before.dtype != bool or p is None or (before == after).all():
         return None
-    if choice.found is not None and choice.found.value > NOISIEST:
+    if choice.level is not None and choice.level.value > NOISIEST:
         return Status.TOO_NOISY
     visible = np.ones(before.shape, bool) if hidden is None else ~hidden
     if not visible.any():
@@ -68,7 +68,7 @@ def refusal(
 
 
 def lead(choice: Choice, field: Choice) -> float:
-    """How far a prior that was named is ahead of the field of neighbours, in bits per pixel, with what it may lack."""
+    """The lead of a named prior over the field of neighbours, in bits per pixel, plus what it may lack."""
     assert choice.bits is not None and field.bits is not None  # both have predicted pixels
     return choice.bits - field.bits + BEHIND / max(choice.pixels, 1) / math.log(2)
 
@@ -95,7 +95,7 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
     >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
     >>> every = np.ones((200, 200), bool)
-    >>> [independent(each, every, every) for each in (flips, lines)]
+    >>> [independent(changed, every, every) for changed in (flips, lines)]
     [True, False]
     """
     rates = np.zeros(changed.shape)
@@ -112,6 +112,6 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     padded = [size + REACH for size in values.shape]
     whole = np.fft.irfft2(np.abs(np.fft.rfft2(values, padded)) ** 2, padded)
     down, across = np.arange(REACH + 1), np.arange(-REACH, REACH + 1)
-    found = whole[down[:, None] % padded[0], across % padded[1]]
+    sums = whole[down[:, None] % padded[0], across % padded[1]]
     later = (down[:, None] > 0) | (across > 0)
-    return np.asarray(found[later])
+    return np.asarray(sums[later])

@@ -45,8 +45,8 @@ def evidence_of(channel: Channel, y: Tensor, x: Tensor) -> Tensor:
 
 def assert_law(channel: Channel, images: Tensor = IMAGES) -> None:
     for y in IMAGES:
-        seen = y.expand_as(images)
-        constant = evidence_of(channel, seen, images) - log_likelihood(channel, seen, images).sum(-1)
+        picture = y.expand_as(images)
+        constant = evidence_of(channel, picture, images) - log_likelihood(channel, picture, images).sum(-1)
         torch.testing.assert_close(constant, constant[:1].expand_as(constant), rtol=0, atol=1e-11)
 
 

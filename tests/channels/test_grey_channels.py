@@ -53,13 +53,13 @@ NOISY: dict[str, Channel] = {
 def assert_law(channel: Channel, y: float) -> None:
     """evidence(y) of x is log p(y|x) up to a constant in x; a row per value of x, a column per pixel."""
     x = GREY[:, None].expand(-1, 5)
-    seen = torch.full_like(x, y)
-    fields = channel.evidence(seen)
-    told = fields.linear * x - fields.quadratic * x * x / 2
+    picture = torch.full_like(x, y)
+    fields = channel.evidence(picture)
+    exponent = fields.linear * x - fields.quadratic * x * x / 2
     if fields.presence is not None:
-        told = told + fields.presence * (x != 0)
-    constant = told - log_likelihood(channel, seen, x)
-    scale = float(told.abs().max())
+        exponent = exponent + fields.presence * (x != 0)
+    constant = exponent - log_likelihood(channel, picture, x)
+    scale = float(exponent.abs().max())
     torch.testing.assert_close(constant, constant[:1].expand_as(constant), rtol=0, atol=1e-12 * max(scale, 1))
 
 
@@ -121,9 +121,9 @@ def posterior_by_quadrature(likelihood: Callable[[Tensor], Tensor]) -> tuple[flo
 def test_the_posterior_of_a_unit_with_an_atom_is_that_of_bayes(channel: Channel, y: float) -> None:
     present, mean, variance = posterior_by_quadrature(lambda x: log_likelihood(channel, torch.full_like(x, y), x))
     fields = channel.evidence(values(y))
-    found = UNIT.moments(fields)
+    actual = UNIT.moments(fields)
     assert float(UNIT.expected_statistics(fields)["presence"]) == pytest.approx(present, rel=1e-9)
-    assert (float(found[0]), float(found[1])) == pytest.approx((mean, variance), rel=1e-7)
+    assert (float(actual[0]), float(actual[1])) == pytest.approx((mean, variance), rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_evidence_of_every_sigma_is_finite(sigma: float, dtype: torch.dtype) -> 
 @pytest.mark.parametrize("channel", [NOISE, IMPULSES, Occlusion(MASK, SaltAndPepper(0.2, NOISE))], ids=str)
 def test_images_of_whole_numbers_give_the_same_evidence(channel: Channel, dtype: torch.dtype) -> None:
     y = torch.tensor([0, 1, 1, 0, 1])
-    wanted, found = channel.evidence(y.float()), channel.evidence(y.to(dtype))
-    torch.testing.assert_close(found.linear, wanted.linear, rtol=0, atol=0)
-    torch.testing.assert_close(found.quadratic, wanted.quadratic, rtol=0, atol=0)
+    wanted, actual = channel.evidence(y.float()), channel.evidence(y.to(dtype))
+    torch.testing.assert_close(actual.linear, wanted.linear, rtol=0, atol=0)
+    torch.testing.assert_close(actual.quadratic, wanted.quadratic, rtol=0, atol=0)
 
 
 # --- what they do ---

@@ -28,8 +28,8 @@ def test_they_hide_the_share_asked_for_with_either_library(share: float) -> None
     holes = Holes(3, share)
     hidden, other = (holes.drawn((1, 600, 600), generator) for generator in (np.random.default_rng(0), seeded()))
     # Ten thousand cells, each with a hole of 9 pixels or none: 5 standard deviations of at most 1/200.
-    for found in (float(hidden.mean()), float(other.double().mean())):
-        assert found == pytest.approx(share, abs=0.25 * 5 / 200)
+    for actual in (float(hidden.mean()), float(other.double().mean())):
+        assert actual == pytest.approx(share, abs=0.25 * 5 / 200)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 40), (7, 3)], ids=str)

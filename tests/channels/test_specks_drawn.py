@@ -38,16 +38,16 @@ def test_lone_specks_have_the_sizes_and_shapes_that_are_scored(colour: int) -> N
     assert count == pytest.approx(expected, abs=5 * expected**0.5 + 0.05 * expected)
     for size in range(LEAST, MOST):
         assert np.mean(sizes == size) == pytest.approx(1 / 7, abs=0.02)
-    lying = sum(parts[place].shape == (1, 2) for place in ndimage.find_objects(parts))
+    lying = sum(parts[index].shape == (1, 2) for index in ndimage.find_objects(parts))
     assert lying / count == pytest.approx(np.exp(log_share(np.array(2))), abs=0.01)
 
 
 def test_specks_cover_the_share_asked_for_up_to_the_edges() -> None:
-    found = np.mean(
+    actual = np.mean(
         [Specks(0.02).corrupt(np.zeros((40, 50)), seed) for seed in map(np.random.default_rng, range(900))], 0
     )
     # Half are white; 5 standard errors of rows and columns at the border, as of all.
-    for part in (found, found[0], found[-1], found[:, 0], found[:, -1]):
+    for part in (actual, actual[0], actual[-1], actual[:, 0], actual[:, -1]):
         assert part.mean() == pytest.approx(0.01, abs=0.003)
 
 

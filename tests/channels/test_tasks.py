@@ -103,9 +103,9 @@ def test_a_patch_is_one_filled_square_and_nothing_else(text: str, size: int, fil
 def drawn(task: Task, picture: np.ndarray, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A picture damaged many times: what was observed and what was hidden, (count, H, W) each."""
     generator = np.random.default_rng(seed)
-    found = [task.damage_picture(picture, generator) for _ in range(count)]
+    actual = [task.damage_picture(picture, generator) for _ in range(count)]
     nothing = np.zeros(picture.shape, dtype=bool)
-    return np.stack([seen for seen, _ in found]), np.stack([nothing if h is None else h for _, h in found])
+    return np.stack([observed for observed, _ in actual]), np.stack([nothing if h is None else h for _, h in actual])
 
 
 def test_flips_of_a_picture_have_the_law_of_those_of_a_data_set() -> None:
@@ -117,9 +117,9 @@ def test_flips_of_a_picture_have_the_law_of_those_of_a_data_set() -> None:
     images = torch.from_numpy(picture.flatten()).expand(count, -1)
     other = parse_task(f"flip:{p}").damage(images, SHAPE, seeded()).observed != images
     # Per pixel the share of flips, and for neighbours that of flips of both: 5 standard deviations.
-    for found in (changed.reshape(count, -1), other.numpy()):
-        np.testing.assert_allclose(found.mean(0), p, atol=5 * (p * (1 - p) / count) ** 0.5)
-        both = (found[:, 1:] & found[:, :-1]).mean(0)
+    for actual in (changed.reshape(count, -1), other.numpy()):
+        np.testing.assert_allclose(actual.mean(0), p, atol=5 * (p * (1 - p) / count) ** 0.5)
+        both = (actual[:, 1:] & actual[:, :-1]).mean(0)
         np.testing.assert_allclose(both, p * p, atol=5 * (p * p * (1 - p * p) / count) ** 0.5)
     for sure, expected in ((0.0, picture), (1.0, 1 - picture)):
         np.testing.assert_array_equal(
@@ -209,10 +209,10 @@ def test_salt_of_a_picture_has_the_law_of_that_of_a_data_set() -> None:
     images = torch.from_numpy(picture.flatten()).expand(count, -1)
     damaged, damage = parse_task(f"salt:{p}", grey=True).damage(images, SHAPE, seeded())
     assert (damage.p, damage.sigma) == (p, None)
-    for found in (observed.reshape(count, -1), damaged.numpy()):
+    for actual in (observed.reshape(count, -1), damaged.numpy()):
         for shown in (0, 1):
-            np.testing.assert_allclose((found == shown).mean(0), p / 2, atol=5 * (p / 2 / count) ** 0.5)
-        kept = (found == picture.flatten()).mean(0)
+            np.testing.assert_allclose((actual == shown).mean(0), p / 2, atol=5 * (p / 2 / count) ** 0.5)
+        kept = (actual == picture.flatten()).mean(0)
         np.testing.assert_allclose(kept, 1 - p, atol=5 * (p / count) ** 0.5)
 
 

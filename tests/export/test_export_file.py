@@ -59,9 +59,9 @@ def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Expo
 
 def test_the_polarity_of_dark_strokes(tmp_path: Path) -> None:
     dark = replace(random_prior(SHAPE, modes=0), pixel_means=torch.full((35,), 0.8))
-    facts = contract.Facts(dark.description, "flips and mask", True, "0" * 64, 16)
+    facts = contract.GraphFacts(dark.description, "flips and mask", True, "0" * 64, 16)
     assert facts.to_metadata()["polarity"] == "dark on light"
-    assert contract.Facts.from_metadata(facts.to_metadata(), "here") == facts
+    assert contract.GraphFacts.from_metadata(facts.to_metadata(), "here") == facts
 
 
 @pytest.mark.parametrize("name", kinds(["tap", "relaxed"]))

@@ -22,7 +22,7 @@ from processes import HANG
 
 from restore import zoo
 from restore.inference.onnx import contract as seal
-from restore.inference.onnx.contract import OBSERVED, Facts
+from restore.inference.onnx.contract import OBSERVED, GraphFacts
 from restore.inference.onnx.engine import OnnxEngine
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ class Case:
 
     model: Path
     picture: Path
-    facts: Facts
+    facts: GraphFacts
     found: dict[str, np.ndarray]
 
     @property

@@ -91,11 +91,11 @@ def test_who_is_told_of_the_damage() -> None:
 
 
 def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:
-    hidden, each = np.eye(3, 4) > 0, np.linspace(0, 1, 12).reshape(SHAPE)
+    hidden, levels = np.eye(3, 4) > 0, np.linspace(0, 1, 12).reshape(SHAPE)
     same = Damage.stacked([Damage(0.1, 0.2), Damage(0.1, 0.2)], SHAPE)
     assert (same.p, same.sigma, same.hidden) == (0.1, 0.2, None)
-    mixed = Damage.stacked([Damage(0.1), Damage(each, hidden=hidden), Damage(0.3)], SHAPE)
-    np.testing.assert_array_equal(mixed.p, [np.full(SHAPE, 0.1), each, np.full(SHAPE, 0.3)])
+    mixed = Damage.stacked([Damage(0.1), Damage(levels, hidden=hidden), Damage(0.3)], SHAPE)
+    np.testing.assert_array_equal(mixed.p, [np.full(SHAPE, 0.1), levels, np.full(SHAPE, 0.3)])
     np.testing.assert_array_equal(mixed.hidden, [np.zeros(SHAPE, bool), hidden, np.zeros(SHAPE, bool)])
     numbers = Damage.stacked([Damage(0.1), Damage(0.3), Damage()], SHAPE)
     np.testing.assert_array_equal(numbers.p, np.array([0.1, 0.3, 0.0])[:, None, None])
@@ -104,32 +104,32 @@ def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:
 
 def test_the_channel_is_that_of_the_levels() -> None:
     draw = np.random.default_rng(0)
-    seen, hidden, each = (
+    picture, hidden, levels = (
         draw.integers(0, 2, (2, 12)).astype(float),
         draw.random((2, *SHAPE)) < 0.3,
         draw.random((2, *SHAPE)),
     )
-    observed = torch.from_numpy(seen)
+    observed = torch.from_numpy(picture)
     flat = torch.from_numpy(hidden.reshape(2, 12))
     for damage, channel in (
         (Damage(0.1), BitFlip(0.1)),
-        (Damage(each), BitFlip(torch.from_numpy(each.reshape(2, 12)))),
+        (Damage(levels), BitFlip(torch.from_numpy(levels.reshape(2, 12)))),
         (Damage(hidden=hidden), Occlusion(flat)),
         (Damage(0.1, hidden=hidden), Occlusion(flat, BitFlip(0.1))),
     ):
-        found, wanted = (one.evidence(observed) for one in (damage.channel(grey=False), channel))
-        torch.testing.assert_close(found.linear, wanted.linear.expand_as(found.linear))
-    found, wanted = (one.evidence(observed) for one in (Damage(sigma=0.2).channel(grey=True), GaussianNoise(0.2)))
-    torch.testing.assert_close(found.linear, wanted.linear)
+        actual, wanted = (one.evidence(observed) for one in (damage.channel(grey=False), channel))
+        torch.testing.assert_close(actual.linear, wanted.linear.expand_as(actual.linear))
+    actual, wanted = (one.evidence(observed) for one in (Damage(sigma=0.2).channel(grey=True), GaussianNoise(0.2)))
+    torch.testing.assert_close(actual.linear, wanted.linear)
 
 
 def test_parts_of_a_picture_have_their_own_damage() -> None:
-    pixels, each, hidden = (np.random.default_rng(seed).random((6, 8)) for seed in range(3))
-    picture = Observed(pixels, Damage(each, hidden=hidden < 0.5))
+    pixels, levels, hidden = (np.random.default_rng(seed).random((6, 8)) for seed in range(3))
+    picture = Observed(pixels, Damage(levels, hidden=hidden < 0.5))
     rows, columns = slice(1, 4), slice(2, 7)
     part = picture.part(rows, columns)
     np.testing.assert_array_equal(part.pixels, pixels[1:4, 2:7])
-    np.testing.assert_array_equal(part.damage.p, each[1:4, 2:7])
+    np.testing.assert_array_equal(part.damage.p, levels[1:4, 2:7])
     np.testing.assert_array_equal(part.damage.hidden, (hidden < 0.5)[1:4, 2:7])
     # Pixels may be computed where they are asked for.
     cut = Observed(Cut(pixels, 0.25), Damage(0.1))

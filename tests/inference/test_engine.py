@@ -87,15 +87,15 @@ def test_what_has_learnt_its_iterations_is_not_solved_again(method: str, starts:
     if starts == 1:
         prior = replace(prior, modes=prior.modes[:0])
     prior = replace(prior, description=replace(prior.description, method=method))
-    found = Engine.of(prior, torch.device("cpu")).restore(images, BitFlip(0.2))
+    actual = Engine.of(prior, torch.device("cpu")).restore(images, BitFlip(0.2))
     learnt = method == "matched" and starts == 1
-    assert found.iterations.tolist() == 9 * [2 if learnt else 4]
+    assert actual.iterations.tolist() == 9 * [2 if learnt else 4]
     assert prior.description.tries_again is not learnt
     if learnt:
         once = TAP(max_iter=2, tol=0.0).solve(
             prior.machine.tilt(BitFlip(0.2).evidence(images)), prior.pointwise.moments(BitFlip(0.2).evidence(images))[0]
         )
-        torch.testing.assert_close(found.means[0], once.means[0], rtol=0, atol=1e-6)
+        torch.testing.assert_close(actual.means[0], once.means[0], rtol=0, atol=1e-6)
 
 
 def test_log_z_is_estimated_where_it_weighs_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +106,8 @@ def test_log_z_is_estimated_where_it_weighs_starts(monkeypatch: pytest.MonkeyPat
 
     assert torch.isfinite(engine_of(starts=4).restore(some_images(3), BitFlip(0.2)).log_partition).all()
     monkeypatch.setattr(TAP, "log_partition", refused)
-    found = engine_of(starts=1).restore(some_images(3), BitFlip(0.2))
-    assert torch.isnan(found.log_partition).all() and torch.isfinite(found.means[0]).all()
+    actual = engine_of(starts=1).restore(some_images(3), BitFlip(0.2))
+    assert torch.isnan(actual.log_partition).all() and torch.isfinite(actual.means[0]).all()
 
 
 # --- batches ---
@@ -174,14 +174,14 @@ def test_images_that_do_not_fit(shape: tuple[int, ...]) -> None:
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
     engine = engine_of()
     images, channel = some_images(5), BitFlip(0.2)
-    found = starts(engine.trained, channel.evidence(images))
-    assert found.shape == (5, 4, PIXELS)
+    actual = starts(engine.trained, channel.evidence(images))
+    assert actual.shape == (5, 4, PIXELS)
     means = engine.trained.pixel_means
     odds = means / (1 - means) * torch.where(images == 1, 0.8 / 0.2, 0.2 / 0.8)
-    torch.testing.assert_close(found[:, 0], odds / (1 + odds))
+    torch.testing.assert_close(actual[:, 0], odds / (1 + odds))
     distance = (unpack(engine.trained.modes, PIXELS)[None] != images[:, None]).sum(-1)
     for row in range(5):
-        picked = (found[row, 1:] != images[row]).sum(-1)
+        picked = (actual[row, 1:] != images[row]).sum(-1)
         assert picked.tolist() == distance[row].sort().values[:3].tolist()
 
 
@@ -228,12 +228,12 @@ NODES = np.linspace(0, 1, 20_001)
 def test_without_couplings_grey_pixels_are_restored_one_by_one(kind: str, p: float | None) -> None:
     """By quadrature; so is by how much likelier an image is after inversion."""
     prior, sigma = grey_prior(kind, scale=0.0), 0.2
-    seen = np.random.default_rng(1).normal(0.3, 0.3, (1, 5, 7))
-    seen[0, 0, :4] = (0, 1, -0.4, 1.3)
-    found = Engine.of(prior, torch.device("cpu")).solve(seen, Damage(p, sigma))
+    picture = np.random.default_rng(1).normal(0.3, 0.3, (1, 5, 7))
+    picture[0, 0, :4] = (0, 1, -0.4, 1.3)
+    posterior = Engine.of(prior, torch.device("cpu")).solve(picture, Damage(p, sigma))
     own = {name: value.numpy() for name, value in prior.machine.parameters.items() if name.startswith("units.0.")}
     for pixel in range(12):
-        y = float(seen.flat[pixel])
+        y = float(picture.flat[pixel])
         impulse = p is not None and y in (0, 1)
         slab = own["units.0.bias"][pixel] * NODES - own["units.0.quadratic"][pixel] * NODES**2 / 2
         if "units.0.presence" in own:
@@ -243,20 +243,20 @@ def test_without_couplings_grey_pixels_are_restored_one_by_one(kind: str, p: flo
         atom = 0.0 if "units.0.presence" not in own else 1.0 if impulse else np.exp(-(y**2) / (2 * sigma**2))
         mass = weight.mean() + atom
         mean, square = (weight * NODES).mean() / mass, (weight * NODES**2).mean() / mass
-        assert found.means.flat[pixel] == pytest.approx(mean, abs=1e-4)
-        assert found.variances.flat[pixel] == pytest.approx(square - mean**2, abs=1e-4)
+        assert posterior.means.flat[pixel] == pytest.approx(mean, abs=1e-4)
+        assert posterior.variances.flat[pixel] == pytest.approx(square - mean**2, abs=1e-4)
 
 
 def test_the_gain_of_grey_images_is_the_likelihood_ratio_per_pixel_seen() -> None:
     prior = grey_prior(TRUNCATED)
     assert prior.grey_pixels is not None
-    seen, hidden = np.random.default_rng(0).random((1, 35)), np.arange(35).reshape(1, 5, 7) > 3
+    picture, hidden = np.random.default_rng(0).random((1, 35)), np.arange(35).reshape(1, 5, 7) > 3
     channel = Damage(sigma=0.3, hidden=hidden).channel(grey=True)
     bias, quadratic = (prior.grey_pixels.parameters[name].numpy() for name in ("bias", "quadratic"))
     ratio = 0.0
-    for pixel, y in enumerate(seen[0, :4]):
+    for pixel, y in enumerate(picture[0, :4]):
         own = bias[pixel] * NODES - quadratic[pixel] * NODES**2 / 2
         inverse, upright = (np.exp(own - (value - NODES) ** 2 / 0.18).mean() for value in (1 - y, y))
         ratio += np.log(inverse / upright)
-    gain = grey_polarity_gain(torch.from_numpy(seen).float(), channel, prior.grey_pixels)
+    gain = grey_polarity_gain(torch.from_numpy(picture).float(), channel, prior.grey_pixels)
     assert float(gain) == pytest.approx(ratio / 4, abs=1e-3)

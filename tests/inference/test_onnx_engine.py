@@ -71,10 +71,10 @@ def test_a_picture_that_is_tried_again_has_every_answer_of_the_second_time(monke
 
     monkeypatch.setattr(OnnxEngine, "_run_once", watched)
     pixels = np.random.default_rng(0).integers(0, 2, (3, 28, 28)).astype(np.float32)
-    told = {"p": np.full((1, 1, 1), 0.1, np.float32), "mask": np.zeros((1, 1, 1), bool)}
-    found = loaded.run(loaded.header, {"image": pixels, **told})
+    known = {"p": np.full((1, 1, 1), 0.1, np.float32), "mask": np.zeros((1, 1, 1), bool)}
+    actual = loaded.run(loaded.header, {"image": pixels, **known})
     first, second = turns
-    for name, value in found.items():
+    for name, value in actual.items():
         both = second[name] + (first[name][1:] if name == "iterations" else 0)
         np.testing.assert_array_equal(value[1:], both, err_msg=name)
         np.testing.assert_array_equal(value[0], first[name][0], err_msg=name)

@@ -41,8 +41,8 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     class Loaded:
         backend = "onnx"
 
-    def load(place: Path, device: str) -> Loaded:
-        assert place.suffix == ".onnx" or (place / zoo.WEIGHTS).exists()
+    def load(path: Path, device: str) -> Loaded:
+        assert path.suffix == ".onnx" or (path / zoo.WEIGHTS).exists()
         providers(device)
         return Loaded()
 
@@ -115,8 +115,8 @@ def test_what_cannot_be_had_is_a_fault_of_usage(
 def test_a_prior_without_a_graph_needs_torch_and_a_graph_by_itself_onnxruntime(plain: str, tmp_path: Path) -> None:
     alone = tmp_path / "alone.onnx"
     alone.write_bytes(b"")
-    asked: list[dict[str, Any]] = [{"engine": "torch"}, {"device": "warp"}, {"max_memory": 10**9}]
-    for model, options in ((plain, {"engine": "onnx"}), *((str(alone), options) for options in asked)):
+    unsuitable: list[dict[str, Any]] = [{"engine": "torch"}, {"device": "warp"}, {"max_memory": 10**9}]
+    for model, options in ((plain, {"engine": "onnx"}), *((str(alone), options) for options in unsuitable)):
         with pytest.raises(ModelError) as caught:
             open_engine(model, **options)
         assert model in str(caught.value)
@@ -140,7 +140,9 @@ def test_what_is_not_installed_is_named(exported: str, without: Callable[..., No
 @pytest.fixture
 def any_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """An onnxruntime that says it was built for every device."""
-    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [each.name for each in PROVIDERS.values()])
+    monkeypatch.setattr(
+        "onnxruntime.get_available_providers", lambda: [provider.name for provider in PROVIDERS.values()]
+    )
 
 
 @pytest.mark.usefixtures("any_build")
@@ -184,9 +186,9 @@ def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, mon
     monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior", plain))
     engines = Engines(Options())
     assert not engines.named
-    with pytest.warns(UserWarning) as told:
-        (found,) = engines.for_picture(PICTURE)
-    assert len(told) == 1 and "no-such-prior" in str(told[0].message) and found.header.name == Path(plain).name
+    with pytest.warns(UserWarning) as warned:
+        (opened,) = engines.for_picture(PICTURE)
+    assert len(warned) == 1 and "no-such-prior" in str(warned[0].message) and opened.header.name == Path(plain).name
     monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior",))
     for given, name in ((engines, "no-such-prior"), (Engines(Options(model="nor-this")), "nor-this")):
         with pytest.raises(ModelError) as caught:
@@ -201,8 +203,8 @@ def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published(
 
     def engine(name: str, **options: Any) -> str:
         monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: (name,))
-        (found,) = Engines(Options(**options)).for_picture(PICTURE)
-        return found.backend
+        (opened,) = Engines(Options(**options)).for_picture(PICTURE)
+        return opened.backend
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert engine("tap-mnist-25") == "onnx" == engine(exported, model=exported)

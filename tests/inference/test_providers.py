@@ -16,7 +16,7 @@ from restore.inference.onnx.engine import CPU, PROVIDERS, OnnxEngine, Provider, 
 HERE = onnxruntime.get_available_providers()
 
 
-@pytest.mark.parametrize("device", [name for name, each in PROVIDERS.items() if each.name not in HERE])
+@pytest.mark.parametrize("device", [name for name, provider in PROVIDERS.items() if provider.name not in HERE])
 def test_a_device_that_is_not_there_is_named_with_the_build_that_has_it(
     device: str, run: Run, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -30,7 +30,9 @@ def test_a_device_that_is_not_there_is_named_with_the_build_that_has_it(
 
 @pytest.mark.parametrize("device", ["cuda:", "cuda:x", "cuda:-1", "coreml:0", "directml:1:2"])
 def test_a_number_is_a_number(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [each.name for each in PROVIDERS.values()])
+    monkeypatch.setattr(
+        onnxruntime, "get_available_providers", lambda: [provider.name for provider in PROVIDERS.values()]
+    )
     with pytest.raises(UsageError) as caught:
         providers(device)
     assert device in str(caught.value)
@@ -56,9 +58,9 @@ def test_another_provider_gives_the_same_answer_one_batch_after_another(monkeypa
     monkeypatch.setitem(PROVIDERS, "far", Provider(name, ""))
     here, there = OnnxEngine.load(zoo.find(QUICK)), OnnxEngine.load(zoo.find(QUICK), "far:0")
     assert here.session.get_providers() == [CPU] and there.session.get_providers() == [name, CPU]
-    seen, damage = np.random.default_rng(0).integers(0, 2, (40, 28, 28)).astype(float), Damage(0.1)
-    expected = here.solve(seen, damage)
-    monkeypatch.delattr(threads, "each")
-    found = there.solve(seen, damage)
-    np.testing.assert_allclose(found.means, expected.means, atol=1e-4)
-    np.testing.assert_allclose(found.inversion, expected.inversion, atol=1e-4)
+    picture, damage = np.random.default_rng(0).integers(0, 2, (40, 28, 28)).astype(float), Damage(0.1)
+    expected = here.solve(picture, damage)
+    monkeypatch.delattr(threads, "run_all")
+    posterior = there.solve(picture, damage)
+    np.testing.assert_allclose(posterior.means, expected.means, atol=1e-4)
+    np.testing.assert_allclose(posterior.inversion, expected.inversion, atol=1e-4)

@@ -55,8 +55,8 @@ def answers(pictures: list[Observed], *engines: PictureEngine, named: bool = Tru
 
 
 def answer(pixels: np.ndarray, damage: Damage, *engines: PictureEngine, named: bool = True, **options: Any) -> Restored:
-    (found,) = answers([Observed(pixels, damage)], *engines, named=named, **options)
-    return found
+    (results,) = answers([Observed(pixels, damage)], *engines, named=named, **options)
+    return results
 
 
 def flipped(seed: int = 0, p: float = 0.1) -> np.ndarray:
@@ -82,26 +82,26 @@ def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:
 
 
 def test_with_prior_and_level_named_the_posterior_is_thresholded() -> None:
-    seen = flipped()
+    picture = flipped()
     for p in (0.1, np.linspace(0, 0.5, 12).reshape(SHAPE)):
-        found = answer(seen, Damage(p))
-        wanted = TABLE.posterior(seen, NONE, p, p)
-        np.testing.assert_allclose(found.means, wanted, atol=1e-6)
-        np.testing.assert_allclose(found.deviations, np.sqrt((wanted * (1 - wanted)).clip(0)), atol=1e-6)
-        np.testing.assert_array_equal(found.estimate, wanted > 0.5)
-        assert (found.model, found.engine, found.bits, found.replaced) == ("exact", "exact", None, None)
-        assert (found.level.name, found.level.estimated) == ("p", False)
-        np.testing.assert_array_equal(found.level.value, p)
-        assert found.changed == (seen != found.estimate).mean()
+        result = answer(picture, Damage(p))
+        wanted = TABLE.posterior(picture, NONE, p, p)
+        np.testing.assert_allclose(result.means, wanted, atol=1e-6)
+        np.testing.assert_allclose(result.deviations, np.sqrt((wanted * (1 - wanted)).clip(0)), atol=1e-6)
+        np.testing.assert_array_equal(result.estimate, wanted > 0.5)
+        assert (result.model, result.engine, result.bits, result.replaced) == ("exact", "exact", None, None)
+        assert (result.level.name, result.level.estimated) == ("p", False)
+        np.testing.assert_array_equal(result.level.value, p)
+        assert result.changed == (picture != result.estimate).mean()
 
 
 def test_what_is_doubtful_is_done_and_said_if_it_was_named() -> None:
     """Lines that the field takes for flips."""
     lines = np.broadcast_to(np.arange(90) % 9 == 4, (90, 90)).astype(float)
-    found = answer(lines, Damage(0.1), field())
-    assert found.status is Status.CONVERGED and not found.refused
-    assert not found.estimate.any() and Status.NOT_NOISE.sentence in found.doubt
-    assert any(found.doubt in note for note in found.notes)
+    result = answer(lines, Damage(0.1), field())
+    assert result.status is Status.CONVERGED and not result.refused
+    assert not result.estimate.any() and Status.NOT_NOISE.sentence in result.doubt
+    assert any(result.doubt in note for note in result.notes)
     clean = answer(with_flips(disc()), Damage(0.08), field())
     assert not clean.doubt and (clean.estimate != disc()).mean() < 0.01
 
@@ -110,44 +110,46 @@ def test_what_is_doubtful_is_done_and_said_if_it_was_named() -> None:
 def test_what_is_doubtful_comes_back_as_it_came_if_it_was_not_named(pixels: tuple[int, int]) -> None:
     lines = np.broadcast_to(np.arange(pixels[1]) % 7 == 4, pixels).astype(float)
     for named, p in ((True, "auto"), (False, 0.1), (False, "auto")):
-        found = answer(lines, Damage(p), field(), named=named)
-        assert found.refused and Status(found.status).sentence in found.notes
+        result = answer(lines, Damage(p), field(), named=named)
+        assert result.refused and Status(result.status).sentence in result.notes
         assert (
-            found.estimate is not None and np.array_equal(found.estimate, lines) and found.estimate.dtype == lines.dtype
+            result.estimate is not None
+            and np.array_equal(result.estimate, lines)
+            and result.estimate.dtype == lines.dtype
         )
-        assert found.changed == 0 and not found.replaced.any()
+        assert result.changed == 0 and not result.replaced.any()
         forced = answer(lines, Damage(p), field(), named=named, force=True)
-        assert not forced.refused and Status(found.status).sentence in forced.doubt
+        assert not forced.refused and Status(result.status).sentence in forced.doubt
 
 
 def test_a_level_is_found_and_told() -> None:
     for damage in (Damage("auto"), Damage()):
-        found = answer(with_flips(disc()), damage, field())
+        result = answer(with_flips(disc()), damage, field())
         # 9,216 pixels: the share has a standard deviation of .003.
-        assert found.level.value == pytest.approx(0.08, abs=0.02)
-        assert found.level.estimated and found.level.sentence in found.notes and found.bits < 0
-        assert (found.estimate != disc()).mean() < 0.01
+        assert result.level.value == pytest.approx(0.08, abs=0.02)
+        assert result.level.estimated and result.level.sentence in result.notes and result.bits < 0
+        assert (result.estimate != disc()).mean() < 0.01
 
 
 @pytest.mark.parametrize("options", [{}, {"named": False}], ids=["named", "auto"])
 def test_noise_is_refused(options: Any) -> None:
     noise = np.random.default_rng(0).integers(0, 2, (60, 60)).astype(float)
-    found = answer(noise, Damage("auto"), field(), **options)
-    assert found.refused and np.array_equal(found.estimate, noise)
+    result = answer(noise, Damage("auto"), field(), **options)
+    assert result.refused and np.array_equal(result.estimate, noise)
 
 
 def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
     """Two tiles of a prior that is mostly black, of which the picture is the opposite."""
     dark = RBM.binary(torch.zeros(12, 1).double(), torch.full((12,), -3.0).double(), torch.zeros(1).double())
-    seen = np.zeros((12, 16))
-    seen[3, 4] = 1
-    for pixels, inverted in ((seen, False), (1 - seen, True)):
-        found = answer(pixels, Damage(0.05), engine(dark))
-        np.testing.assert_array_equal(found.estimate, np.full(seen.shape, inverted))
-        assert any("inverted" in note for note in found.notes) == inverted
-        told = answer(pixels, Damage(0.05), engine(dark), invert=True)
+    picture = np.zeros((12, 16))
+    picture[3, 4] = 1
+    for pixels, inverted in ((picture, False), (1 - picture, True)):
+        result = answer(pixels, Damage(0.05), engine(dark))
+        np.testing.assert_array_equal(result.estimate, np.full(picture.shape, inverted))
+        assert any("inverted" in note for note in result.notes) == inverted
+        turned = answer(pixels, Damage(0.05), engine(dark), invert=True)
         one = Table.of(dark, SHAPE).posterior(1 - pixels[:3, :4], NONE, 0.05, 0.05)
-        np.testing.assert_allclose(told.means[:3, :4], 1 - one, atol=1e-5)
+        np.testing.assert_allclose(turned.means[:3, :4], 1 - one, atol=1e-5)
 
 
 def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed(
@@ -155,8 +157,8 @@ def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed(
 ) -> None:
     """Where its level has to be found. By itself, it is ahead of independent pixels."""
     for p, refused in (("auto", True), (0.08, False)):
-        found = answer(with_flips(disc()), Damage(p), field(0.15))
-        assert (found.status is Status.UNRECOGNISED) == refused
+        result = answer(with_flips(disc()), Damage(p), field(0.15))
+        assert (result.status is Status.UNRECOGNISED) == refused
     monkeypatch.setattr(trust, "BEHIND", math.inf)
     assert answer(with_flips(disc()), Damage("auto"), field(0.15)).status is Status.CONVERGED
 
@@ -176,34 +178,34 @@ def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
     pictures += [Observed(draw.random(SHAPE), Damage(0.1)), Observed(draw.random(SHAPE), Damage("auto"))]
     together = answers(pictures)
     assert len(together) == len(pictures)
-    for picture, found in zip(pictures, together, strict=True):
+    for picture, actual in zip(pictures, together, strict=True):
         (alone,) = answers([picture])
-        assert (found.status, found.model, found.doubt, found.changed) == (
+        assert (actual.status, actual.model, actual.doubt, actual.changed) == (
             alone.status,
             alone.model,
             alone.doubt,
             alone.changed,
         )
-        np.testing.assert_allclose(found.means, alone.means, atol=1e-6)
-        np.testing.assert_array_equal(found.estimate, alone.estimate)
-        assert (found.level is None) == (alone.level is None)
-        assert found.level is None or found.level.value == pytest.approx(alone.level.value, rel=1e-6)
-        assert found.estimate.shape == picture.shape
+        np.testing.assert_allclose(actual.means, alone.means, atol=1e-6)
+        np.testing.assert_array_equal(actual.estimate, alone.estimate)
+        assert (actual.level is None) == (alone.level is None)
+        assert actual.level is None or actual.level.value == pytest.approx(alone.level.value, rel=1e-6)
+        assert actual.estimate.shape == picture.shape
 
 
 def test_many_pictures_of_one_size_are_solved_together() -> None:
     known = engine()
     pictures = [Observed(flipped(seed), Damage(0.1)) for seed in range(TOGETHER + 3)]
-    found = answers(pictures, known)
+    results = answers(pictures, known)
     assert [len(grey) for grey, _ in known.calls] == [TOGETHER, 3]
-    np.testing.assert_allclose(found[-1].means, answer(pictures[-1].values(), Damage(0.1)).means, atol=1e-6)
+    np.testing.assert_allclose(results[-1].means, answer(pictures[-1].values(), Damage(0.1)).means, atol=1e-6)
 
 
 def test_no_picture_of_a_batch_stops_the_others() -> None:
     ramp = np.linspace(0, 1, 96 * 96).reshape(96, 96)
-    found = answers([Observed(with_flips(disc()), Damage()), Observed(ramp, Damage())], field(), named=False)
-    assert [each.status for each in found] == [Status.CONVERGED, Status.NOT_INK]
-    assert found[1].estimate is not None and np.array_equal(found[1].estimate, ramp)
+    results = answers([Observed(with_flips(disc()), Damage()), Observed(ramp, Damage())], field(), named=False)
+    assert [result.status for result in results] == [Status.CONVERGED, Status.NOT_INK]
+    assert results[1].estimate is not None and np.array_equal(results[1].estimate, ramp)
 
 
 # --- holes ---
@@ -211,20 +213,20 @@ def test_no_picture_of_a_batch_stops_the_others() -> None:
 
 def test_completing_replaces_hidden_pixels_alone() -> None:
     """Visible ones are as certain as they can be, and the estimate does not replace them."""
-    seen, hidden = flipped(), np.zeros(SHAPE, bool)
+    picture, hidden = flipped(), np.zeros(SHAPE, bool)
     hidden[1, 1:3] = hidden[2, 0] = True
-    found = answer(np.where(hidden, 1 - seen, seen), Damage(hidden=hidden))
-    np.testing.assert_array_equal(found.replaced, hidden)
-    np.testing.assert_array_equal(found.estimate[~hidden], seen[~hidden])
-    np.testing.assert_allclose(found.means[hidden], TABLE.posterior(seen, hidden, 0.0, 0.0)[hidden], atol=1e-5)
-    assert found.deviations[~hidden].max() < 0.01 < found.deviations[hidden].min()
+    result = answer(np.where(hidden, 1 - picture, picture), Damage(hidden=hidden))
+    np.testing.assert_array_equal(result.replaced, hidden)
+    np.testing.assert_array_equal(result.estimate[~hidden], picture[~hidden])
+    np.testing.assert_allclose(result.means[hidden], TABLE.posterior(picture, hidden, 0.0, 0.0)[hidden], atol=1e-5)
+    assert result.deviations[~hidden].max() < 0.01 < result.deviations[hidden].min()
     # What lies under the mask does not matter.
-    np.testing.assert_array_equal(answer(seen, Damage(hidden=hidden)).means, found.means)
-    assert found.changed == ((found.estimate != (np.where(hidden, 1 - seen, seen) > 0.5)) & hidden).mean()
+    np.testing.assert_array_equal(answer(picture, Damage(hidden=hidden)).means, result.means)
+    assert result.changed == ((result.estimate != (np.where(hidden, 1 - picture, picture) > 0.5)) & hidden).mean()
     # With noise, all pixels are estimated.
-    noisy = answer(seen, Damage(0.1, hidden=hidden))
+    noisy = answer(picture, Damage(0.1, hidden=hidden))
     assert noisy.replaced is None
-    np.testing.assert_allclose(noisy.means, TABLE.posterior(seen, hidden, 0.1, 0.1), atol=1e-6)
+    np.testing.assert_allclose(noisy.means, TABLE.posterior(picture, hidden, 0.1, 0.1), atol=1e-6)
 
 
 def test_holes_of_a_picture_of_two_tones_are_filled_with_them() -> None:
@@ -232,11 +234,11 @@ def test_holes_of_a_picture_of_two_tones_are_filled_with_them() -> None:
     hidden[40:44, 10:80] = True
     for black, white in ((0.2, 0.7), (0.0, 0.5)):
         torn = np.where(hidden, 1.0, np.where(disc() > 0, white, black))
-        found = answer(torn, Damage(hidden=hidden), field(), named=False)
-        assert set(np.unique(found.estimate)) == {black, white}
-        np.testing.assert_array_equal(found.estimate[~hidden], torn[~hidden])
+        result = answer(torn, Damage(hidden=hidden), field(), named=False)
+        assert set(np.unique(result.estimate)) == {black, white}
+        np.testing.assert_array_equal(result.estimate[~hidden], torn[~hidden])
         # Only where the edge of the disc crosses the scratch may a pixel be wrong.
-        assert (found.estimate != np.where(disc() > 0, white, black)).sum() <= 8
+        assert (result.estimate != np.where(disc() > 0, white, black)).sum() <= 8
 
 
 def test_no_filled_pixel_stands_alone() -> None:
@@ -247,29 +249,29 @@ def test_no_filled_pixel_stands_alone() -> None:
     alone = replace(machine, layers=(type(machine.layers[0])(bias), *machine.layers[1:]))
     hidden = np.zeros(SHAPE, bool)
     hidden[1, 1] = True
-    found = answer(np.ones(SHAPE), Damage(hidden=hidden), engine(alone))
-    assert found.means[1, 1] > 0.9 and found.estimate.all()
+    result = answer(np.ones(SHAPE), Damage(hidden=hidden), engine(alone))
+    assert result.means[1, 1] > 0.9 and result.estimate.all()
     speck = np.ones(SHAPE)
     speck[1, 1] = 0
-    found = answer(speck, Damage(hidden=np.roll(hidden, 2, 1)), engine(alone))
-    assert not found.estimate[1, 1]
+    result = answer(speck, Damage(hidden=np.roll(hidden, 2, 1)), engine(alone))
+    assert not result.estimate[1, 1]
 
 
 def test_filled_pixels_that_are_doubtful_are_said() -> None:
     hidden = np.zeros(SHAPE, bool)
     hidden[0, :2] = True
-    (note,) = [each for each in answer(np.ones(SHAPE), Damage(hidden=hidden)).notes if "filled" in each]
-    found = answer(np.ones(SHAPE), Damage(hidden=hidden)).means
-    assert f"{np.minimum(found, 1 - found)[hidden].mean():.0%}" in note
+    (note,) = [sentence for sentence in answer(np.ones(SHAPE), Damage(hidden=hidden)).notes if "filled" in sentence]
+    result = answer(np.ones(SHAPE), Damage(hidden=hidden)).means
+    assert f"{np.minimum(result, 1 - result)[hidden].mean():.0%}" in note
 
 
 def test_a_hole_around_which_nothing_is_visible_is_told_of() -> None:
     hidden = np.zeros((12, 16), bool)
     hidden[3:, 4:] = True
-    seen = np.random.default_rng(0).integers(0, 2, (12, 16)).astype(float)
-    found = answer(seen, Damage(hidden=hidden), force=True)
-    assert any("nothing is visible" in note for note in found.notes)
-    np.testing.assert_array_equal(found.estimate[~hidden], seen[~hidden])
+    picture = np.random.default_rng(0).integers(0, 2, (12, 16)).astype(float)
+    result = answer(picture, Damage(hidden=hidden), force=True)
+    assert any("nothing is visible" in note for note in result.notes)
+    np.testing.assert_array_equal(result.estimate[~hidden], picture[~hidden])
 
 
 # --- two-level pictures, and sizes ---
@@ -277,12 +279,12 @@ def test_a_hole_around_which_nothing_is_visible_is_told_of() -> None:
 
 @pytest.mark.parametrize(("black", "white"), [(0.0, 1.0), (0.3, 0.4), (0.0, 1 / 255)])
 def test_a_picture_of_two_tones_keeps_them(black: float, white: float) -> None:
-    seen = with_flips(disc())
-    found = answer(np.where(seen > 0, white, black), Damage(0.08), field())
-    wanted = answer(seen, Damage(0.08), field())
-    np.testing.assert_array_equal(found.means, wanted.means)
+    picture = with_flips(disc())
+    result = answer(np.where(picture > 0, white, black), Damage(0.08), field())
+    wanted = answer(picture, Damage(0.08), field())
+    np.testing.assert_array_equal(result.means, wanted.means)
     # Exactly: not one level more.
-    np.testing.assert_array_equal(found.estimate, np.where(wanted.estimate, white, black))
+    np.testing.assert_array_equal(result.estimate, np.where(wanted.estimate, white, black))
 
 
 def soft_disc() -> np.ndarray:
@@ -295,20 +297,22 @@ def soft_disc() -> np.ndarray:
 def test_pixels_of_a_drawing_that_keep_their_colour_keep_their_level() -> None:
     """A clean one comes back as it was: nothing is lost by a threshold."""
     clean = soft_disc()
-    (found,) = answers([Observed(clean, Damage())], field(), named=False)
-    assert not found.refused and found.changed == found.flipped == 0
-    assert found.replaced is not None and not found.replaced.any()
+    (results,) = answers([Observed(clean, Damage())], field(), named=False)
+    assert not results.refused and results.changed == results.flipped == 0
+    assert results.replaced is not None and not results.replaced.any()
     flips = np.random.default_rng(0).random(clean.shape) < 0.05
-    (found,) = answers([Observed(np.where(flips, 0.75 - clean, clean), Damage())], field(), named=False)
-    assert not found.refused and found.replaced is not None
-    assert set(np.unique(found.estimate)) == {0.2, round(0.9 * 255) / 255}
+    (results,) = answers([Observed(np.where(flips, 0.75 - clean, clean), Damage())], field(), named=False)
+    assert not results.refused and results.replaced is not None
+    assert set(np.unique(results.estimate)) == {0.2, round(0.9 * 255) / 255}
     # What differs from the picture is what is said, and nearly all of it was flipped.
-    assert found.changed == found.replaced.mean() and (flips & found.replaced).sum() > 0.9 * found.replaced.sum()
+    assert (
+        results.changed == results.replaced.mean() and (flips & results.replaced).sum() > 0.9 * results.replaced.sum()
+    )
 
 
 def test_what_a_threshold_takes_away_is_counted() -> None:
-    seen = soft_disc() + 0.01 * np.random.default_rng(0).standard_normal((96, 96))
-    named = answer(seen, Damage(0.01), field())
+    picture = soft_disc() + 0.01 * np.random.default_rng(0).standard_normal((96, 96))
+    named = answer(picture, Damage(0.01), field())
     assert named.replaced is None and set(np.unique(named.estimate)) <= {0, 1}
     assert named.changed is not None and named.changed > 0.99 and named.flipped < 0.01
     assert any("cut to black and white" in note for note in named.notes)
@@ -317,12 +321,12 @@ def test_what_a_threshold_takes_away_is_counted() -> None:
 def test_a_picture_of_another_size_may_be_resized_and_back() -> None:
     small = flipped()
     large = small.repeat(2, 0).repeat(2, 1)
-    found = answer(large, Damage(0.1), fit="resize")
+    result = answer(large, Damage(0.1), fit="resize")
     values, _ = shrink(large, None, SHAPE)
     np.testing.assert_array_equal(values > 0.5, small > 0.5)
     means = TABLE.posterior(small, NONE, 0.1, 0.1)
-    np.testing.assert_allclose(found.means, enlarge(means, large.shape), atol=1e-5)
-    np.testing.assert_array_equal(found.estimate, found.means > 0.5)
+    np.testing.assert_allclose(result.means, enlarge(means, large.shape), atol=1e-5)
+    np.testing.assert_array_equal(result.estimate, result.means > 0.5)
     for far in (small.repeat(3, 0).repeat(3, 1), np.zeros((3, 9))):
         with pytest.raises(ModelError):
             answer(far, Damage(0.1), fit="resize")
@@ -342,9 +346,9 @@ def test_probabilities_of_another_shape_are_refused(p: np.ndarray) -> None:
 
 def test_the_prior_that_predicts_a_picture_best_restores_it() -> None:
     knowing, other = engine(name="knowing"), engine(random_rbm(12, 4, scale=2.0, seed=9), name="other")
-    seen = np.concatenate([np.concatenate(list(TABLE.drawn(6, row)), 1) for row in range(6)])
-    found = answer(with_flips(seen, 0.05), Damage(0.05), other, knowing, named=False, force=True)
-    assert found.model == "knowing"
+    picture = np.concatenate([np.concatenate(list(TABLE.drawn(6, row)), 1) for row in range(6)])
+    result = answer(with_flips(picture, 0.05), Damage(0.05), other, knowing, named=False, force=True)
+    assert result.model == "knowing"
 
 
 # --- conditional priors ---
@@ -361,29 +365,29 @@ class Failing(ExactEngine):
 
 
 def test_a_prior_that_fails_on_the_whole_picture_leaves_it_to_the_next() -> None:
-    seen, other = flipped(p=0.02), engine(small_machine(seed=8), name="other")
+    picture, other = flipped(p=0.02), engine(small_machine(seed=8), name="other")
     failing = Failing.of(MACHINE, SHAPE, "failing")
     with pytest.warns(RestoreWarning, match="failing"):
-        found = answers([Observed(seen, Damage("auto"))] * 2, failing, other, named=False, force=True)
-    (expected,) = answers([Observed(seen, Damage("auto"))], other, named=False, force=True)
-    assert [each.model for each in found] == ["other", "other"]
-    for each in found:
-        np.testing.assert_allclose(each.means, expected.means, atol=1e-9)
+        results = answers([Observed(picture, Damage("auto"))] * 2, failing, other, named=False, force=True)
+    (expected,) = answers([Observed(picture, Damage("auto"))], other, named=False, force=True)
+    assert [result.model for result in results] == ["other", "other"]
+    for result in results:
+        np.testing.assert_allclose(result.means, expected.means, atol=1e-9)
     with pytest.raises(ModelError, match="failing"):
-        answers([Observed(seen, Damage("auto"))], failing, named=True)
+        answers([Observed(picture, Damage("auto"))], failing, named=True)
 
 
 def test_a_conditional_prior_restores_from_the_picture_alone() -> None:
     prior = Engine.of(random_conditional(), CPU)
-    seen = np.random.default_rng(0).integers(0, 2, (3, 10, 12)).astype(float)
-    wanted = prior.restore(torch.from_numpy(seen).flatten(1))
-    found = answers([Observed(each, Damage()) for each in seen], prior)
-    for row, each in enumerate(found):
-        np.testing.assert_allclose(each.means.ravel(), wanted.means[0][row].numpy(), atol=1e-5)
-        assert each.level is None and each.bits is None and each.status is Status.CONVERGED
-    for damage in (Damage(0.1), Damage(hidden=seen[0] > 0), Damage("auto")):
+    pictures = np.random.default_rng(0).integers(0, 2, (3, 10, 12)).astype(float)
+    wanted = prior.restore(torch.from_numpy(pictures).flatten(1))
+    results = answers([Observed(pixels, Damage()) for pixels in pictures], prior)
+    for row, result in enumerate(results):
+        np.testing.assert_allclose(result.means.ravel(), wanted.means[0][row].numpy(), atol=1e-5)
+        assert result.level is None and result.bits is None and result.status is Status.CONVERGED
+    for damage in (Damage(0.1), Damage(hidden=pictures[0] > 0), Damage("auto")):
         with pytest.raises(UsageError):
-            answer(seen[0], damage, prior)
+            answer(pictures[0], damage, prior)
 
 
 # --- divergence ---
@@ -397,12 +401,12 @@ def test_a_solver_that_diverges_leaves_the_picture_as_it_was(named: bool) -> Non
     masks = np.zeros((3, 5, 7), bool)
     masks[:, 2, 3] = masks[1, 1:] = True
     pictures = [Observed(pixels, Damage(hidden=mask)) for pixels, mask in zip(grey, masks, strict=True)]
-    found = answers(pictures, unstable, named=named, force=True)
-    assert [each.status is Status.DIVERGED for each in found] == [False, True, False]
-    assert found[1].refused
-    for pixels, each in zip(grey, found, strict=True):
-        assert all(np.isfinite(values).all() for values in (each.estimate, each.means, each.deviations))
-        assert np.array_equal(each.estimate, pixels) == (each.status is Status.DIVERGED)
+    results = answers(pictures, unstable, named=named, force=True)
+    assert [result.status is Status.DIVERGED for result in results] == [False, True, False]
+    assert results[1].refused
+    for pixels, result in zip(grey, results, strict=True):
+        assert all(np.isfinite(values).all() for values in (result.estimate, result.means, result.deviations))
+        assert np.array_equal(result.estimate, pixels) == (result.status is Status.DIVERGED)
 
 
 # --- grey pictures, and colours ---
@@ -429,18 +433,18 @@ def photographs() -> Engine:
 def test_colours_are_restored_in_axes_that_share_the_noise() -> None:
     """Under one Gaussian the posterior mean is linear, and so the same in any orthonormal axes: in red, green, blue."""
     np.testing.assert_allclose(AXES @ AXES.T, np.eye(3), atol=1e-12)
-    sigma, seen = 0.1, np.random.default_rng(1).normal(0.5, 0.2, (8, 12, 3))
-    found = answer(seen, Damage(sigma=sigma), photographs())
+    sigma, picture = 0.1, np.random.default_rng(1).normal(0.5, 0.2, (8, 12, 3))
+    result = answer(picture, Damage(sigma=sigma), photographs())
     prior = SPREAD @ SPREAD.T + 0.001 * np.eye(16)
     gain = prior @ np.linalg.inv(prior + sigma**2 * np.eye(16))
     for top, left in np.ndindex(2, 3):
         where = (slice(4 * top, 4 * top + 4), slice(4 * left, 4 * left + 4))
-        wanted = 0.5 + gain @ (seen[where].reshape(16, 3) - 0.5)
-        np.testing.assert_allclose(found.means[where].reshape(16, 3), wanted, atol=1e-4)
+        wanted = 0.5 + gain @ (picture[where].reshape(16, 3) - 0.5)
+        np.testing.assert_allclose(result.means[where].reshape(16, 3), wanted, atol=1e-4)
         # Every colour has the variance of one plane, (I - gain) · prior.
         variances = np.diag((np.eye(16) - gain) @ prior)[:, None].repeat(3, 1)
-        np.testing.assert_allclose(found.deviations[where].reshape(16, 3) ** 2, variances, atol=1e-5)
-    assert found.status is Status.CONVERGED and found.estimate.shape == seen.shape
+        np.testing.assert_allclose(result.deviations[where].reshape(16, 3) ** 2, variances, atol=1e-5)
+    assert result.status is Status.CONVERGED and result.estimate.shape == picture.shape
 
 
 @pytest.mark.parametrize("plane", range(3))
@@ -448,13 +452,13 @@ def test_a_plane_of_colour_that_diverges_leaves_the_picture(plane: int, monkeypa
     solve, calls = Engine.solve, iter(range(3))
 
     def breaking(self: Engine, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
-        found = solve(self, pictures, damage, effort)
-        return replace(found, means=np.full_like(found.means, np.nan)) if next(calls) == plane else found
+        actual = solve(self, pictures, damage, effort)
+        return replace(actual, means=np.full_like(actual.means, np.nan)) if next(calls) == plane else actual
 
     monkeypatch.setattr(Engine, "solve", breaking)
-    seen = np.random.default_rng(1).random((4, 4, 3))
-    found = answer(seen, Damage(sigma=0.1), photographs())
-    assert found.status is Status.DIVERGED and np.array_equal(found.estimate, seen)
+    picture = np.random.default_rng(1).random((4, 4, 3))
+    actual = answer(picture, Damage(sigma=0.1), photographs())
+    assert actual.status is Status.DIVERGED and np.array_equal(actual.estimate, picture)
 
 
 def test_colours_are_for_priors_of_photographs() -> None:
@@ -466,18 +470,18 @@ def test_colours_are_for_priors_of_photographs() -> None:
 def test_grey_levels_are_those_of_the_engine(kind: str) -> None:
     prior = Engine.of(grey_prior(kind), CPU)
     draw = np.random.default_rng(0)
-    seen = draw.random((3, 5, 7)) + draw.normal(0, 0.1, (3, 5, 7))
+    pictures = draw.random((3, 5, 7)) + draw.normal(0, 0.1, (3, 5, 7))
     for damage in (Damage(sigma=0.1), Damage(0.2, sigma=0.1), Damage(0.1), Damage(np.full((5, 7), 0.2), sigma=0.1)):
-        wanted = prior.solve(seen, damage.mapped(lambda level: level[None]))
-        for row, found in enumerate(answers([Observed(each, damage) for each in seen], prior)):
-            np.testing.assert_allclose(found.means, wanted.means[row], atol=3e-5)
-            np.testing.assert_array_equal(found.estimate, found.means)
-            assert found.changed is None
+        wanted = prior.solve(pictures, damage.mapped(lambda level: level[None]))
+        for row, actual in enumerate(answers([Observed(picture, damage) for picture in pictures], prior)):
+            np.testing.assert_allclose(actual.means, wanted.means[row], atol=3e-5)
+            np.testing.assert_array_equal(actual.estimate, actual.means)
+            assert actual.changed is None
 
 
 def test_the_noise_of_grey_pictures_is_found_if_nothing_is_told() -> None:
     prior = Engine.of(grey_prior(), CPU)
     clean = np.where(np.random.default_rng(0).random((5, 7)) < 0.5, 0.0, 0.5)
-    found, wanted = (answer(clean, damage, prior, force=True) for damage in (Damage(), Damage(sigma="auto")))
-    assert found.level == wanted.level and found.level.name == "sigma"
-    np.testing.assert_array_equal(found.means, wanted.means)
+    actual, wanted = (answer(clean, damage, prior, force=True) for damage in (Damage(), Damage(sigma="auto")))
+    assert actual.level == wanted.level and actual.level.name == "sigma"
+    np.testing.assert_array_equal(actual.means, wanted.means)

@@ -34,11 +34,11 @@ def pictures(shape: tuple[int, int]) -> np.ndarray:
 def test_a_graph_answers_as_torch_does_however_sure_it_is(name: str) -> None:
     graph: Any = OnnxEngine.load(find(name))
     reference: Any = Engine.of(load(find(name)), torch.device("cpu"))
-    seen = pictures((64, 64) if graph.header.whole else graph.header.image_shape)
+    picture = pictures((64, 64) if graph.header.whole else graph.header.image_shape)
     for p in LEVELS:
-        found, expected = (engine.solve(seen, Damage(p)) for engine in (graph, reference))
-        assert (found.status != Status.DIVERGED).all() and (expected.status != Status.DIVERGED).all(), p
-        means, variances = found.means, found.variances
+        posterior, expected = (engine.solve(picture, Damage(p)) for engine in (graph, reference))
+        assert (posterior.status != Status.DIVERGED).all() and (expected.status != Status.DIVERGED).all(), p
+        means, variances = posterior.means, posterior.variances
         assert means.min() >= 0 and means.max() <= 1 and variances.min() >= 0, p
         np.testing.assert_allclose(means, expected.means, atol=2e-4, err_msg=str(p))
 
@@ -46,18 +46,18 @@ def test_a_graph_answers_as_torch_does_however_sure_it_is(name: str) -> None:
 def test_a_value_that_is_no_number_is_a_picture_that_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not a fault of the file, which would stop all pictures of a batch."""
     engine = OnnxEngine.load(find("tap-mnist"))
-    seen = np.stack([np.zeros(engine.header.image_shape)] * 2)
+    pictures = np.stack([np.zeros(engine.header.image_shape)] * 2)
     plain = OnnxEngine._run_once
 
-    def broken(self: OnnxEngine, *told: Any) -> dict[str, np.ndarray]:
-        found = plain(self, *told)
-        found["means"][0] = np.nan
-        return found
+    def broken(self: OnnxEngine, *args: Any) -> dict[str, np.ndarray]:
+        posterior = plain(self, *args)
+        posterior["means"][0] = np.nan
+        return posterior
 
     monkeypatch.setattr(OnnxEngine, "_run_once", broken)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # both in one batch
-    found = engine.solve(seen, Damage(0.1))
-    assert found.status.tolist() == [Status.DIVERGED, Status.CONVERGED]
+    posterior = engine.solve(pictures, Damage(0.1))
+    assert posterior.status.tolist() == [Status.DIVERGED, Status.CONVERGED]
 
 
 def test_a_hole_is_filled_in_as_many_iterations_however_large_the_picture_around_it() -> None:
@@ -65,22 +65,22 @@ def test_a_hole_is_filled_in_as_many_iterations_however_large_the_picture_around
     from restore.inference.candidates import Prior
 
     prior = Prior(OnnxEngine.load(find("conv-art")))
-    found = []
+    actual = []
     for size in (60, 120):
         rows, columns = np.mgrid[:size, :size]
         stroke = (np.abs(columns - size // 2) < 5).astype(float)
         hidden = (np.abs(rows - size // 2) < 6) & (np.abs(columns - size // 2) < 6)
-        found.append(prior.solve(np.where(hidden, 0, stroke)[None], Damage(hidden=hidden[None])))
-    assert found[0].iterations[0] == found[1].iterations[0] > 2
+        actual.append(prior.solve(np.where(hidden, 0, stroke)[None], Damage(hidden=hidden[None])))
+    assert actual[0].iterations[0] == actual[1].iterations[0] > 2
 
 
 LEVELS_FALLING = (0.05, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)
 
 
-def changed_by(engine: Engine, seen: np.ndarray) -> np.ndarray:
+def changed_by(engine: Engine, picture: np.ndarray) -> np.ndarray:
     """The share of pixels that change in each picture (N, H, W) at each level, (levels, N)."""
-    answers = (engine.solve(seen, Damage(p)).means.reshape(seen.shape) > 0.5 for p in LEVELS_FALLING)
-    return np.array([(answer != (seen > 0.5)).mean((1, 2)) for answer in answers])
+    answers = (engine.solve(picture, Damage(p)).means.reshape(picture.shape) > 0.5 for p in LEVELS_FALLING)
+    return np.array([(answer != (picture > 0.5)).mean((1, 2)) for answer in answers])
 
 
 @pytest.mark.parametrize("name", ["tap-mnist-25", "conv-mnist", pytest.param("tap-mnist", marks=pytest.mark.thorough)])
@@ -102,7 +102,7 @@ def test_noise_is_no_picture_however_weak_it_is_said_to_be(name: str) -> None:
     """A prior of all places could see paper, or ink, in noise, and find itself confirmed from place to place."""
     engine, draw = Engine.of(load(find(name)), torch.device("cpu")), np.random.default_rng(0)
     noise = np.stack([draw.random((64, 64)) < share for share in (0.1, 0.3, 0.5, 0.7, 0.9)])
-    drawn = np.stack([PICTURES[each] > 0.5 for each in ("disc", "lines", "checkerboard")])
+    drawn = np.stack([PICTURES[drawing] > 0.5 for drawing in ("disc", "lines", "checkerboard")])
     noisy = [drawn ^ (draw.random(drawn.shape) < flips) for flips in (0.1, 0.3)]
     changed = changed_by(engine, np.concatenate([noise, *noisy]).astype(float))
     assert (np.diff(changed, axis=0) < 5e-3).all() and (np.diff(changed.mean(1)) <= 1e-3).all()

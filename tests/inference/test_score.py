@@ -14,7 +14,7 @@ from restore.channels.noise import WIDTH
 from restore.inference import score as room
 from restore.inference.candidates import Prior
 from restore.inference.choose import choose
-from restore.inference.score import Sample
+from restore.inference.score import Crops
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -35,12 +35,12 @@ def log_shown(means: np.ndarray, white: np.ndarray, of_white: Any, of_black: Any
     return np.log(np.where(white > 0.5, shown, 1 - shown))
 
 
-def held_out(seen: np.ndarray, fold: np.ndarray, hidden: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
+def held_out(picture: np.ndarray, fold: np.ndarray, hidden: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
     """P(white) of each pixel given those of other folds alone, by enumeration."""
-    means = np.empty(seen.shape)
+    means = np.empty(picture.shape)
     for turn in range(room.FOLDS):
         out = fold == turn
-        means[out] = TABLE.posterior(seen, hidden | out, of_white, of_black)[out]
+        means[out] = TABLE.posterior(picture, hidden | out, of_white, of_black)[out]
     return means
 
 
@@ -53,29 +53,31 @@ LEVELS = scales.FLIPS.levels
 @pytest.mark.parametrize("hole", [False, True], ids=["whole", "hole"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_score_is_the_mean_log_probability_of_pixels_that_were_not_shown(seed: int, hole: bool) -> None:
-    seen = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
+    picture = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
     hidden = np.zeros(SHAPE, bool)
     hidden[1, 1:3] = hole
     damage = Damage(0.1, hidden=hidden if hole else None)
-    sample = Sample.of([Observed(seen, damage)], grey=False)
-    (choice,) = choose([Observed(seen, damage)], [Prior(engine())], grey=False)
-    means = held_out(seen, sample.fold[0], hidden, 0.1, 0.1)
+    sample = Crops.of([Observed(picture, damage)], grey=False)
+    (choice,) = choose([Observed(picture, damage)], [Prior(engine())], grey=False)
+    means = held_out(picture, sample.fold[0], hidden, 0.1, 0.1)
     # The level is compared even where it is told, so that no prior gains by a level that suits it by chance; and
     # solvers may be too sure. Log-odds are counted in bins of 1/80, so log p is off by 1/160 nats a pixel at most.
     odds = np.log(means / (1 - means))
     softer = [1 / (1 + np.exp(-odds / surer)) for surer in room.SURER]
-    wanted = max(log_shown(each, seen, level, level)[~hidden].mean() for each in softer for level in LEVELS) / np.log(2)
+    wanted = max(
+        log_shown(softened, picture, level, level)[~hidden].mean() for softened in softer for level in LEVELS
+    ) / np.log(2)
     assert choice.bits == pytest.approx(wanted, abs=1 / 160 / np.log(2))
-    assert choice.found is None and choice.damage.p == 0.1
+    assert choice.level is None and choice.damage.p == 0.1
 
 
 def test_a_level_that_is_told_pixel_by_pixel_is_the_only_one() -> None:
-    seen = flipped(TABLE.drawn(1, 5)[0], 0.15, 5)
-    each = np.random.default_rng(2).uniform(0.02, 0.4, SHAPE)
-    sample = Sample.of([Observed(seen, Damage(each))], grey=False)
-    (choice,) = choose([Observed(seen, Damage(each))], [Prior(engine())], grey=False)
-    means = held_out(seen, sample.fold[0], np.zeros(SHAPE, bool), each, each)
-    wanted = log_shown(means, seen, each, each).mean() / np.log(2)
+    picture = flipped(TABLE.drawn(1, 5)[0], 0.15, 5)
+    levels = np.random.default_rng(2).uniform(0.02, 0.4, SHAPE)
+    sample = Crops.of([Observed(picture, Damage(levels))], grey=False)
+    (choice,) = choose([Observed(picture, Damage(levels))], [Prior(engine())], grey=False)
+    means = held_out(picture, sample.fold[0], np.zeros(SHAPE, bool), levels, levels)
+    wanted = log_shown(means, picture, levels, levels).mean() / np.log(2)
     assert choice.bits == pytest.approx(wanted, abs=1e-5)
 
 
@@ -91,33 +93,33 @@ def peak(curve: np.ndarray) -> float:
 def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_guess() -> None:
     rounds = 0
     for seed in range(12):
-        seen = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
-        picture = Observed(seen, Damage("auto"))
+        observed = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
+        picture = Observed(observed, Damage("auto"))
         (choice,) = choose([picture], [Prior(engine())], grey=False)
-        fold, none = Sample.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
+        fold, none = Crops.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
         level = scales.FLIPS.guess
         for _ in range(2):
             rounds += 1
-            means = held_out(seen, fold, none, level, level)
-            curve = np.array([log_shown(means, seen, each, each).mean() for each in LEVELS])
+            means = held_out(observed, fold, none, level, level)
+            curve = np.array([log_shown(means, observed, p, p).mean() for p in LEVELS])
             level = peak(curve)
             if scales.FLIPS.near[0] <= level <= scales.FLIPS.near[1]:
                 break
-        assert choice.found is not None and choice.damage.p == choice.found.value
+        assert choice.level is not None and choice.damage.p == choice.level.value
         # As probable as the best level, but for bins of log-odds 1/80 wide.
-        found = choice.found.value
-        assert log_shown(means, seen, found, found).mean() >= curve.max() - 1 / 160
+        actual = choice.level.value
+        assert log_shown(means, observed, actual, actual).mean() >= curve.max() - 1 / 160
     assert 12 < rounds < 24
 
 
 def test_pixels_are_hidden_once_each_and_in_blocks_as_wide_as_holes_are() -> None:
     hidden = np.zeros((40, 60), bool)
-    fold = Sample.of([Observed(np.zeros((40, 60)), Damage("auto"))], grey=False).fold[0]
+    fold = Crops.of([Observed(np.zeros((40, 60)), Damage("auto"))], grey=False).fold[0]
     assert set(np.unique(fold)) == set(range(room.FOLDS))
     # 2,400 pixels: a share of a quarter has a standard deviation of .009.
     assert np.abs(np.bincount(fold.ravel()) / fold.size - 0.25).max() < 0.04
     hidden[10:15, 20:28] = hidden[25:30, 40:48] = True
-    wide = Sample.of([Observed(np.zeros((40, 60)), Damage(hidden=hidden))], grey=False).fold[0]
+    wide = Crops.of([Observed(np.zeros((40, 60)), Damage(hidden=hidden))], grey=False).fold[0]
     # Every hole is 8 pixels wide, and so is every block.
     assert (wide.reshape(5, 8, -1, 60) == wide[::8][:, None, None]).all()
     assert (np.diff(wide, axis=1)[:, np.arange(59) % 8 != 7] == 0).all()
@@ -136,14 +138,14 @@ def spots(*shape: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.3])
 def test_the_level_of_flips_is_the_likeliest(p: float) -> None:
     means, clean = spots(100, 120)
-    seen = flipped(clean, p)
-    (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(means)], grey=False)
+    picture = flipped(clean, p)
+    (choice,) = choose([Observed(picture, Damage("auto"))], [Knowing(means)], grey=False)
     fine = np.linspace(0.001, 0.48, 2000)
-    best = fine[np.argmax([log_shown(means, seen, level, level).sum() for level in fine])]
-    assert choice.found is not None
+    best = fine[np.argmax([log_shown(means, picture, level, level).sum() for level in fine])]
+    assert choice.level is not None
     # Crops of such a picture hold 40 % of its pixels at least; the level of all 12,000 is known to .005.
-    assert choice.found.value == pytest.approx(best, abs=0.012)
-    assert choice.damage.p == choice.found.value
+    assert choice.level.value == pytest.approx(best, abs=0.012)
+    assert choice.damage.p == choice.level.value
 
 
 def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -153,49 +155,51 @@ def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return means, variances, draw.normal(means, variances**0.5)
 
 
-def log_grey(seen: np.ndarray, means: np.ndarray, variances: np.ndarray, p: float, sigma: float) -> np.ndarray:
+def log_grey(picture: np.ndarray, means: np.ndarray, variances: np.ndarray, p: float, sigma: float) -> np.ndarray:
     """log p(y) of the nearest of 256 levels: salt or pepper, or the normal density there times its width."""
     total = variances + sigma**2 + WIDTH**2
-    density = np.exp(-((seen - means) ** 2) / (2 * total)) / np.sqrt(2 * np.pi * total)
-    return np.log((1 - p) * density * WIDTH + p * ((seen <= 0) | (seen >= 1)) / 2)
+    density = np.exp(-((picture - means) ** 2) / (2 * total)) / np.sqrt(2 * np.pi * total)
+    return np.log((1 - p) * density * WIDTH + p * ((picture <= 0) | (picture >= 1)) / 2)
 
 
 @pytest.mark.parametrize("sigma", [0.05, 0.15, 0.3])
 def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     means, variances, clean = grey_picture()
-    seen = clean + np.random.default_rng(1).normal(0, sigma, clean.shape)
-    (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
+    picture = clean + np.random.default_rng(1).normal(0, sigma, clean.shape)
+    (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
     fine = np.geomspace(*scales.NOISE.levels[[0, -1]], 800)
-    curve = [log_grey(seen, means, variances, 0.0, level).mean() for level in fine]
-    assert choice.found is not None and choice.found.name == "sigma"
+    curve = [log_grey(picture, means, variances, 0.0, level).mean() for level in fine]
+    assert choice.level is not None and choice.level.name == "sigma"
     # The parabola through the best of 40 levels, a tenth apart, misses the peak by less than a fiftieth.
-    assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
-    assert choice.damage.sigma == choice.found.value and choice.damage.p is None
+    assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert choice.damage.sigma == choice.level.value and choice.damage.p is None
     assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
 
 
 def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
     means, variances, clean = grey_picture()
     draw, p = np.random.default_rng(1), 0.2
-    seen = np.where(draw.random(clean.shape) < p, draw.integers(0, 2, clean.shape), clean)
+    picture = np.where(draw.random(clean.shape) < p, draw.integers(0, 2, clean.shape), clean)
     damage = Damage("auto", sigma=0.05)
-    seen = np.where((seen == 0) | (seen == 1), seen, seen + draw.normal(0, 0.05, seen.shape))
-    (choice,) = choose([Observed(seen, damage)], [Knowing(means, variances)], grey=True)
+    picture = np.where((picture == 0) | (picture == 1), picture, picture + draw.normal(0, 0.05, picture.shape))
+    (choice,) = choose([Observed(picture, damage)], [Knowing(means, variances)], grey=True)
     fine = np.linspace(*scales.IMPULSES.levels[[0, -1]], 2000)
-    curve = [log_grey(seen, means, variances, level, 0.05).mean() for level in fine]
-    assert choice.found is not None and choice.found.name == "p"
-    assert choice.found.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
-    assert (choice.damage.p, choice.damage.sigma) == (choice.found.value, 0.05)
+    curve = [log_grey(picture, means, variances, level, 0.05).mean() for level in fine]
+    assert choice.level is not None and choice.level.name == "p"
+    assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert (choice.damage.p, choice.damage.sigma) == (choice.level.value, 0.05)
 
 
 # --- independent pixels ---
 
 
 def test_independent_pixels_know_the_share_of_white_alone() -> None:
-    _, seen = spots(30, 40)
-    hidden = np.random.default_rng(3).random(seen.shape) < 0.2
-    (choice,) = choose([Observed(seen, Damage("auto", hidden=hidden))], [Knowing(np.full(seen.shape, 0.5))], grey=False)
-    visible = seen[~hidden]
+    _, picture = spots(30, 40)
+    hidden = np.random.default_rng(3).random(picture.shape) < 0.2
+    (choice,) = choose(
+        [Observed(picture, Damage("auto", hidden=hidden))], [Knowing(np.full(picture.shape, 0.5))], grey=False
+    )
+    visible = picture[~hidden]
     # The entropy of a coin with this share, up to the half pixel of either colour that is added.
     share = (visible.sum() + 0.5) / (visible.size + 1)
     entropy = -np.where(visible > 0.5, np.log2(share), np.log2(1 - share)).mean()
@@ -208,25 +212,25 @@ def test_independent_pixels_know_the_share_of_white_alone() -> None:
 def test_independent_pixels_are_not_sure_of_what_they_have_not_seen() -> None:
     """Of n white pixels alone, white has probability (n + 1/2) / (n + 1) (Krichevsky & Trofimov, 1981)."""
     for shape in ((3, 4), (1, 1)):
-        seen = np.ones(shape)
-        (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(np.full(shape, 0.5))], grey=False)
+        picture = np.ones(shape)
+        (choice,) = choose([Observed(picture, Damage("auto"))], [Knowing(np.full(shape, 0.5))], grey=False)
         assert choice.bits is not None and choice.ahead is not None
-        assert choice.bits - choice.ahead == pytest.approx(np.log2((seen.size + 0.5) / (seen.size + 1)), abs=1e-6)
+        assert choice.bits - choice.ahead == pytest.approx(np.log2((picture.size + 0.5) / (picture.size + 1)), abs=1e-6)
 
 
 def test_independent_grey_pixels_share_one_normal_distribution() -> None:
-    means, variances, seen = grey_picture()
-    (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
-    spread = np.full(seen.shape, seen.var())
-    wanted = log_grey(seen, np.full(seen.shape, seen.mean()), spread, 0.0, 0.0).mean() / np.log(2)
+    means, variances, picture = grey_picture()
+    (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
+    spread = np.full(picture.shape, picture.var())
+    wanted = log_grey(picture, np.full(picture.shape, picture.mean()), spread, 0.0, 0.0).mean() / np.log(2)
     assert choice.bits is not None and choice.ahead is not None
     assert choice.bits - choice.ahead == pytest.approx(wanted, abs=0.002)
 
 
 def test_parts_of_grey_pictures_have_few_masks_between_them() -> None:
     """Of a mixture each mask takes a factorisation of its own: random ones made an unknown sigma ten times as slow."""
-    _, seen, _ = grey_picture()
-    fold = Sample.of([Observed(seen, Damage(sigma="auto"))], grey=True).fold[0]
+    _, picture, _ = grey_picture()
+    fold = Crops.of([Observed(picture, Damage(sigma="auto"))], grey=True).fold[0]
     assert np.bincount(fold.ravel(), minlength=room.FOLDS).min() > 0.2 * fold.size
     windows = np.lib.stride_tricks.sliding_window_view(fold, (6, 6)).reshape(-1, 36)
     assert len(np.unique(windows == 0, axis=0)) == 4
@@ -237,30 +241,30 @@ def test_parts_of_grey_pictures_have_few_masks_between_them() -> None:
 
 def test_the_best_of_several_priors_wins() -> None:
     truth, other, blank = MACHINE, small_machine(seed=8), small_machine(scale=0.0)
-    priors = [Prior(engine(each, name)) for each, name in ((blank, "blank"), (other, "other"), (truth, "truth"))]
-    pictures = [Observed(flipped(each, 0.05), Damage(0.05)) for each in TABLE.drawn(16, 7)]
+    priors = [Prior(engine(machine, name)) for machine, name in ((blank, "blank"), (other, "other"), (truth, "truth"))]
+    pictures = [Observed(flipped(picture, 0.05), Damage(0.05)) for picture in TABLE.drawn(16, 7)]
     choices = choose(pictures, priors, grey=False)
     alone = [choose(pictures, [prior], grey=False) for prior in priors]
     for row, choice in enumerate(choices):
-        bits = [each[row].bits for each in alone]
+        bits = [choices[row].bits for choices in alone]
         assert choice.bits == pytest.approx(max(bits), abs=1e-9)
         assert choice.candidate is priors[int(np.argmax(bits))]
     # By Gibbs' inequality the machine that the pictures were drawn from predicts them best, on average.
-    mean = [np.mean([choice.bits for choice in each]) for each in alone]
+    mean = [np.mean([choice.bits for choice in choices]) for choices in alone]
     assert int(np.argmax(mean)) == 2
 
 
 def test_a_candidate_that_was_given_up_never_wins() -> None:
     """It is behind in the first crops by more than is allowed, and would be far ahead in all others."""
     draw = np.random.default_rng(0)
-    seen = (draw.random((224, 224)) < 0.5).astype(float)
-    crops = Sample.of([Observed(seen, Damage("auto"))], grey=False)
+    picture = (draw.random((224, 224)) < 0.5).astype(float)
+    crops = Crops.of([Observed(picture, Damage("auto"))], grey=False)
     first = [corner for corner, rank in zip(crops.corners, crops.rank, strict=True) if rank < room.FIRST]
-    late = np.where(seen > 0.5, 0.99, 0.01)
+    late = np.where(picture > 0.5, 0.99, 0.01)
     for top, left in first:
         late[top : top + room.SIDE, left : left + room.SIDE] = 1 - late[top : top + room.SIDE, left : left + room.SIDE]
-    plain, lost = Knowing(np.full(seen.shape, 0.5)), Knowing(late)
-    (choice,) = choose([Observed(seen, Damage("auto"))], [lost, plain], grey=False)
+    plain, lost = Knowing(np.full(picture.shape, 0.5)), Knowing(late)
+    (choice,) = choose([Observed(picture, Damage("auto"))], [lost, plain], grey=False)
     assert choice.candidate is plain
     assert {corner for corners, _ in lost.calls for corner in corners} == set(first)
     assert {corner for corners, _ in plain.calls for corner in corners} == set(crops.corners)
@@ -269,16 +273,16 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
 def test_a_candidate_is_given_up_for_one_picture_of_a_batch_and_kept_for_another() -> None:
     """Alone it is given up early on the first picture, and wins the second one."""
     draw = np.random.default_rng(0)
-    seen = (draw.random((224, 224)) < 0.5).astype(float)
-    crops = Sample.of([Observed(seen, Damage("auto"))], grey=False)
-    late = np.where(seen > 0.5, 0.99, 0.01)
+    observed = (draw.random((224, 224)) < 0.5).astype(float)
+    crops = Crops.of([Observed(observed, Damage("auto"))], grey=False)
+    late = np.where(observed > 0.5, 0.99, 0.01)
     for (top, left), rank in zip(crops.corners, crops.rank, strict=True):
         if rank < room.FIRST:
             late[top : top + room.SIDE, left : left + room.SIDE] = (
                 1 - late[top : top + room.SIDE, left : left + room.SIDE]
             )
-    plain, lost = Knowing(np.full(seen.shape, 0.5)), Knowing(late)
-    pictures = [Observed(each, Damage("auto")) for each in (seen, (late > 0.5).astype(float))]
+    plain, lost = Knowing(np.full(observed.shape, 0.5)), Knowing(late)
+    pictures = [Observed(values, Damage("auto")) for values in (observed, (late > 0.5).astype(float))]
     together = choose(pictures, [lost, plain], grey=False)
     alone = [choose([picture], [lost, plain], grey=False)[0] for picture in pictures]
     assert [choice.candidate for choice in alone] == [plain, lost]
@@ -300,10 +304,10 @@ def test_crops_lie_where_something_is() -> None:
     picture = np.zeros((560, 560))
     picture[300:350, 400:500] = np.random.default_rng(0).random((50, 100)) < 0.5
     for given in (picture, 1 - picture):
-        sample = Sample.of([Observed(given, Damage("auto"))], grey=False)
-        assert 1 <= len(sample.seen) <= room.CROPS
-        assert all(0.01 < crop.mean() < 0.99 for crop in sample.seen)
-        for crop, (top, left) in zip(sample.seen, sample.corners, strict=True):
+        sample = Crops.of([Observed(given, Damage("auto"))], grey=False)
+        assert 1 <= len(sample.pixels) <= room.CROPS
+        assert all(0.01 < crop.mean() < 0.99 for crop in sample.pixels)
+        for crop, (top, left) in zip(sample.pixels, sample.corners, strict=True):
             np.testing.assert_array_equal(crop, given[top : top + room.SIDE, left : left + room.SIDE])
 
 
@@ -338,5 +342,5 @@ def test_a_batch_gives_each_picture_what_it_gets_alone(holes: bool) -> None:
         assert choice.bits == pytest.approx(alone.bits, abs=1e-9) and choice.ahead == pytest.approx(
             alone.ahead, abs=1e-9
         )
-        assert choice.found == alone.found or choice.found.value == pytest.approx(alone.found.value, rel=1e-6)
+        assert choice.level == alone.level or choice.level.value == pytest.approx(alone.level.value, rel=1e-6)
         assert choice.damage.hidden is picture.damage.hidden

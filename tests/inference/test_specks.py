@@ -35,12 +35,12 @@ PAGE = np.asarray(Image.open(Path(__file__).parents[2] / "assets" / "page.png").
 
 def by_labels(white: np.ndarray) -> set[tuple[bool, frozenset[tuple[int, int]]]]:
     """The pieces of a picture, as scipy labels them."""
-    found = set()
+    actual = set()
     for colour in (False, True):
         parts, count = ndimage.label(white == colour)
-        each = (np.argwhere(parts == number) for number in range(1, count + 1))
-        found |= {(colour, frozenset(map(tuple, cells.tolist()))) for cells in each if LEAST <= len(cells) <= MOST}
-    return found
+        blobs = (np.argwhere(parts == number) for number in range(1, count + 1))
+        actual |= {(colour, frozenset(map(tuple, cells.tolist()))) for cells in blobs if LEAST <= len(cells) <= MOST}
+    return actual
 
 
 def listed(pieces: Pieces) -> list[np.ndarray]:
@@ -52,11 +52,11 @@ def listed(pieces: Pieces) -> list[np.ndarray]:
 def test_pieces_are_what_labels_say(height: int, width: int, share: float, seed: int) -> None:
     white = np.random.default_rng(seed).random((height, width)) < share
     pieces = Pieces.of(white)
-    each = [(bool(white[tuple(cells[0])]), frozenset(map(tuple, cells.tolist()))) for cells in listed(pieces)]
-    assert len(each) == len(set(each)) and set(each) == by_labels(white)
+    labelled = [(bool(white[tuple(cells[0])]), frozenset(map(tuple, cells.tolist()))) for cells in listed(pieces)]
+    assert len(labelled) == len(set(labelled)) and set(labelled) == by_labels(white)
     shapes = [
         (colour, frozenset(map(tuple, (cells - cells.min(0)).tolist())))
-        for (colour, _), cells in zip(each, listed(pieces), strict=True)
+        for (colour, _), cells in zip(labelled, listed(pieces), strict=True)
     ]
     for kind, shape in zip(pieces.kind, shapes, strict=True):
         assert [other == shape for other in shapes] == (pieces.kind == kind).tolist()
@@ -76,15 +76,15 @@ def test_the_longest_pieces_and_longer_ones(length: int, turned: bool) -> None:
 def test_odds_of_pieces_are_those_of_the_whole_machine(invert: bool) -> None:
     met = 0
     for seed in range(8):
-        seen = np.random.default_rng(seed).integers(0, 2, SHAPE).astype(float)
-        pieces = Pieces.of(seen > 0.5)
-        found = log_odds(pieces, seen, Prior(ENGINE, invert))
-        for cells, odds in zip(listed(pieces), found, strict=True):
-            without = seen.copy()
+        picture = np.random.default_rng(seed).integers(0, 2, SHAPE).astype(float)
+        pieces = Pieces.of(picture > 0.5)
+        actual = log_odds(pieces, picture, Prior(ENGINE, invert))
+        for cells, odds in zip(listed(pieces), actual, strict=True):
+            without = picture.copy()
             without[tuple(cells.T)] = 1 - without[tuple(cells.T)]
             p, q = (
-                TABLE.probability[(TABLE.pictures == (1 - each if invert else each)).all((1, 2))].item()
-                for each in (seen, without)
+                TABLE.probability[(TABLE.pictures == (1 - image if invert else image)).all((1, 2))].item()
+                for image in (picture, without)
             )
             assert odds == pytest.approx(np.log(p / q), abs=1e-4)
             met += 1
@@ -92,14 +92,14 @@ def test_odds_of_pieces_are_those_of_the_whole_machine(invert: bool) -> None:
 
 
 def test_the_posterior_of_a_piece_is_bayes_rule() -> None:
-    seen = np.zeros(SHAPE)
-    seen[1, 1:3] = 1
+    picture = np.zeros(SHAPE)
+    picture[1, 1:3] = 1
     without, task = np.zeros(SHAPE), Specks(0.1)
-    p, q = (TABLE.probability[(TABLE.pictures == each).all((1, 2))].item() for each in (seen, without))
+    p, q = (TABLE.probability[(TABLE.pictures == image).all((1, 2))].item() for image in (picture, without))
     dirt = q * task.rate * np.exp(log_share(np.array(2)))
-    found = cleaned(seen, Prior(ENGINE), task)
-    np.testing.assert_allclose(found.white[1, 1:3], p / (p + dirt), atol=1e-4)
-    assert found.white[seen == 0].max() == 0 and found.specks.share == pytest.approx(0.1)
+    actual = cleaned(picture, Prior(ENGINE), task)
+    np.testing.assert_allclose(actual.white[1, 1:3], p / (p + dirt), atol=1e-4)
+    assert actual.white[picture == 0].max() == 0 and actual.specks.share == pytest.approx(0.1)
 
 
 def test_a_trained_prior_solves_pixels_well_enough() -> None:
@@ -110,15 +110,15 @@ def test_a_trained_prior_solves_pixels_well_enough() -> None:
         field = ink @ weights["weights.0"] + weights["units.1.bias"]
         return np.asarray(ink @ weights["units.0.bias"] + np.logaddexp(0, field).sum(-1))
 
-    seen = np.zeros((28, 28), np.float32)
-    seen[2:14, 4:6] = seen[6:8, 10:12] = seen[12, 9:14] = 1
+    picture = np.zeros((28, 28), np.float32)
+    picture[2:14, 4:6] = picture[6:8, 10:12] = picture[12, 9:14] = 1
     engine = package.load("tap-mnist-50").engine
-    pieces = Pieces.of(seen > 0.5)
+    pieces = Pieces.of(picture > 0.5)
     assert pieces.sizes.tolist() == [4, 5]
-    for cells, odds in zip(listed(pieces), log_odds(pieces, seen, Prior(engine)), strict=True):
-        without = seen.copy()
+    for cells, odds in zip(listed(pieces), log_odds(pieces, picture, Prior(engine)), strict=True):
+        without = picture.copy()
         without[tuple(cells.T)] = 0
-        gap = log_p(seen.ravel()) - log_p(without.ravel())
+        gap = log_p(picture.ravel()) - log_p(without.ravel())
         # With the tolerance for restoring it is off by several nats.
         assert odds == pytest.approx(float(gap), abs=1.0)
 
@@ -132,51 +132,51 @@ def test_the_temperature_is_that_at_which_pixels_at_edges_are_likeliest(
 ) -> None:
     """Pixels are predicted right as often as log-odds say that are divided by `hot`."""
     dice = np.random.default_rng(3)
-    seen = (dice.random((90, 90)) < 0.3).astype(float)
-    told: list[np.ndarray] = []
+    picture = (dice.random((90, 90)) < 0.3).astype(float)
+    drawn: list[np.ndarray] = []
 
     def predicted(pieces: Pieces, *_: object) -> np.ndarray:
         cells = tuple(pieces.pixels.T)
-        padded = np.pad(seen, 1, mode="edge")
+        padded = np.pad(picture, 1, mode="edge")
         beside = (padded[rows, columns] for rows, columns in ((np.s_[:-2], np.s_[1:-1]), (np.s_[2:], np.s_[1:-1])))
         across = (padded[1:-1, :-2], padded[1:-1, 2:])
-        edge = np.any([each != seen for each in (*beside, *across)], 0)
-        edge[tuple(Pieces.of(seen > 0.5).pixels.T)] = False
+        edge = np.any([shifted != picture for shifted in (*beside, *across)], 0)
+        edge[tuple(Pieces.of(picture > 0.5).pixels.T)] = False
         assert edge[cells].all() and specks.PREDICTED / 2 < len(pieces) <= specks.PREDICTED < edge.sum()
         assert np.unique(pieces.pixels, axis=0).shape == pieces.pixels.shape
         sure = dice.normal(0, 4, len(pieces))
-        told.append(np.where(dice.random(len(pieces)) < probability_of(abs(sure) / hot), 1, -1) * abs(sure))
-        return told[-1]
+        drawn.append(np.where(dice.random(len(pieces)) < probability_of(abs(sure) / hot), 1, -1) * abs(sure))
+        return drawn[-1]
 
     monkeypatch.setattr(specks, "log_odds", predicted)
-    pieces = Pieces.of(seen > 0.5)
-    found = temperature(pieces, seen, Prior(ENGINE))
+    pieces = Pieces.of(picture > 0.5)
+    actual = temperature(pieces, picture, Prior(ENGINE))
     grid = np.exp(np.linspace(0, 3, 601))
-    likelihood = -np.logaddexp(0, -told[0] / grid[:, None]).sum(1)
-    assert found == pytest.approx(grid[likelihood.argmax()], rel=0.01)
-    assert found == pytest.approx(max(hot, 1), rel=0.15)
+    likelihood = -np.logaddexp(0, -drawn[0] / grid[:, None]).sum(1)
+    assert actual == pytest.approx(grid[likelihood.argmax()], rel=0.01)
+    assert actual == pytest.approx(max(hot, 1), rel=0.15)
 
 
 def test_a_prior_that_is_always_wrong_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = np.eye(9)
+    picture = np.eye(9)
     monkeypatch.setattr(specks, "log_odds", lambda pieces, *_: np.full(len(pieces), -20.0))
-    assert temperature(Pieces.of(seen > 0.5), seen, Prior(ENGINE)) > 1000
+    assert temperature(Pieces.of(picture > 0.5), picture, Prior(ENGINE)) > 1000
 
 
 def test_a_prior_that_is_too_sure_is_believed_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = np.zeros(SHAPE)
-    seen[1, 1:3] = 1
-    pieces = Pieces.of(seen > 0.5)
-    found = []
+    picture = np.zeros(SHAPE)
+    picture[1, 1:3] = 1
+    pieces = Pieces.of(picture > 0.5)
+    actual = []
     for heat in (1.0, 4.0):
         monkeypatch.setattr(specks, "temperature", lambda *_, heat=heat: heat)
-        found.append(evidence(pieces, seen, Prior(ENGINE)) - log_share(pieces.sizes))
-    assert found[0] == pytest.approx(4 * found[1]) and (found[0] != 0).all()
+        actual.append(evidence(pieces, picture, Prior(ENGINE)) - log_share(pieces.sizes))
+    assert actual[0] == pytest.approx(4 * actual[1]) and (actual[0] != 0).all()
 
 
 def test_without_edges_a_prior_is_believed() -> None:
-    seen = np.zeros((9, 9))
-    assert temperature(Pieces.of(seen > 0.5), seen, Prior(ENGINE)) == 1
+    picture = np.zeros((9, 9))
+    assert temperature(Pieces.of(picture > 0.5), picture, Prior(ENGINE)) == 1
 
 
 # --- the rate, and marks ---
@@ -230,31 +230,31 @@ def speckled(clean: np.ndarray) -> np.ndarray:
     return np.asarray(Specks(0.02).corrupt(clean.astype(float), np.random.default_rng(0)) > 0.5)
 
 
-def check_cleaned(clean: np.ndarray, seen: np.ndarray, answer: Restored) -> None:
+def check_cleaned(clean: np.ndarray, picture: np.ndarray, answer: Restored) -> None:
     """It has got better, and only pieces have changed."""
-    assert (answer.estimate != clean).sum() < 0.75 * (seen != clean).sum()
-    may = np.zeros(seen.shape, bool)
-    may[tuple(Pieces.of(seen).pixels.T)] = True
-    assert not (answer.estimate != seen)[~may].any()
+    assert (answer.estimate != clean).sum() < 0.75 * (picture != clean).sum()
+    may = np.zeros(picture.shape, bool)
+    may[tuple(Pieces.of(picture).pixels.T)] = True
+    assert not (answer.estimate != picture)[~may].any()
     assert answer.level.name == "specks" and 0.005 < answer.level.value < 0.03
-    assert answer.changed == pytest.approx(np.mean(answer.estimate != seen))
+    assert answer.changed == pytest.approx(np.mean(answer.estimate != picture))
 
 
 def test_a_square_with_specks_gets_better_and_only_pieces_change() -> None:
     square = np.pad(np.ones((60, 60), bool), 20)
-    seen = speckled(square)
+    picture = speckled(square)
     field = FieldEngine.of(small_machine(scale=0.0), SHAPE, family="convolutional", kernel=2, hidden=1)
-    (answer,) = restore([Observed(seen.astype(float), Damage(specks=0.02))], Options(), Opened((field,)))
-    check_cleaned(square, seen, answer)
+    (answer,) = restore([Observed(picture.astype(float), Damage(specks=0.02))], Options(), Opened((field,)))
+    check_cleaned(square, picture, answer)
 
 
 @pytest.mark.thorough
 def test_a_page_with_specks_gets_better_in_either_polarity() -> None:
     page = PAGE[30:110]
-    seen = speckled(page)
-    clean, answer = package.denoise(seen, "conv-text", specks="auto", return_solution=True)
-    check_cleaned(page, seen, answer)
-    np.testing.assert_array_equal(package.denoise(~seen, "conv-text", specks="auto"), ~clean)
+    picture = speckled(page)
+    clean, answer = package.denoise(picture, "conv-text", specks="auto", return_solution=True)
+    check_cleaned(page, picture, answer)
+    np.testing.assert_array_equal(package.denoise(~picture, "conv-text", specks="auto"), ~clean)
 
 
 @pytest.mark.thorough
@@ -264,10 +264,10 @@ def test_a_clean_page_keeps_its_dots() -> None:
     assert answer.level.value == 0 and answer.status == Status.CONVERGED
 
 
-@pytest.mark.parametrize("found", [np.zeros(SHAPE, bool), np.ones(SHAPE, bool)])
-def test_a_picture_without_pieces(found: np.ndarray) -> None:
+@pytest.mark.parametrize("white", [np.zeros(SHAPE, bool), np.ones(SHAPE, bool)])
+def test_a_picture_without_pieces(white: np.ndarray) -> None:
     for task in (None, Specks(0.1)):
-        np.testing.assert_array_equal(cleaned(found.astype(float), Prior(ENGINE), task).white, found)
+        np.testing.assert_array_equal(cleaned(white.astype(float), Prior(ENGINE), task).white, white)
 
 
 def test_a_picture_that_no_prior_recognises_is_refused() -> None:
@@ -277,8 +277,8 @@ def test_a_picture_that_no_prior_recognises_is_refused() -> None:
 
 
 def test_the_answer_of_one_picture_does_not_depend_on_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = TABLE.drawn(3, seed=2)
-    pictures = [Observed(each, Damage(specks=0.1)) for each in seen]
+    observed = TABLE.drawn(3, seed=2)
+    pictures = [Observed(values, Damage(specks=0.1)) for values in observed]
     together = restore(pictures, Options(force=True), Opened((ENGINE,)))
     monkeypatch.setattr(specks, "TOGETHER", 1)
     for picture, answer in zip(pictures, together, strict=True):

@@ -19,23 +19,23 @@ def code(modules: int, side: int, seed: int = 0) -> np.ndarray:
     return np.kron(draw, np.ones((side, side)))
 
 
-def posterior(seen: np.ndarray, damage: Damage, squares: Squares) -> np.ndarray:
+def posterior(picture: np.ndarray, damage: Damage, squares: Squares) -> np.ndarray:
     """P(white) of each pixel by Bayes' rule over the two colours of its square, pixel by pixel."""
-    of_white, of_black = (np.broadcast_to(damage.known("p"), seen.shape) for _ in range(2))
-    visible = np.ones(seen.shape, bool) if damage.hidden is None else ~damage.hidden
+    of_white, of_black = (np.broadcast_to(damage.known("p"), picture.shape) for _ in range(2))
+    visible = np.ones(picture.shape, bool) if damage.hidden is None else ~damage.hidden
     square = {
         (row, column): ((row - squares.top) // squares.side, (column - squares.left) // squares.side)
-        for row, column in np.ndindex(*seen.shape)
+        for row, column in np.ndindex(*picture.shape)
     }
-    found = np.empty(seen.shape)
-    for place in square:
+    actual = np.empty(picture.shape)
+    for index in square:
         white, black = 0.5, 0.5
         for other, own in square.items():
-            if own == square[place] and visible[other]:
-                white *= 1 - of_white[other] if seen[other] else of_white[other]
-                black *= of_black[other] if seen[other] else 1 - of_black[other]
-        found[place] = white / (white + black)
-    return found
+            if own == square[index] and visible[other]:
+                white *= 1 - of_white[other] if picture[other] else of_white[other]
+                black *= of_black[other] if picture[other] else 1 - of_black[other]
+        actual[index] = white / (white + black)
+    return actual
 
 
 DAMAGES = {
@@ -49,23 +49,23 @@ DAMAGES = {
 @pytest.mark.parametrize("squares", [Squares(2, 0, 0), Squares(3, 2, 1), Squares(8, 5, 7)], ids=str)
 def test_the_posterior_is_that_of_a_colour_for_each_square(squares: Squares, damage: Damage) -> None:
     """Squares that a border cuts, or a hole empties, have the pixels that are left of them."""
-    seen = np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float)
-    found = squares.posterior(Observed(seen, damage), lambda share: None)
-    wanted = posterior(seen, damage, squares)
+    picture = np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float)
+    actual = squares.posterior(Observed(picture, damage), lambda share: None)
+    wanted = posterior(picture, damage, squares)
     # Evidence passes through single precision.
-    np.testing.assert_allclose(found.means[0], wanted, atol=1e-6)
-    np.testing.assert_allclose(found.variances[0], wanted * (1 - wanted), atol=1e-6)
+    np.testing.assert_allclose(actual.means[0], wanted, atol=1e-6)
+    np.testing.assert_allclose(actual.variances[0], wanted * (1 - wanted), atol=1e-6)
 
 
 @pytest.mark.parametrize("corner", [(0, 0), (1, 2), (5, 3)], ids=str)
 def test_a_part_of_a_picture_keeps_the_places_of_squares(corner: tuple[int, int]) -> None:
-    seen = np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float)
+    picture = np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float)
     squares = Squares(3, 2, 1)
     moved = Squares(3, (2 - corner[0]) % 3, (1 - corner[1]) % 3)
-    found = squares.solve(seen[None], Damage(0.2), [corner])
-    np.testing.assert_allclose(found.means[0], posterior(seen, Damage(0.2), moved), atol=1e-6)
-    two = squares.solve(np.stack([seen, seen]), Damage(0.2), [(0, 0), corner])
-    np.testing.assert_array_equal(two.means[1], found.means[0])
+    actual = squares.solve(picture[None], Damage(0.2), [corner])
+    np.testing.assert_allclose(actual.means[0], posterior(picture, Damage(0.2), moved), atol=1e-6)
+    two = squares.solve(np.stack([picture, picture]), Damage(0.2), [(0, 0), corner])
+    np.testing.assert_array_equal(two.means[1], actual.means[0])
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -73,49 +73,49 @@ def test_edges_are_found_where_colours_change(side: int) -> None:
     large = code(20, side)
     for top, left in ((0, 0), (1, side - 1), (side - 1, 1)):
         # What is cut off in front moves the first edge.
-        seen = large[side - top :, side - left :]
-        noisy = np.abs(seen - (np.random.default_rng(side).random(seen.shape) < 0.1))
-        found = {each.side: (each.top, each.left) for each in squares_in(Observed(noisy, Damage("auto")))}
-        assert found[side] == (top, left)
+        picture = large[side - top :, side - left :]
+        noisy = np.abs(picture - (np.random.default_rng(side).random(picture.shape) < 0.1))
+        squares = {one.side: (one.top, one.left) for one in squares_in(Observed(noisy, Damage("auto")))}
+        assert squares[side] == (top, left)
 
 
 def test_edges_are_where_colours_change_most_often_not_where_there_are_most_rows() -> None:
     """Of seven rows, two lie a row after an edge of squares of four, and only one lies at an edge."""
-    seen = np.zeros((7, 30))
-    seen[3:] = 1
-    seen[1:, :18] = 1 - seen[1:, :18]
-    seen[5:, :18] = 1 - seen[5:, :18]
-    changes = (seen[1:] != seen[:-1]).sum(1)
+    picture = np.zeros((7, 30))
+    picture[3:] = 1
+    picture[1:, :18] = 1 - picture[1:, :18]
+    picture[5:, :18] = 1 - picture[5:, :18]
+    changes = (picture[1:] != picture[:-1]).sum(1)
     assert changes.tolist() == [18, 0, 30, 0, 18, 0]
-    for pixels, name in ((seen, "top"), (seen.T, "left")):
-        found = {each.side: each for each in squares_in(Observed(pixels, Damage("auto")))}
-        assert getattr(found[4], name) == 3
+    for pixels, name in ((picture, "top"), (picture.T, "left")):
+        squares = {one.side: one for one in squares_in(Observed(pixels, Damage("auto")))}
+        assert getattr(squares[4], name) == 3
 
 
 def test_changes_under_a_mask_are_not_counted() -> None:
-    seen, hidden = code(12, 4), np.zeros((48, 48), bool)
+    picture, hidden = code(12, 4), np.zeros((48, 48), bool)
     hidden[:, :40] = True
     # Stripes under the mask that would move the edges.
-    seen[:, :40] = np.arange(40) % 4 == 1
-    for pixels, mask in ((seen, hidden), (seen.T, hidden.T)):
-        found = {each.side: each for each in squares_in(Observed(pixels, Damage("auto", hidden=mask)))}
-        assert (found[4].top, found[4].left) == (0, 0)
+    picture[:, :40] = np.arange(40) % 4 == 1
+    for pixels, mask in ((picture, hidden), (picture.T, hidden.T)):
+        squares = {one.side: one for one in squares_in(Observed(pixels, Damage("auto", hidden=mask)))}
+        assert (squares[4].top, squares[4].left) == (0, 0)
 
 
 @pytest.mark.parametrize("side", range(3, 9))
 def test_codes_come_back_without_a_wrong_pixel(side: int) -> None:
     """Through the whole path, against two priors that know no codes, with nothing told but a flip of one in ten."""
     clean = code(21, side, side)
-    seen = np.abs(clean - (np.random.default_rng(100 + side).random(clean.shape) < 0.1))
+    picture = np.abs(clean - (np.random.default_rng(100 + side).random(clean.shape) < 0.1))
     engines = tuple(ExactEngine.of(small_machine(seed=seed), SHAPE, f"prior-{seed}") for seed in (3, 8))
-    (found,) = restore([Observed(seen, Damage("auto"))], Options(), Opened(engines, named=False))
-    assert found.status is Status.CONVERGED and found.engine == "numpy"
+    (result,) = restore([Observed(picture, Damage("auto"))], Options(), Opened(engines, named=False))
+    assert result.status is Status.CONVERGED and result.engine == "numpy"
     # Of 441 squares of 3x3 pixels .35 are expected to have most of their pixels flipped: here none has. A square that
     # has a divisor of the side would be restored, too, but not as well.
-    assert np.array_equal(found.estimate, clean)
-    assert found.model == f"squares of {side}x{side} pixels"
+    assert np.array_equal(result.estimate, clean)
+    assert result.model == f"squares of {side}x{side} pixels"
     # The standard deviation of the share is below .005 of these 3,969 pixels or more.
-    assert found.level.value == pytest.approx(0.1, abs=0.015)
+    assert result.level.value == pytest.approx(0.1, abs=0.015)
 
 
 def test_graph_paper_is_not_taken_for_squares() -> None:
@@ -123,5 +123,5 @@ def test_graph_paper_is_not_taken_for_squares() -> None:
     lines = ((np.arange(120)[:, None] % 10 == 0) | (np.arange(120) % 10 == 0)).astype(float)
     engines = tuple(ExactEngine.of(small_machine(seed=seed), SHAPE, f"prior-{seed}") for seed in (3, 8))
     for picture in (lines, 1 - lines):
-        (found,) = restore([Observed(picture, Damage("auto"))], Options(), Opened(engines, named=False))
-        assert found.refused and np.array_equal(found.estimate, picture)
+        (result,) = restore([Observed(picture, Damage("auto"))], Options(), Opened(engines, named=False))
+        assert result.refused and np.array_equal(result.estimate, picture)

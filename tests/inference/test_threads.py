@@ -13,28 +13,28 @@ import pytest
 from restore.inference import threads
 
 
-@pytest.mark.parametrize(("asked", "count"), [("3", 3), ("1", 1), (" 2,4", 2)])
-def test_as_many_work_at_a_time_as_are_told(asked: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+@pytest.mark.parametrize(("setting", "count"), [("3", 3), ("1", 1), (" 2,4", 2)])
+def test_as_many_work_at_a_time_as_are_told(setting: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
     # Each waits for as many as there should be.
     together = threading.Barrier(count)
-    seen = threads.each(lambda item: (together.wait(60), item)[1], range(2 * count))
-    assert seen == list(range(2 * count))
+    picture = threads.run_all(lambda item: (together.wait(60), item)[1], range(2 * count))
+    assert picture == list(range(2 * count))
 
 
 def test_what_nobody_shares_stays_in_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     here = threading.get_ident()
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert threads.each(lambda _: threading.get_ident(), [0]) == [here]
+    assert threads.run_all(lambda _: threading.get_ident(), [0]) == [here]
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert threads.each(lambda _: threading.get_ident(), [0, 1]) == [here, here]
-    assert threads.each(abs, []) == []
+    assert threads.run_all(lambda _: threading.get_ident(), [0, 1]) == [here, here]
+    assert threads.run_all(abs, []) == []
 
 
 def test_the_first_fault_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     with pytest.raises(ZeroDivisionError):
-        threads.each(lambda item: 1 / item, [1, 0, 2])
+        threads.run_all(lambda item: 1 / item, [1, 0, 2])
 
 
 @pytest.mark.parametrize(

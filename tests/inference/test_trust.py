@@ -12,7 +12,7 @@ from enumerated import Knowing
 from restore.channels.damage import Damage
 from restore.inference import trust
 from restore.inference.choose import Choice
-from restore.inference.restored import Found
+from restore.inference.restored import Level
 from restore.inference.trust import NOISIEST, independent, refusal
 from restore.marginals import Status
 
@@ -25,7 +25,7 @@ NONE = Knowing(np.zeros(SHAPE))
 def judged(
     *,
     p: Any = 0.1,
-    found: float | None = 0.1,
+    estimate: float | None = 0.1,
     ahead: float | None = 0.3,
     hidden: np.ndarray | None = None,
     before: np.ndarray = DISC ^ FLIPS,
@@ -35,7 +35,7 @@ def judged(
     ended: tuple[Status, float] = (Status.CONVERGED, 0.0),
 ) -> Status:
     """How a disc after flips that was restored as it was is judged, but for what is named."""
-    level = None if found is None else Found("p", found)
+    level = None if estimate is None else Level("p", estimate)
     choice = Choice(NONE, Damage(p, hidden=hidden), level, -0.3, ahead, pixels)
     return refusal(choice, before, after, np.where(after, sure, 1 - sure), *ended) or ended[0]
 
@@ -45,14 +45,14 @@ def judged(
 
 def test_a_disc_freed_of_its_flips_is_believed() -> None:
     assert judged() is Status.CONVERGED
-    assert judged(found=None, ahead=None) is Status.CONVERGED
+    assert judged(estimate=None, ahead=None) is Status.CONVERGED
 
 
 def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
     assert judged(ahead=-1.0) is Status.UNRECOGNISED
     # The noisier the picture, the less is left to know of pairs of pixels, but there is a least lead.
-    each = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (0.3, 0.4**4))
-    for p, left in each:
+    cases = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (0.3, 0.4**4))
+    for p, left in cases:
         needed = max(trust.AHEAD * left, trust.AT_LEAST)
         assert judged(p=p, ahead=needed - 1e-6) is Status.UNRECOGNISED
         assert judged(p=p, ahead=needed + 1e-6) is not Status.UNRECOGNISED
@@ -82,10 +82,10 @@ def test_what_changes_has_to_be_spread_like_flips() -> None:
 
 def test_a_level_above_the_limit_is_not_believed() -> None:
     noisy = DISC ^ (np.random.default_rng(1).random(SHAPE) < 0.26)
-    assert judged(p=NOISIEST + 0.01, found=NOISIEST + 0.01, before=noisy) is Status.TOO_NOISY
-    assert judged(p=NOISIEST - 0.01, found=NOISIEST - 0.01, before=noisy) is Status.CONVERGED
+    assert judged(p=NOISIEST + 0.01, estimate=NOISIEST + 0.01, before=noisy) is Status.TOO_NOISY
+    assert judged(p=NOISIEST - 0.01, estimate=NOISIEST - 0.01, before=noisy) is Status.CONVERGED
     # A level that the user gave is none that was found.
-    assert judged(p=0.26, found=None, before=noisy) is Status.CONVERGED
+    assert judged(p=0.26, estimate=None, before=noisy) is Status.CONVERGED
 
 
 def test_fewer_wrong_pixels_have_to_be_expected_than_there_are() -> None:
@@ -116,11 +116,11 @@ def test_hidden_pixels_neither_count_as_changed_nor_as_gained() -> None:
     assert judged(before=(DISC ^ FLIPS) | hole, after=after) is Status.NOT_NOISE
     assert judged(before=(DISC ^ FLIPS) | hole, after=after, hidden=hole) is Status.CONVERGED
     # What lies in the hole is in doubt, and what is visible is not.
-    choice = Choice(NONE, Damage(0.1, hidden=hole), Found("p", 0.1), -0.3, 0.3, 4800)
+    choice = Choice(NONE, Damage(0.1, hidden=hole), Level("p", 0.1), -0.3, 0.3, 4800)
     doubt = np.where(hole, 0.5, np.where(DISC, 0.99, 0.01))
     assert refusal(choice, DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is None
-    seen = replace(choice, damage=Damage(0.1))
-    assert refusal(seen, DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is Status.NO_GAIN
+    uncovered = replace(choice, damage=Damage(0.1))
+    assert refusal(uncovered, DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is Status.NO_GAIN
     assert judged(hidden=np.ones(SHAPE, bool)) is Status.CONVERGED
 
 
@@ -128,9 +128,9 @@ def test_rules_about_flips_are_for_flips() -> None:
     """Holes alone, and grey levels, change as a prior says."""
     block = np.zeros(SHAPE, bool)
     block[:10] = True
-    assert judged(p=None, found=None, before=DISC ^ block) is Status.CONVERGED
+    assert judged(p=None, estimate=None, before=DISC ^ block) is Status.CONVERGED
     grey = np.random.default_rng(0).random(SHAPE)
-    choice = Choice(NONE, Damage(sigma=0.4), Found("sigma", 0.4), -3.0, 0.3, 4800)
+    choice = Choice(NONE, Damage(sigma=0.4), Level("sigma", 0.4), -3.0, 0.3, 4800)
     assert refusal(choice, grey, grey / 2, grey / 2, Status.CONVERGED, 0.0) is None
 
 
@@ -150,15 +150,15 @@ def test_a_named_prior_may_be_behind_the_field_by_so_many_nats() -> None:
 def counted(values: np.ndarray) -> dict[tuple[int, int], float]:
     """Sums of products of pixels at every displacement, pair by pair."""
     height, width = values.shape
-    found: dict[tuple[int, int], float] = {}
+    sums: dict[tuple[int, int], float] = {}
     for down in range(trust.REACH + 1):
         for across in range(-trust.REACH, trust.REACH + 1):
             if (down, across) <= (0, 0) or down >= height or abs(across) >= width:
                 continue
             first = values[: height - down, max(0, -across) : width - max(0, across)]
             second = values[down:, max(0, across) : width - max(0, -across)]
-            found[down, across] = float((first.astype(float) * second).sum())
-    return found
+            sums[down, across] = float((first.astype(float) * second).sum())
+    return sums
 
 
 def test_pairs_are_those_that_are_counted() -> None:
@@ -179,8 +179,8 @@ def test_pairs_are_those_that_are_counted() -> None:
         pairs, expected = counted(changed), counted(rates)
         more = trust.MORE * visible.sum()
         wanted = all(
-            pairs[by] <= min(trust.PAIRED * each, each + more) + trust.ERRORS * (1 + each) ** 0.5
-            for by, each in expected.items()
+            pairs[by] <= min(trust.PAIRED * sums, sums + more) + trust.ERRORS * (1 + sums) ** 0.5
+            for by, sums in expected.items()
         )
         assert independent(changed, white, visible) is wanted
         verdicts.append(wanted)
@@ -222,8 +222,8 @@ def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
     for before in (DISC ^ FLIPS, DISC ^ (np.arange(80) % 10 == 0)):
         # The least doubt that single precision knows is more than flips of nothing.
         for sure in (1.0, 1 - 1e-7, 0.99):
-            assert judged(p=0.0, found=0.0, before=before, sure=sure) is Status.NO_GAIN
-        assert judged(p=1e-12, found=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
+            assert judged(p=0.0, estimate=0.0, before=before, sure=sure) is Status.NO_GAIN
+        assert judged(p=1e-12, estimate=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
     # Where nothing changes, there is nothing to refuse.
     for p in (0.0, 1e-12, 0.1):
-        assert judged(p=p, found=p, before=DISC, sure=1 - 1e-7) is Status.CONVERGED
+        assert judged(p=p, estimate=p, before=DISC, sure=1 - 1e-7) is Status.CONVERGED

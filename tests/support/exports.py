@@ -124,8 +124,8 @@ class Exported:
         return self.trained.description
 
     @property
-    def facts(self) -> contract.Facts:
-        return contract.Facts.from_metadata(self.session.get_modelmeta().custom_metadata_map, "here")
+    def facts(self) -> contract.GraphFacts:
+        return contract.GraphFacts.from_metadata(self.session.get_modelmeta().custom_metadata_map, "here")
 
     def run(self, image: np.ndarray, p: Any = 0.1, mask: Any = False, **settings: Any) -> Arrays:
         """The outputs of the graph by name; p and mask at least of rank 3, as they are."""

@@ -42,13 +42,13 @@ SIZE = len(_HEAD) + _DIGITS
 
 
 @dataclass(frozen=True)
-class Facts:
+class GraphFacts:
     """The metadata of an exported file.
 
     Attributes:
         header: the prior's description.
         channel: what the graph takes as the observation, a key of `OBSERVED`.
-        light_ground: whether the images are dark on light.
+        light_ground: True if the images are dark on light.
         weights: SHA-256 of the weights file that its tensors come from, hexadecimal.
         at_once: images to give it at a time; more are slower, as their state leaves the caches of a processor.
     """
@@ -76,7 +76,7 @@ class Facts:
         outputs = dict.fromkeys(("restored", "means", "variances"), image)
         for layer, size in enumerate(header.sizes[1:], 1):
             outputs |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (FLOAT, (None, size)))
-        each: dict[str, Kind] = {
+        per_image: dict[str, Kind] = {
             "log_partition": ("tensor(double)", (None,)),
             "iterations": ("tensor(int64)", (None,)),
             "residual": (FLOAT, (None,)),
@@ -84,10 +84,10 @@ class Facts:
             "inversion": (FLOAT, (None,)),
         }
         if not header.weighs:
-            del each["log_partition"]
+            del per_image["log_partition"]
         if self.channel == "field":
-            del each["inversion"]
-        return inputs, outputs | each
+            del per_image["inversion"]
+        return inputs, outputs | per_image
 
     def to_metadata(self) -> dict[str, str]:
         """Model properties: the header of the weights file, and what only a graph has."""
@@ -100,7 +100,7 @@ class Facts:
         }
 
     @classmethod
-    def from_metadata(cls, metadata: Mapping[str, str], where: str) -> Facts:
+    def from_metadata(cls, metadata: Mapping[str, str], where: str) -> GraphFacts:
         """Read the model properties of a file; raises ModelError if it is none of our exports, or a newer one."""
         if "graph_version" not in metadata:
             raise ModelError("is no file of `restore export`; choose another model", where)

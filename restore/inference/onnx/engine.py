@@ -17,7 +17,7 @@ from restore.channels.damage import Damage
 from restore.errors import ModelError, UsageError, option, pip, reason, shown
 from restore.inference import threads
 from restore.inference.engine import Posterior
-from restore.inference.onnx.contract import OBSERVED, SHARED, Facts, Kind, read_intact
+from restore.inference.onnx.contract import OBSERVED, SHARED, GraphFacts, Kind, read_intact
 from restore.inference.tiles.blocks import PART
 from restore.marginals import Status
 from restore.registry import LEVELS
@@ -92,23 +92,23 @@ class OnnxEngine:
     backend: ClassVar[str] = "onnx"
     part: ClassVar[int] = PART
 
-    facts: Facts
+    facts: GraphFacts
     session: InferenceSession
     device: str = "cpu"
 
     @classmethod
-    def load(cls, place: Path, device: str = "cpu") -> OnnxEngine:
+    def load(cls, source: Path, device: str = "cpu") -> OnnxEngine:
         """Load the graph in a prior's folder, or a file made by `restore export`, on a device.
 
         Raises:
             UsageError: if onnxruntime has no such device.
             ModelError: if it is damaged, none of our exports, or not made from the weights beside it.
         """
-        found = providers(device)
-        path = place / GRAPH if place.is_dir() else place
+        preferred = providers(device)
+        path = source / GRAPH if source.is_dir() else source
         content = read_intact(path)
         # A file that refers to weights, or is the graph of a folder, must have been made from the weights beside it.
-        weights = path.parent / WEIGHTS if place.is_dir() or WEIGHTS.encode() in content else None
+        weights = path.parent / WEIGHTS if source.is_dir() or WEIGHTS.encode() in content else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
         options.intra_op_num_threads = 1  # each batch has a thread; see `solve`
@@ -121,7 +121,7 @@ class OnnxEngine:
             session = onnxruntime.InferenceSession(
                 content,
                 options,
-                providers=found,
+                providers=preferred,
                 disabled_optimizers=NOT_BEFORE,
                 enable_fallback=False,  # which prints
             )
@@ -129,9 +129,9 @@ class OnnxEngine:
             ports = [_ports(nodes) for nodes in (session.get_inputs(), session.get_outputs())]
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             raise ModelError(f"is no graph that can be run ({_one_line(fault)}); get the file again", path) from fault
-        if found[0][0] not in session.get_providers():  # its libraries, or the device itself
+        if preferred[0][0] not in session.get_providers():  # its libraries, or the device itself
             raise _missing(device)
-        facts = Facts.from_metadata(metadata, shown(path))
+        facts = GraphFacts.from_metadata(metadata, shown(path))
         _check_interface(ports, facts, shown(path))
         if digest is not None and digest != facts.weights:
             raise ModelError(
@@ -139,7 +139,7 @@ class OnnxEngine:
                 f"with `restore export {shown(path.parent)} --beside --overwrite`",
                 path,
             )
-        return cls(facts, session, "cpu" if found[0][0] == CPU else device)
+        return cls(facts, session, "cpu" if preferred[0][0] == CPU else device)
 
     @property
     def header(self) -> Description:
@@ -162,42 +162,42 @@ class OnnxEngine:
             )
         header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
         # A value shared by all pixels or images has size 1 there.
-        told = {
+        inputs = {
             "image": pictures.astype(np.float32),
             **{name: np.array(damage.known(name), np.float32, ndmin=3) for name in LEVELS},
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         alone, at_once = self.facts.channel == SHARED, self._at_once(len(pictures), header)
-        groups = _alike(told) if alone else [np.arange(len(pictures))]
+        groups = _alike(inputs) if alone else [np.arange(len(pictures))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
         # Of images that are alike but for their pixels the graph takes the damage of one.
-        shared = {name for name, value in told.items() if len(value) == 1 or (alone and name != "image")}
+        shared = {name for name, value in inputs.items() if len(value) == 1 or (alone and name != "image")}
         observed = [
-            {name: value[rows[:1] % len(value)] if name in shared else value[rows] for name, value in told.items()}
+            {name: value[rows[:1] % len(value)] if name in shared else value[rows] for name, value in inputs.items()}
             for rows in batches
         ]
         # Threads gain more from a batch each than from a share of every operation, which is small. Other devices take
         # one batch after another.
         run = partial(self.run, header, patient=effort == "full")
-        parts = threads.each(run, observed) if self.device == "cpu" else list(map(run, observed))
+        parts = threads.run_all(run, observed) if self.device == "cpu" else list(map(run, observed))
         order = np.argsort(np.concatenate(batches))
-        found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+        outputs = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         kept = len(header.sizes) if header.image_shape == self.header.image_shape else 1
         layers = [
-            [found[name].reshape(len(pictures), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, kept)))]
+            [outputs[name].reshape(len(pictures), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, kept)))]
             for kind in ("means", "variances")
         ]
-        ended = np.where(found["converged"], Status.CONVERGED, Status.MAX_ITER)
+        ended = np.where(outputs["converged"], Status.CONVERGED, Status.MAX_ITER)
         # A residual that is not finite says that the solver diverged.
-        status = np.where(np.isfinite(found["residual"]), ended, Status.DIVERGED)
-        outcome = status, found["iterations"], found["residual"]
-        return Posterior.solved(pictures, damage, layers, outcome, found["inversion"])
+        status = np.where(np.isfinite(outputs["residual"]), ended, Status.DIVERGED)
+        outcome = status, outputs["iterations"], outputs["residual"]
+        return Posterior.solved(pictures, damage, layers, outcome, outputs["inversion"])
 
     def _at_once(self, images: int, header: Description) -> int:
-        """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
-        each = sum(header.sizes) * max(1, header.inference.starts)
-        most = max(1, LARGE // each) if header.kind.any_size else self.facts.at_once
-        return min(most, max(-(-images // threads.count()), SMALL // each)) if self.device == "cpu" else most
+        """The number of images to give the graph at a time: what caches hold, and a batch for every thread."""
+        size = sum(header.sizes) * max(1, header.inference.starts)
+        most = max(1, LARGE // size) if header.kind.any_size else self.facts.at_once
+        return min(most, max(-(-images // threads.count()), SMALL // size)) if self.device == "cpu" else most
 
     def run(
         self, header: Description, observed: Mapping[str, np.ndarray], *, patient: bool = True
@@ -207,17 +207,17 @@ class OnnxEngine:
         If it is `patient`, what has not converged is solved again with more damping.
         """
         settings = header.inference
-        found = self._run_once(header, observed)
-        left = ~found["converged"]
+        outputs = self._run_once(header, observed)
+        left = ~outputs["converged"]
         if left.any() and patient and header.tries_again:
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
             damping, tol = calmer(settings.damping, settings.tol)
             calm = replace(settings, damping=damping, tol=tol)
             again = self._run_once(replace(header, inference=calm), rows)
-            again["iterations"] += found["iterations"][left]
-            for name, value in found.items():
+            again["iterations"] += outputs["iterations"][left]
+            for name, value in outputs.items():
                 value[left] = again[name]
-        return found
+        return outputs
 
     def _run_once(self, header: Description, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         settings = header.inference
@@ -226,16 +226,16 @@ class OnnxEngine:
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
         outputs, images = self.facts.interface(header)[1], max(map(len, observed.values()))
         try:
-            found = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
+            results = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
             for name, (_, shape) in outputs.items():
                 # onnxruntime lets other sizes pass.
-                if found[name].shape != (images, *shape[1:]):
+                if results[name].shape != (images, *shape[1:]):
                     raise ValueError(f"{name} is not what the graph promises")
         except Exception as fault:  # see `load`
             remedy = f"give {option('engine', 'torch')}, or make it anew with `restore export`"
             name = shown(header.name)
             raise ModelError(f"its graph cannot be run ({_one_line(fault)}); {remedy}", name) from fault
-        return found
+        return results
 
 
 def providers(device: str) -> list[tuple[str, dict[str, str]]]:
@@ -264,10 +264,10 @@ def _missing(device: str) -> UsageError:
     return UsageError(f"onnxruntime finds no such device; {remedy}, or leave it out", option("device", shown(device)))
 
 
-def _alike(told: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def _alike(inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The images that have the same noise and the same mask, by number."""
-    count = len(told["image"])
-    hidden, sigma = np.packbits(told["mask"].reshape(len(told["mask"]), -1), axis=1), told["sigma"].reshape(-1, 1)
+    count = len(inputs["image"])
+    hidden, sigma = np.packbits(inputs["mask"].reshape(len(inputs["mask"]), -1), axis=1), inputs["sigma"].reshape(-1, 1)
     both = [np.broadcast_to(part, (count, part.shape[1])) for part in (hidden, sigma.view(np.uint8))]
     rows = np.ascontiguousarray(np.concatenate(both, 1))
     _, kind = np.unique(rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_inverse=True)
@@ -286,13 +286,13 @@ def _ports(nodes: Sequence[Any]) -> dict[str, Kind]:
     }
 
 
-def _check_interface(ports: Sequence[dict[str, Kind]], facts: Facts, where: str) -> None:
+def _check_interface(ports: Sequence[dict[str, Kind]], facts: GraphFacts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
     wrong = set[str]()
-    for promised, found in zip(facts.interface(facts.header), ports, strict=True):
+    for promised, actual in zip(facts.interface(facts.header), ports, strict=True):
         if facts.header.kind.any_size:  # for images of any size
             promised = {name: (kind, (None,) * len(shape)) for name, (kind, shape) in promised.items()}
-        wrong |= {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}
+        wrong |= {name for name in promised.keys() | actual.keys() if promised.get(name) != actual.get(name)}
     if wrong:
         listed = ", ".join(shown(name) for name in sorted(wrong))
         raise ModelError(f"inputs or outputs missing, extra or of wrong type or shape: {listed}", where)

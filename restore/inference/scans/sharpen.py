@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restore.inference.scans.two_tones import Tones, tones_of
+from restore.inference.scans.two_tones import InkLevels, tones_of
 
 # Standard deviations of blur, in pixels, that may be undone; and the noise-to-signal ratio that the filter expects.
 WIDTHS = (0.6, 0.9, 1.2)
@@ -14,7 +14,7 @@ RATIO = 0.05
 # `benchmarks/scans.py --fonts training --seed 7 --noise 0.03 0.05 0.07 0.1 --blur 0.9`, with and without sharpening.
 NOISIEST = 0.2
 
-# The blur is looked for in the middle of a scan, of so many pixels along a side.
+# The side, in pixels, of the middle of a scan in which the blur is estimated.
 SIDE = 512
 
 # Pixels by which a picture is continued beyond its edges.
@@ -24,7 +24,7 @@ AROUND = 8
 MEDIAN = 0.6745
 
 
-def blur_of(grey: np.ndarray, tones: Tones) -> float:
+def blur_of(grey: np.ndarray, tones: InkLevels) -> float:
     """The standard deviation of the Gaussian that is best undone in a scan (H, W), in pixels; 0 for none.
 
     It is that after which the two classes of the scan lie farthest apart, in standard deviations of its levels.

@@ -26,8 +26,8 @@ ENDS = 3
 # A class has a level of its own where it is more than this share of the pixels within reach.
 FEW = 0.02
 
-# Standard deviations, in pixels, of the Gaussians that smooth the picture before its classes are told apart: less and
-# less, as long as the classes are nearly as far apart as they were at best.
+# Standard deviations, in pixels, of the Gaussians that smooth the picture before it is split into classes. They fall
+# as long as the classes are nearly as far apart as they were at best.
 SMOOTHED = (1.0, 0.8, 0.6, 0.4, 0.0)
 NEARLY = 0.85
 
@@ -44,20 +44,20 @@ ROUNDED = 1 / 255
 # in the fonts for training.
 SHARE = 0.75
 
-# The classes of a scan are at least so many standard deviations of the smoothed picture apart, more than noise on a
-# blank page is split into.
+# The least distance of the classes of a scan, in standard deviations of the smoothed picture: more than that of the
+# classes into which noise on a blank page is split.
 APART = 2.0
 
-# Its ground, seen from so many pixels, differs from even paper by this share of their distance at most. That of
-# photographs differs more.
+# The greatest difference of a scan's ground from even paper, as a share of the classes' distance, and the smoothing in
+# pixels at which it is measured. The ground of photographs differs more.
 UNEVEN, FROM = 0.14, 2.0
 
-# Pixels that are ground with this probability count as ground, and are amid others if so much around them is.
+# The probability at which a pixel counts as ground, and the share of ground around one that is amid others.
 SURE, AMID = 0.98, 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class Tones:
+class InkLevels:
     """The two classes of a picture.
 
     Attributes:
@@ -88,7 +88,7 @@ class Tones:
         return self.unevenness <= UNEVEN
 
 
-def tones_of(grey: np.ndarray) -> Tones | None:
+def tones_of(grey: np.ndarray) -> InkLevels | None:
     """The two classes of a picture (H, W); None if it has one level, up to smooth shading.
 
     >>> ink = np.zeros((40, 60), bool)
@@ -110,11 +110,11 @@ def tones_of(grey: np.ndarray) -> Tones | None:
         [spread * level + shading for level in (classes.ground, classes.figure)], key=lambda level: float(level.mean())
     )
     noise = spread * classes.width
-    return Tones(TwoTone(black, white, noise / SHARE**0.5), noise, separation, uneven)
+    return InkLevels(TwoTone(black, white, noise / SHARE**0.5), noise, separation, uneven)
 
 
 def _split(values: np.ndarray, local: Local, least: float) -> tuple[np.ndarray, float, float]:
-    """Each pixel's probability of being figure, with the separation and the unevenness of `Tones`."""
+    """Each pixel's probability of being figure, with the separation and the unevenness of `InkLevels`."""
     smooth = smoothed(values, SMOOTHED[0])
     off = smooth - local.image(local.sums(smooth) / local.sums(np.ones_like(smooth)))
     # The figure is on the side of the longer tail.

@@ -72,24 +72,24 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
         inside = replace(damage, hidden=None).mapped(lambda level: cut(level, 0.5))
         known = replace(inside, hidden=hidden)
     # No two patches of a noisy photograph are the same.
-    found = (engine.solve if header.kind.photographs else partial(_distinct, engine))(tiles, known, effort)
-    sound, shown = (each.reshape(count, -1) for each in (np.isfinite(found.means).all((1, 2)), (~hidden).any((1, 2))))
+    posterior = (engine.solve if header.kind.photographs else partial(_distinct, engine))(tiles, known, effort)
+    sound, shown = (part.reshape(count, -1) for part in (np.isfinite(posterior.means).all((1, 2)), ~hidden.all((1, 2))))
 
     def mixed(values: np.ndarray) -> np.ndarray:
         parts = values.reshape(count, -1, *header.image_shape)
-        return np.stack([cover.crop(cover.mean(*each)) for each in zip(parts, sound, strict=True)])
+        return np.stack([cover.crop(cover.mean(tiles, which)) for tiles, which in zip(parts, sound, strict=True)])
 
-    mean, square = mixed(found.means), mixed(found.variances + found.means**2)
-    blind = np.array([(cover.crop(cover.counts(each)) == 0).any() for each in shown])
-    return replace(found.joined(mean, square - mean**2), blind=blind)
+    mean, square = mixed(posterior.means), mixed(posterior.variances + posterior.means**2)
+    blind = np.array([(cover.crop(cover.counts(which)) == 0).any() for which in shown])
+    return replace(posterior.joined(mean, square - mean**2), blind=blind)
 
 
 def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
-    """The posterior of tiles (N, h, w), of which those that are all the same are solved once."""
+    """The posterior of tiles (N, h, w); equal tiles are solved once."""
     every = (tiles, damage.hidden, damage.p)
     parts = [part for part in every if isinstance(part, np.ndarray) and len(part) == len(tiles)]
     keys: dict[bytes, int] = {}
-    same = np.array([keys.setdefault(b"".join(map(bytes, each)), len(keys)) for each in zip(*parts, strict=True)])
+    same = np.array([keys.setdefault(b"".join(map(bytes, tile)), len(keys)) for tile in zip(*parts, strict=True)])
     if len(keys) == len(same):
         return engine.solve(tiles, damage, effort)
     _, first = np.unique(same, return_index=True)
@@ -97,9 +97,9 @@ def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: 
     return engine.solve(tiles[first], few, effort).rows(same)
 
 
-def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
-    """The posterior under a prior to which all places are alike: of overlapping parts that suit the engine."""
-    count, height, width = seen.shape
+def _in_parts(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
+    """The posterior under a convolutional prior, from overlapping parts that suit the engine."""
+    count, height, width = pictures.shape
     parts = parts_of((height, width), engine.part)
 
     def cut(values: np.ndarray) -> np.ndarray:
@@ -107,11 +107,11 @@ def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage, effort: E
             return np.repeat(values, len(parts), 0) if len(values) > 1 else values
         return np.stack([image[part.around] for image in values for part in parts])
 
-    small = cut(seen)
-    found = engine.solve(small, damage.mapped(cut), effort)
-    means, variances = np.empty(seen.shape, np.float32), np.empty(seen.shape, np.float32)
-    for whole, values in ((means, found.means), (variances, found.variances)):
+    small = cut(pictures)
+    posterior = engine.solve(small, damage.mapped(cut), effort)
+    means, variances = np.empty(pictures.shape, np.float32), np.empty(pictures.shape, np.float32)
+    for whole, values in ((means, posterior.means), (variances, posterior.variances)):
         for index, image in enumerate(values.reshape(count, len(parts), *small.shape[1:])):
             for part, answer in zip(parts, image, strict=True):
                 whole[index][part.core] = answer[part.inner]
-    return found.joined(means, variances)
+    return posterior.joined(means, variances)

@@ -16,8 +16,8 @@ from restore.zoo.description import Description
 # Tiles along a side of a block: enough to keep both engines busy, few enough for some hundred megabytes.
 TILES = 90
 
-# For a prior that takes a block as one image: how long the sides of its core are, in pixels, and by how much it is
-# wider. A pixel that is decided hardly depends on others that far away.
+# For a prior that takes a block as one image: the side of the block's core, and the margin around it, in pixels. A
+# pixel that is decided hardly depends on others that far away.
 SIDE = 1024
 MARGIN = 32
 

@@ -89,10 +89,10 @@ class Cover:
         blocks = [-(-axis.window // axis.stride) for axis in (down, across)]
         cells = (down.count + blocks[0] - 1, down.stride, across.count + blocks[1] - 1, across.stride)
         total = np.zeros(cells, windows.dtype)
-        each = windows.reshape(down.count, across.count, down.window, across.window).transpose(0, 2, 1, 3)
+        tiles = windows.reshape(down.count, across.count, down.window, across.window).transpose(0, 2, 1, 3)
         for row in range(blocks[0]):
             for column in range(blocks[1]):
-                part = each[:, row * down.stride :, :, column * across.stride :][:, : down.stride, :, : across.stride]
+                part = tiles[:, row * down.stride :, :, column * across.stride :][:, : down.stride, :, : across.stride]
                 rows, columns = slice(row, row + down.count), slice(column, column + across.count)
                 total[rows, : part.shape[1], columns, : part.shape[3]] += part
         return total.reshape(cells[0] * cells[1], -1)[: down.padded, : across.padded]
@@ -103,7 +103,7 @@ class Cover:
             return self.add(np.where(which[:, None, None], windows, 0)) / self.counts(which)
 
     def counts(self, which: np.ndarray) -> np.ndarray:
-        """In how many of some tiles each pixel of the image and of what lies around it lies, float32."""
+        """The number of some tiles that cover each pixel of the image and of what lies around it, float32."""
         shape = (self.count, self.down.window, self.across.window)
         return self.add(np.broadcast_to(which[:, None, None].astype(np.float32), shape))
 

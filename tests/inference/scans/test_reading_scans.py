@@ -45,9 +45,9 @@ def answer(
 
 
 def reading(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None, careful: bool = True) -> Reading:
-    found = answer(grey, p, hidden, careful)
-    assert isinstance(found, Reading)
-    return found
+    result = answer(grey, p, hidden, careful)
+    assert isinstance(result, Reading)
+    return result
 
 
 # --- two tones of ink and paper ---
@@ -57,41 +57,41 @@ def reading(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None,
 @pytest.mark.parametrize("turned", [False, True], ids=["dark-on-light", "light-on-dark"])
 def test_levels_and_noise_are_recovered(noise: float, turned: bool) -> None:
     grey = 1 - scanned(noise) if turned else scanned(noise)
-    found = tones_of(grey)
-    assert found is not None and found.distinct
+    levels = tones_of(grey)
+    assert levels is not None and levels.distinct
     ink, paper = 0.2 * LIGHT, 0.9 * LIGHT
     black, white = (1 - paper, 1 - ink) if turned else (ink, paper)
     # Within a tenth of their distance, where the light changes by far more.
-    assert np.abs(found.channel.white - white).mean() < 0.05
-    assert np.abs(found.channel.black - black).mean() < 0.08
-    assert found.noise == pytest.approx(noise, rel=0.25, abs=0.03)
-    wrong = (found.channel.log_odds(grey) < 0) != (~INK if turned else INK)
+    assert np.abs(levels.channel.white - white).mean() < 0.05
+    assert np.abs(levels.channel.black - black).mean() < 0.08
+    assert levels.noise == pytest.approx(noise, rel=0.25, abs=0.03)
+    wrong = (levels.channel.log_odds(grey) < 0) != (~INK if turned else INK)
     # Gaussians 0.7 of the light apart are told apart no better than at half of their distance.
     assert wrong.mean() < {0.01: 1e-4, 0.05: 1e-3, 0.1: 0.02, 0.2: 0.15}[noise]
 
 
 def test_neighbours_that_blur_into_each_other_count_in_part() -> None:
     grey = scanned(0.1)
-    found = tones_of(grey)
-    assert found is not None
-    far, near = ((grey - level) ** 2 for level in (found.channel.black, found.channel.white))
-    wanted = two_tones.SHARE * (far - near) / (2 * found.noise**2)
-    np.testing.assert_allclose(replace(found.channel, outliers=0.0).log_odds(grey), wanted, rtol=1e-5, atol=1e-5)
+    levels = tones_of(grey)
+    assert levels is not None
+    far, near = ((grey - level) ** 2 for level in (levels.channel.black, levels.channel.white))
+    wanted = two_tones.SHARE * (far - near) / (2 * levels.noise**2)
+    np.testing.assert_allclose(replace(levels.channel, outliers=0.0).log_odds(grey), wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["camera", "grass", "coffee"])
 def test_photographs_are_no_scans(name: str) -> None:
     photograph = getattr(data, name)()[:300, :300] / 255
     grey = photograph if photograph.ndim == 2 else photograph.mean(2)
-    found = tones_of(grey)
-    assert found is None or not (found.distinct and found.even)
+    levels = tones_of(grey)
+    assert levels is None or not (levels.distinct and levels.even)
 
 
 @pytest.mark.parametrize("name", ["text", "page"])
 def test_photographed_writing_is_a_scan(name: str) -> None:
     grey = getattr(data, name)()
-    found = tones_of(grey / 255)
-    assert not Tones.of(counted(grey)).binary and found is not None and found.distinct and found.even
+    levels = tones_of(grey / 255)
+    assert not Tones.of(counted(grey)).binary and levels is not None and levels.distinct and levels.even
     read = reading(grey / 255)
     assert "read as a scan" in read.notes[0] and set(np.unique(read.picture.values())) == {0, 1}
 
@@ -99,8 +99,8 @@ def test_photographed_writing_is_a_scan(name: str) -> None:
 def test_what_is_called_a_scan_may_have_an_uneven_ground() -> None:
     blotches = 0.1 * smoothed(np.random.default_rng(0).standard_normal(SHAPE), 4.0) / 0.07
     grey = scanned(0.05) + blotches
-    found = tones_of(grey)
-    assert found is not None and not found.even
+    levels = tones_of(grey)
+    assert levels is not None and not levels.even
     assert answer(grey, "auto") is Status.NOT_INK
     assert "read as a scan" in reading(grey).notes[0]
     assert reading(grey, "auto", careful=False).cut is not None
@@ -125,9 +125,9 @@ def test_a_blank_page_is_no_scan(grey: np.ndarray) -> None:
 
 def test_evidence_is_kept_by_the_flip_probabilities() -> None:
     grey = scanned(0.1)
-    found, tones = reading(grey), tones_of(grey)
+    result, tones = reading(grey), tones_of(grey)
     assert tones is not None
-    white, p = found.picture.values(), np.asarray(found.picture.damage.p)
+    white, p = result.picture.values(), np.asarray(result.picture.damage.p)
     odds = (2 * white - 1) * (np.log1p(-p) - np.log(p))
     np.testing.assert_allclose(odds, tones.channel.log_odds(grey).clip(-CERTAIN, CERTAIN), rtol=1e-9, atol=1e-9)
 
@@ -149,9 +149,9 @@ def test_what_lies_in_a_hole_says_nothing_of_a_scan() -> None:
 def test_holes_of_a_scan_are_filled_with_the_ink_and_paper_of_their_place() -> None:
     hidden = np.zeros(SHAPE, bool)
     hidden[60:62] = True
-    found = reading(scanned(0.05), None, hidden)
-    assert found.tones is not None
-    black, white = found.tones
+    result = reading(scanned(0.05), None, hidden)
+    assert result.tones is not None
+    black, white = result.tones
     assert np.abs(white - 0.9 * LIGHT).mean() < 0.05 and np.abs(black - 0.2 * LIGHT).mean() < 0.08
 
 
@@ -160,10 +160,10 @@ def test_holes_of_a_scan_are_filled_with_the_ink_and_paper_of_their_place() -> N
 
 @pytest.mark.parametrize("levels", [(0.0, 1.0), (0.2, 0.7), (0.0, 1 / 255)])
 def test_two_levels_are_black_and_white_whatever_they_are(levels: tuple[float, float]) -> None:
-    found = reading(np.where(INK, *levels), "auto")
-    np.testing.assert_array_equal(found.picture.values() > 0.5, ~INK)
-    assert found.tones == (None if levels == (0.0, 1.0) else levels) and not found.notes
-    assert found.picture.damage.p == "auto"
+    result = reading(np.where(INK, *levels), "auto")
+    np.testing.assert_array_equal(result.picture.values() > 0.5, ~INK)
+    assert result.tones == (None if levels == (0.0, 1.0) else levels) and not result.notes
+    assert result.picture.damage.p == "auto"
     # Under a mask there may be any.
     hidden = np.zeros(SHAPE, bool)
     hidden[5:20, 30:50] = True
@@ -173,8 +173,8 @@ def test_two_levels_are_black_and_white_whatever_they_are(levels: tuple[float, f
 
 @pytest.mark.parametrize("level", [0.0, 0.4, 1.0])
 def test_one_level_is_black_or_white(level: float) -> None:
-    found = reading(np.full(SHAPE, level), "auto")
-    assert found.tones is None and (found.picture.values() == (level > 0.5)).all()
+    result = reading(np.full(SHAPE, level), "auto")
+    assert result.tones is None and (result.picture.values() == (level > 0.5)).all()
 
 
 def soft() -> np.ndarray:
@@ -185,10 +185,10 @@ def soft() -> np.ndarray:
 
 def test_soft_edges_are_cut_at_a_level_that_is_told() -> None:
     """Otsu's, or the prior's own."""
-    found = reading(soft(), "auto")
+    result = reading(soft(), "auto")
     cut = Tones.of(counted(np.rint(255 * soft()).astype(np.uint8))).threshold / 255
-    np.testing.assert_array_equal(found.picture.values() > 0.5, soft() > cut)
-    assert found.cut == pytest.approx(cut, abs=1 / 255) and found.drawn
+    np.testing.assert_array_equal(result.picture.values() > 0.5, soft() > cut)
+    assert result.cut == pytest.approx(cut, abs=1 / 255) and result.drawn
     own = read(Observed(soft(), Damage("auto")), 0.8, careful=True)
     assert isinstance(own, Reading)
     np.testing.assert_array_equal(own.picture.values() > 0.5, soft() > 0.8)
@@ -197,8 +197,8 @@ def test_soft_edges_are_cut_at_a_level_that_is_told() -> None:
 def test_holes_of_soft_strokes_are_filled_with_their_two_tones() -> None:
     hidden = np.zeros(SHAPE, bool)
     hidden[60:64] = True
-    found = reading(soft(), None, hidden)
-    assert found.tones == pytest.approx((0.1, 0.9), abs=0.05)
+    result = reading(soft(), None, hidden)
+    assert result.tones == pytest.approx((0.1, 0.9), abs=0.05)
 
 
 def test_a_map_of_more_tones_than_two_is_refused_unless_it_is_to_be_cut() -> None:
@@ -254,10 +254,10 @@ def test_grain_tells_scans_from_drawings() -> None:
 
 def test_sums_are_those_of_the_gaussian() -> None:
     values = np.random.default_rng(0).random((20, 30)).astype(np.float32)
-    found = Local(values.shape).sums(values)
+    actual = Local(values.shape).sums(values)
     # Brute force at the cell in row 1, column 2: its centre is at (11.5, 19.5). Weights that are even within cells of 8
     # pixels are those of a Gaussian whose variance is 8² / 12 wider, of 30²: 0.6 % of it in two dimensions, at most.
     rows, columns = np.mgrid[0:20, 0:30]
     weights = np.exp(-((rows - 11.5) ** 2 + (columns - 19.5) ** 2) / (2 * 30.0**2))
-    assert found.shape == (3, 4) and found[1, 2] == pytest.approx((weights * values).sum(), rel=5e-3)
+    assert actual.shape == (3, 4) and actual[1, 2] == pytest.approx((weights * values).sum(), rel=5e-3)
     assert np.ptp(Local(values.shape).image(np.full((3, 4), 2.0, np.float32))) < 1e-6

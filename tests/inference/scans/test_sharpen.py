@@ -31,7 +31,7 @@ def wrong(grey: np.ndarray) -> float:
     return float(((tones.channel.log_odds(grey) < 0) != page()).mean())
 
 
-def found(grey: np.ndarray) -> float:
+def estimated_blur(grey: np.ndarray) -> float:
     tones = tones_of(grey)
     assert tones is not None
     return blur_of(grey, tones)
@@ -40,14 +40,14 @@ def found(grey: np.ndarray) -> float:
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_blur_is_found_and_undoing_it_halves_the_wrong_pixels(noise: float) -> None:
     grey = scanned(0.9, noise)
-    width = found(grey)
+    width = estimated_blur(grey)
     assert width in WIDTHS
     assert wrong(sharpened(grey, width)) < 0.5 * wrong(grey)
 
 
 @pytest.mark.parametrize(("blur", "noise"), [(0.0, 0.01), (0.0, 0.1), (0.9, 1.3 * NOISIEST * (PAPER - INK))])
 def test_sharp_and_noisy_scans_are_left_alone(blur: float, noise: float) -> None:
-    assert found(scanned(blur, noise)) == 0
+    assert estimated_blur(scanned(blur, noise)) == 0
 
 
 @pytest.mark.parametrize("width", WIDTHS)

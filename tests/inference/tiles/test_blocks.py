@@ -117,9 +117,9 @@ def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.Mo
     engine = alike()
     with card():
         there = Engine.of(engine.trained, torch.device("cuda"))
-        found = answer(there, noisy(90, 75))
-    assert int(found.tiles[0]) == 4 and int(answer(engine, noisy(90, 75)).tiles[0]) == 9
-    np.testing.assert_allclose(found.means, answer(engine, noisy(90, 75)).means, atol=1e-4)
+        result = answer(there, noisy(90, 75))
+    assert int(result.tiles[0]) == 4 and int(answer(engine, noisy(90, 75)).tiles[0]) == 9
+    np.testing.assert_allclose(result.means, answer(engine, noisy(90, 75)).means, atol=1e-4)
     counts = [len(engine.solve(noisy(*shape).values()[None], Damage(0.1)).layers) for shape in ((7, 9), (6, 5))]
     assert counts == [0, 1]
 
