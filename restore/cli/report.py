@@ -92,10 +92,10 @@ def summary(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
         parts = [f"restored with {models[0][0]}"]
     for kind in LEVELS:
         given: Any = getattr(damage, kind)
-        found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
-        if found:
-            span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
-            parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
+        levels = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
+        if levels:
+            span = f", {min(levels):.2g} to {max(levels):.2g}" if len(levels) > 1 else ""
+            parts.append(f"{kind} = {np.median(levels):.2g} (found{span})")
         elif given is not None:
             parts.append(f"{kind} = {given}")
     changed = [record["changed"] for record in done if record["changed"] is not None]

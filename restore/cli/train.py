@@ -19,7 +19,7 @@ from restore.learning.options import TrainOptions
 
 if TYPE_CHECKING:
     from restore.learning.lesson import Lesson
-    from restore.learning.run.session import Passed
+    from restore.learning.run.session import Progress
     from restore.progress import Meter
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
@@ -80,7 +80,7 @@ def train(
     from restore.learning.lesson import lesson_of
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
-    from restore.learning.train import carry_out
+    from restore.learning.train import train_and_save
     from restore.progress import progress
 
     if threads:
@@ -102,7 +102,7 @@ def train(
             note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
-        trained = carry_out(lesson, session, device, every=options.every)
+        trained = train_and_save(lesson, session, device, every=options.every)
     if is_first() and not quiet:
         header = trained.prior.description
         level = "" if header.task else f" --{'sigma' if header.grey else 'p'} auto"
@@ -115,14 +115,14 @@ def train(
 train = with_others(with_parts(train, options=part(TrainOptions)))
 
 
-def watcher(meter: Meter, lesson: Lesson) -> Callable[[Passed], None]:
+def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
     """Tell a meter with a total of 1 about training: epoch, the newest score and the best one."""
     recipe = lesson.recipe
     damage = recipe.training.watch or recipe.data.task
     judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
     newest, best = "", float("inf")
 
-    def watch(passed: Passed) -> None:
+    def watch(passed: Progress) -> None:
         nonlocal newest, best
         if passed.score is not None:
             best = min(best, passed.score)

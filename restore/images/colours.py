@@ -91,7 +91,7 @@ def _of_bands(image: Image.Image, colour: bool) -> Picture:
     other = (bands != bands[0, 0]).any(axis=-1)
     second = bands[np.unravel_index(other.argmax(), other.shape)]
     if (bands[other] == second).all():
-        dark, light = sorted((bands[0, 0], second), key=lambda each: float(each @ LUMINANCE))
+        dark, light = sorted((bands[0, 0], second), key=lambda ink: float(ink @ LUMINANCE))
         levels = np.where((bands == light).all(axis=-1), 255, 0).astype(np.uint8)
         notes = (*notes, "its two colours are taken for black and white")
         return Picture(levels, alpha, notes, Inks(bands, dark.astype(float), light.astype(float)))

@@ -32,10 +32,10 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
         raise UsageError("an input is the empty text; name an image or a folder")
     images = list[Path]()
     for path in map(Path, inputs):
-        found = _images_in(path, suffix) if is_folder(path) else [path]
-        if not found:
+        paths = _images_in(path, suffix) if is_folder(path) else [path]
+        if not paths:
             raise InputError("the folder holds no images to restore; name images or another folder", path)
-        images += found
+        images += paths
     return images
 
 

@@ -95,8 +95,8 @@ def bound(images: Sequence[bytes]) -> bytes:
         with Image.open(io.BytesIO(content)) as image:
             dpi = image.info.get("dpi", (DPI, DPI))
             width, height = (
-                min(max(72 * side / (each or DPI), SIDES[0]), SIDES[1])
-                for side, each in zip(image.size, map(float, dpi), strict=True)
+                min(max(72 * side / (resolution or DPI), SIDES[0]), SIDES[1])
+                for side, resolution in zip(image.size, map(float, dpi), strict=True)
             )
             data, facts = _embedded(image)
             if profile := image.info.get("icc_profile"):

@@ -251,8 +251,8 @@ def _said(image: Image.Image, content: bytes, page: int) -> dict[str, Any]:
     """What else the result of a file keeps of it: what a TIFF or EXIF says beside the pixels, XMP, and texts of PNG."""
     of_tiff, xmp = image.format == "TIFF", image.info.get("xmp")
     raw = image.info.get("exif", b"").removeprefix(b"Exif\0\0")
-    told, tags = tiff.kept(content, page) if of_tiff else tiff.kept(raw, exif=True)
-    kept = {"exif": tiff.exif(told) if told else b"", "tags": tags, "chunks": _chunks(content)}
+    exif, tags = tiff.kept(content, page) if of_tiff else tiff.kept(raw, exif=True)
+    kept = {"exif": tiff.exif(exif) if exif else b"", "tags": tags, "chunks": _chunks(content)}
     return {key: value for key, value in (kept | {"xmp": xmp if isinstance(xmp, bytes) else b""}).items() if value}
 
 
@@ -261,12 +261,12 @@ def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:
 
     What is kept by other means is left out: resolution, EXIF and XMP.
     """
-    found, at = list[tuple[bytes, bytes]](), len(_PNG)
+    chunks, at = list[tuple[bytes, bytes]](), len(_PNG)
     while content.startswith(_PNG) and at + 8 <= len(content):
         size, kind = struct.unpack_from(">I4s", content, at)
         data = content[at + 8 : at + 8 + size]
         at += size + 12
         stays = kind in _COLOURS or (kind[0] & kind[3] & 32 and kind not in _OTHERWISE)
         if stays and not (kind == b"iTXt" and data.startswith(b"XML:com.adobe.xmp\0")):
-            found.append((kind, data))
-    return found
+            chunks.append((kind, data))
+    return chunks

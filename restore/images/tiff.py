@@ -54,37 +54,37 @@ def _form(content: bytes) -> tuple[str, str, str, str]:
 
 def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]], int]:
     """Tag, type, number of values, and place of these or of their offset; and the place of the next one's offset."""
-    order, place, count, head = _form(content)
+    order, pointer, count, head = _form(content)
     (number,) = struct.unpack_from(order + count, content, start)
     if number > MOST_ENTRIES:
         raise OverflowError
     at, size = start + struct.calcsize(count), struct.calcsize(order + head)
-    places = [at + each * (size + struct.calcsize(place)) for each in range(number + 1)]
+    places = [at + index * (size + struct.calcsize(pointer)) for index in range(number + 1)]
     return [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]], places[-1]
 
 
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
-    order, place, *_ = _form(content)
-    at, found = struct.calcsize(place), dict[int, int]()
+    order, pointer, *_ = _form(content)
+    at, sizes = struct.calcsize(pointer), dict[int, int]()
     try:
-        while (start := struct.unpack_from(order + place, content, at)[0]) and start not in found:
+        while (start := struct.unpack_from(order + pointer, content, at)[0]) and start not in sizes:
             entries, at = _entries(content, start)
             promised, sides = 0, dict[int, int]()
-            if len(found) == MOST_PAGES:
+            if len(sizes) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
             for tag, kind, number, value in entries:
                 if tag in _PLACES and number > MOST_STRIPS:
                     raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
-                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else place), content, value)
+                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else pointer), content, value)
                 promised += number * _BYTES.get(kind, 1)
             if promised > 4 * len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
             area, tile = ((_WIDTH, _LENGTH), (_TILE_WIDTH, _TILE_LENGTH))
-            found[start] = max(math.prod(sides.get(side, 0) for side in each) for each in (area, tile))
+            sizes[start] = max(math.prod(sides.get(side, 0) for side in pair) for pair in (area, tile))
     except (struct.error, OverflowError) as fault:
         raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
-    return list(found.values())
+    return list(sizes.values())
 
 
 def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Tags]:
@@ -93,11 +93,11 @@ def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Ta
     With `exif` the content is that of EXIF itself, which is built like a TIFF, and can say all of it. What lies outside
     of the content is left out.
     """
-    order, place, *_ = _form(content)
-    at, tags = struct.calcsize(place), Tags()
+    order, pointer, *_ = _form(content)
+    at, tags = struct.calcsize(pointer), Tags()
     with contextlib.suppress(struct.error, OverflowError):
         for _ in range(page + 1):
-            (start,) = struct.unpack_from(order + place, content, at)
+            (start,) = struct.unpack_from(order + pointer, content, at)
             _, at = _entries(content, start)
         tags = _tags(content, start, (34665, 34853))
     tags = {tag: value for tag, value in tags.items() if tag not in _LAYOUT}
@@ -109,15 +109,15 @@ def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Ta
 
 def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
     """What a directory says, and directories within it under some of its tags."""
-    order, place, *_ = _form(content)
+    order, pointer, *_ = _form(content)
     tags, room = Tags(), 4 * len(content)
     for tag, kind, number, at in _entries(content, start)[0]:
         unit, size = 4 if kind in (5, 10) else _BYTES.get(kind, 1), number * _BYTES.get(kind, 1)
         room -= size
         if room < 0:
             raise OverflowError
-        (offset,) = struct.unpack_from(order + place, content, at)
-        data = content[at : at + size] if size <= struct.calcsize(place) else content[offset : offset + size]
+        (offset,) = struct.unpack_from(order + pointer, content, at)
+        data = content[at : at + size] if size <= struct.calcsize(pointer) else content[offset : offset + size]
         if tag in within:
             with contextlib.suppress(struct.error, OverflowError):
                 tags[tag] = 4, _tags(content, offset, _WITHIN[tag])
@@ -163,7 +163,7 @@ def _directory(tags: Tags, base: int) -> bytes:
 def check_rows(image: ImageFile, content: bytes, label: str) -> None:
     """Refuse a page that lacks rows where Pillow and libtiff do not: strips are missing, or fax data end early."""
     tags = image.tag_v2  # type: ignore[attr-defined]
-    places, lengths = (next((tags[tag] for tag in each if tag in tags), ()) for each in (_PLACES, _LENGTHS))
+    places, lengths = (next((tags[tag] for tag in group if tag in tags), ()) for group in (_PLACES, _LENGTHS))
     width, height = tags[_WIDTH], tags[_LENGTH]
     across, down = tags.get(_TILE_WIDTH, width), tags.get(_TILE_LENGTH, min(tags.get(_ROWS, height), height))
     wanted = math.ceil(width / across) * math.ceil(height / down)

@@ -75,8 +75,8 @@ def encode(
     image = as_pil(picture, restored, hidden, name=name, format=format)
     keeps = FORMATS[format].keeps.split()
     kept: dict[str, Any] = {key: value for key, value in image.info.items() if key in keeps}
-    told = _KEPT | {"tags": f"tags {', '.join(map(str, sorted(picture.info.get('tags', ()))))}"}
-    lost = [word for key, word in told.items() if key in picture.info and key not in kept]
+    words = _KEPT | {"tags": f"tags {', '.join(map(str, sorted(picture.info.get('tags', ()))))}"}
+    lost = [word for key, word in words.items() if key in picture.info and key not in kept]
     lost += ["palette"] if picture.indices is not None and image.mode != "P" else []
     if lost:
         note(f"the result cannot hold its {', '.join(lost)}")

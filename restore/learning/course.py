@@ -170,7 +170,7 @@ class RestoredImages(CleanImages):
         clean, count = self.images.index_select(0, index), len(self.tasks)
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
-        numbers = [(first + place) % count for place in range(count)]
+        numbers = [(first + offset) % count for offset in range(count)]
         fields, tasks, parts = list[Fields](), list[Tensor](), list(clean.tensor_split(count))
         for row, number in enumerate(numbers):
             task = self.tasks[number]

@@ -79,8 +79,8 @@ def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int)
     header = replace(prior.description, temperature=1.0)
     engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:IMAGES]
     damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
-    means = [engine.restore(each.observed, each.damage.channel(grey=False)).means[0].cpu().numpy() for each in damaged]
-    return best([log_odds_of(each.astype(np.float64)) for each in means], clean.cpu().numpy() > 0.5)
+    answers = [engine.restore(batch.observed, batch.damage.channel(grey=False)).means[0] for batch in damaged]
+    return best([log_odds_of(means.cpu().numpy().astype(np.float64)) for means in answers], clean.cpu().numpy() > 0.5)
 
 
 def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
@@ -95,9 +95,9 @@ def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
     """
     from scipy.optimize import minimize_scalar
 
-    wrong = [np.where(white, -each, each)[~np.isnan(each)] for each in log_odds]
+    wrong = [np.where(white, -values, values)[~np.isnan(values)] for values in log_odds]
 
     def loss(temperature: float) -> float:
-        return float(np.sum([np.log(np.logaddexp(0, each / temperature).mean()) for each in wrong]))
+        return float(np.sum([np.log(np.logaddexp(0, values / temperature).mean()) for values in wrong]))
 
     return round(float(minimize_scalar(loss, bounds=(COLD, HOT), method="bounded").x), 3)

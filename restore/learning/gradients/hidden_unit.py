@@ -139,8 +139,8 @@ def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, o
     best = most_gaining(outcome, -objectives, overlap)
     if best is None:
         return None
-    found = (scales, share, outcome.gain, outcome.overlap, objectives)
-    return Fitting(*(float(values[best]) for values in found))
+    fitting = (scales, share, outcome.gain, outcome.overlap, objectives)
+    return Fitting(*(float(values[best]) for values in fitting))
 
 
 class Found(NamedTuple):

@@ -48,8 +48,8 @@ class Clamped(NamedTuple):
 
 def clamped(prior: RBM, visible: Tensor) -> Gradient:
     """Mean statistics over visible states (N, D), with the hidden units at their exact conditional expectation."""
-    found = Clamped.of(prior, visible)
-    return {"weights.0": prior.couplings[0].statistics(found.visible, found.hidden), **found.units}
+    state = Clamped.of(prior, visible)
+    return {"weights.0": prior.couplings[0].statistics(state.visible, state.hidden), **state.units}
 
 
 def fixed_point(

@@ -93,8 +93,8 @@ class TAPLikelihood(LearningRule):
         state = {f"offset.{index}": mean for index, mean in enumerate(means)}
         if self.grey_unit < 1:
             # For pixels that may be exactly 0: the typical value of those that are not.
-            seen = (images != 0).sum(0).clamp_min(1)
-            state["centre"] = images.sum(0) / seen
+            counts = (images != 0).sum(0).clamp_min(1)
+            state["centre"] = images.sum(0) / counts
         if self.remembers:
             chosen = torch.randint(len(images), (self.solutions,), generator=generator, device=images.device)
             parts = self.solver.init(prior, images[chosen])

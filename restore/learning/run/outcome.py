@@ -11,7 +11,7 @@ from torch import Tensor
 from restore.errors import shown
 from restore.learning.course import pixels_of
 from restore.learning.recipe.recipe import Recipe
-from restore.learning.run.session import Machine, Passed
+from restore.learning.run.session import Machine, Progress
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
@@ -34,7 +34,7 @@ class Trained:
     lines: tuple[str, ...] = ()
 
 
-def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, **more: Any) -> TrainedPrior:
+def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Progress, **more: Any) -> TrainedPrior:
     """The prior in training, without modes, which may take as long as an epoch; `more` goes into its header."""
     inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
@@ -43,7 +43,7 @@ def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
     return TrainedPrior(header, as_stored(recipe, passed.machine), means, pack(images[:0]), grey)
 
 
-def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, run: Path) -> TrainedPrior:
+def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Progress, run: Path) -> TrainedPrior:
     """The prior of a run in a folder if it ended now; its header says that it is unfinished."""
     unit = "round" if passed.stage or recipe.in_rounds else "epoch"
     said = f"{unit} {passed.done}" + (f" of at most {passed.total}" if passed.total else "")

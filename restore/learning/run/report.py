@@ -55,7 +55,7 @@ def write_report(
     try:
         for text in tasks_for(header) if len(held_out) else ():
             if not clock.later_than(SCORING):
-                scores[text] = {name: _score(each, held_out, text, header) for name, each in restorers.items()}
+                scores[text] = {name: _score(restorer, held_out, text, header) for name, restorer in restorers.items()}
         said = verdict(header.name, scores)
         worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
         lines += [f"{header.name}: {said}"] if said else []
@@ -115,7 +115,7 @@ def ahead(name: str, reports: Mapping[str, Report]) -> bool:
 
 def best_filter(name: str, reports: Mapping[str, Report]) -> str:
     """The filter that leaves least wrong, among restorers with the prior `name`."""
-    return min((each for each in reports if each != name), key=lambda each: reports[each].loss)
+    return min((rival for rival in reports if rival != name), key=lambda rival: reports[rival].loss)
 
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
@@ -142,11 +142,11 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
-    for place, title, sheet, colours in (
+    for cell, title, sheet, colours in (
         (parts[0, 1], "strongest features" if len(features) else "no hidden units", _sheet(features, 8), "RdBu_r"),
         (parts[1, :], f"as they are, after {text}, restored, by {rival}", _sheet(whole, len(images)), "gray"),
     ):
-        axes = figure.add_subplot(place)
+        axes = figure.add_subplot(cell)
         axes.imshow(sheet, cmap=colours, vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(title, fontsize=9)
         axes.axis("off")

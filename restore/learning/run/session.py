@@ -27,7 +27,7 @@ SCORING = 0.4
 
 
 @dataclass(frozen=True)
-class Passed:
+class Progress:
     """The state of training after an epoch or a round.
 
     Attributes:
@@ -116,8 +116,8 @@ class Session:
     lasting: bool = False
     command: str = ""
     again: str = ""
-    watch: Callable[[Passed], None] = _ignore
-    usable: Callable[[Passed], None] = _ignore
+    watch: Callable[[Progress], None] = _ignore
+    usable: Callable[[Progress], None] = _ignore
     note: Callable[[str], None] = _ignore
     clock: Clock = field(default_factory=Clock)
     stage: str = ""
