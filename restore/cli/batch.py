@@ -209,7 +209,7 @@ class Work:
     Attributes:
         damage: as the user described it; masks belong to the jobs.
         colour: True to restore colours.
-        share: is told which share of a single file is done.
+        share: called with the share of a single file that is done.
     """
 
     damage: Damage
@@ -258,7 +258,7 @@ class Work:
         return sheet
 
     def restored(self, portion: Sequence[Sheet]) -> Iterator[Job]:
-        """Restore pictures together; yields the files of which every page is restored, and those that have failed."""
+        """Restore pictures together; yields the files whose pages are all restored, and those that have failed."""
         self._restore([sheet for sheet in portion if sheet.job.fault is None])
         for sheet in portion:
             job, sheet.picture, sheet.mask = sheet.job, None, None

@@ -78,7 +78,7 @@ class Command(typer.core.TyperCommand):
 
 
 def app(word: str = "") -> typer.Typer:
-    """The command line; only the command that is named is loaded, and all of the others are but listed."""
+    """The command line; only the named command is loaded, the others are listed."""
     made = typer.Typer(
         name="restore",
         help="Clean noisy pictures and fill holes in them, with priors: what was learnt from pictures of one kind.",
@@ -115,7 +115,7 @@ def run(words: Sequence[str]) -> int:
     except (KeyboardInterrupt, signals.Terminated) as stop:
         ended = isinstance(stop, signals.Terminated)
         again = ["the same command with --skip-existing goes on"] if words and words[0] in BATCHES else []
-        # What the command has noted says more.
+        # The command's own notes say more.
         remedies = getattr(stop, "__notes__", again)
         number = signal.SIGTERM if ended else getattr(stop, "signal_number", signal.SIGINT)
         return _failed("; ".join(["terminated" if ended else "stopped", *remedies]), 128 + number)

@@ -87,7 +87,7 @@ _SHORT = {"model": ("-m",)}
 
 
 def annotated(kind: type) -> dict[str, Any]:
-    """The types of the fields of options that have a help text, with what typer is told about each."""
+    """The types of the fields of options that have a help text, annotated for typer."""
     kinds, made = get_type_hints(kind), {}
     for field in fields(kind):
         if "help" not in field.metadata:

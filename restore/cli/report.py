@@ -1,4 +1,4 @@
-"""What is said of files: notes and faults on stderr, and JSON on stdout."""
+"""Reports on files: notes and faults on stderr, and JSON on stdout."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str]) -> dict[str, Any]:
-    """What became of a picture, for reports and --json; `lost` says what its file cannot hold."""
+    """The outcome for a picture, for reports and --json; `lost` names what its file cannot hold."""
     job, record = sheet.job, answer.record(damage)
     own = [note for read in (sheet.picture, sheet.mask) if read is not None for note in read.notes]
     notes = record["notes"]

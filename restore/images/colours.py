@@ -63,7 +63,7 @@ def in_colours(planes: np.ndarray) -> np.ndarray:
 
 
 def spread(bands: np.ndarray) -> np.ndarray:
-    """By how many levels the bands of each pixel (H, W, C) differ, (H, W): 0 for grey."""
+    """The range of levels over the bands of each pixel (H, W, C), (H, W): 0 for grey."""
     # Band by band: ten times as fast as along an axis of three.
     parts = np.moveaxis(bands, -1, 0)
     return np.maximum.reduce(list(parts)) - np.minimum.reduce(list(parts))

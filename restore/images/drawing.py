@@ -25,7 +25,7 @@ INSET = 0.02
 
 
 def _scales(page: PdfPage) -> tuple[tuple[float, float], bool]:
-    """Pixels per point, of which an inch has 72, across and down; and whether the page is a scan."""
+    """Pixels per point (1/72 inch), across and down; and True if the page is a scan."""
     scales = list[tuple[float, float]]()
     for image in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]):
         matrix = image.get_matrix()

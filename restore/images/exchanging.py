@@ -16,7 +16,7 @@ from pikepdf.models.ctm import get_objects_with_ctm
 
 from restore.images.pdf import limit_memory
 
-# What is said of an image that follows from its pixels and how they are stored.
+# Entries of an image that follow from its pixels and their storage.
 _OF_PIXELS = {"/Width", "/Height", "/ColorSpace", "/BitsPerComponent", "/Decode", "/Filter", "/DecodeParms", "/Length"}
 _OF_PIXELS |= {"/ImageMask", "/Mask", "/SMask", "/SMaskInData", "/Alternates"}
 
@@ -57,7 +57,7 @@ def _fits(page: Page, new: Object, old: Object, matrix: Matrix) -> bool:
 
 
 def main(numbers: list[int], first: int, most: int) -> None:
-    """Answer for two PDFs on stdin, the first of so many bytes: that one with the images of the second on these pages.
+    """Put the images of the second PDF on stdin on these pages of the first, which has `first` bytes.
 
     The answer is an empty line, or one of JSON that says why there is none; `most` is bytes of memory.
     """

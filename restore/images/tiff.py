@@ -1,4 +1,4 @@
-"""What Pillow does not check of a TIFF: how much it promises, before it is read, and strips that end too early."""
+"""Checks of a TIFF that Pillow lacks: its promised size, before it is read, and strips that end too early."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WITHIN = {34665: (40965,), 34853: (), 40965: ()}
 # What describes how pixels are stored, or is derived from them; orientation, profile and XMP are kept by other means.
 _LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285), 288, 289, 290, 291, 292, 293, 296, 301, 317}
 _LAYOUT |= {*range(320, 329), 330, *range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
-# What EXIF defines outside of its own directory; a colour space is told by its profile.
+# Tags that EXIF defines outside of its own directory; the profile gives the colour space.
 _OF_EXIF = {270, 271, 272, 305, 306, 315, 318, 319, 33432, 34665, 34853, *range(40091, 40096)}
 # Two or more ends of lines are the end of fax data, to a decoder too.
 _END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
@@ -42,12 +42,12 @@ _END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
 _NOISES = ("1" * 96, "001000111010" * 8)
 
 
-# What a directory says: by tag the type of its values, and their bytes, little-endian, or a directory within it.
+# A directory: by tag the type of its values, and their bytes, little-endian, or a directory within it.
 Tags = dict[int, tuple[int, Any]]
 
 
 def _form(content: bytes) -> tuple[str, str, str, str]:
-    """How a file is written, in the words of `struct`: byte order, offset, number of entries, head of an entry."""
+    """The formats, as in `struct`, of a file's byte order, offsets, number of entries and head of an entry."""
     order = "<" if content[:2] == b"II" else ">"
     return (order, "Q", "Q", "HHQ") if content[2:3] == b"+" else (order, "I", "H", "HHI")
 
@@ -88,9 +88,9 @@ def pages(content: bytes, label: str) -> list[int]:
 
 
 def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Tags]:
-    """What a page says beside the layout of its pixels: what EXIF can say too, and the rest.
+    """The tags of a page, without those of its pixels' layout: those that EXIF has too, and the others.
 
-    With `exif` the content is that of EXIF itself, which is built like a TIFF, and can say all of it. What lies outside
+    With `exif` the content is that of EXIF itself, which is built like a TIFF, and has all of them. What lies outside
     of the content is left out.
     """
     order, pointer, *_ = _form(content)
@@ -108,7 +108,7 @@ def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Ta
 
 
 def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
-    """What a directory says, and directories within it under some of its tags."""
+    """Read a directory, and the directories within it under some of its tags."""
     order, pointer, *_ = _form(content)
     tags, room = Tags(), 4 * len(content)
     for tag, kind, number, at in _entries(content, start)[0]:
@@ -127,7 +127,7 @@ def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
 
 
 def exif(tags: Tags) -> bytes:
-    """The content of EXIF that says this."""
+    """The content of EXIF with these tags."""
     return b"Exif\0\0II*\0\x08\0\0\0" + _directory(tags, 8)
 
 

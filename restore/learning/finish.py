@@ -1,4 +1,4 @@
-"""What a prior gets after its last step: its own modes, as starts for its solver, and a temperature.
+"""The last additions to a prior: its own modes, as starts for its solver, and a temperature.
 
 Modes are TAP solutions without evidence. The temperature is how much surer a solver is of pixels than it is right, on
 images held out.
@@ -26,16 +26,16 @@ from restore.zoo.inference import Inference
 # Gibbs sweeps that lead a chain away from the training image it starts at.
 SWEEPS = 500
 
-# How many chains run side by side.
+# The number of chains side by side.
 BLOCK = 1000
 
-# With a time limit the clock is looked at after every so many sweeps.
+# The number of sweeps between two looks at the clock, if time is limited.
 AT_ONCE = 10
 
-# How many images are restored after each damage, at most: with 500, those of published priors differ by less than .03.
+# The most images restored after each damage: with 500, temperatures of published priors differ by less than .03.
 IMAGES = 200
 
-# Between which temperatures is searched.
+# The bounds of the search for a temperature.
 COLD, HOT = 0.5, 4.0
 
 

@@ -1,4 +1,4 @@
-"""One drive for all training: by gradient steps, many to an epoch, or in rounds over all images.
+"""The loop of all training: by gradient steps, many to an epoch, or in rounds over all images.
 
 Without a time limit, training is a function of the recipe, the data and the numbers of threads and processes: a run
 that was stopped at any moment and resumed from its checkpoint ends with the same bits as one that was left alone.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 WARM_UP = 10
 # A solver of a conditional prior should converge for at least this share of images.
 MOSTLY = 0.5
-# Training that diverges goes back at most so many times.
+# The most times that training goes back after it diverged.
 MOST_HALVINGS = 8
 # The tensors of a checkpoint that each process has for itself.
 OWN = ("generator", "learner_state.", "sums.")
@@ -210,7 +210,7 @@ class Steps:
         return self.state.step // self.batches
 
     def progress(self, soon: float = 0.0) -> float:
-        """The share of epochs or time used in so many seconds, whichever is larger."""
+        """The share of the epochs or of the time used, `soon` seconds from now; the larger."""
         steps = self.recipe.training.epochs * self.batches
         return self.session.progress(self.state.step / steps if steps else 0.0, self.state.began, soon)
 
@@ -290,7 +290,7 @@ class Steps:
         return self._lap(epoch, position + 1, rate) if ended else None
 
     def _step(self, batch: Any, weight: float, rate: float, epoch: int) -> None:
-        """One mini-batch, of which this process has rows with a weight.
+        """Take the steps of a mini-batch; this process has some of its rows, with a weight.
 
         The optimizer changes the parameters in place, once for each step of the learner.
         """
@@ -495,7 +495,7 @@ class Rounds:
     def advance(self) -> Lap:
         state, before = self.state, self.session.clock.used
         result = from_first(lambda: self.learner.advance(self.images, state.state, state.generator))
-        # What the first process made may be on its device.
+        # Tensors from the first process may be on its device.
         state.state = {name: value.to(self.images.device) for name, value in result.state.items()}
         self.monitors, state.verdict = result.monitors, result.verdict
         state.step += 1

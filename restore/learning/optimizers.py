@@ -12,7 +12,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from restore.learning.recipe.spec import Optimizer
 
-# The factors of X, X Xᵀ X and (X Xᵀ)² X that bring all singular values near 1 in so many iterations.
+# The factors of X, X Xᵀ X and (X Xᵀ)² X that bring all singular values near 1 in this number of iterations.
 NEWTON_SCHULZ, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 
 # The rate of biases under Muon, relative to that of weights.

@@ -101,7 +101,7 @@ def train(
     """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
     Pixels are binary, or grey levels in [0, 1]. Those held out (M, H * W) judge; None for those that the recipe holds
-    out. With `every` the prior after every so many epochs is kept as well. `better` is called with every better prior.
+    out. With `every` the prior after each `every` epochs is kept as well. `better` is called with every better prior.
     """
     folder, clock = session.folder, session.clock
     if every < 0:

@@ -21,7 +21,7 @@ Layer = TypeVar("Layer", bound=Units)
 # Larger natural parameters make a pixel no more certain in 8 bits, and its units slower to compute.
 LIMIT = 300.0
 
-# What is known before the first image counts as this many: a constant pixel still has finite log-odds.
+# The prior knowledge counts as this many images: a constant pixel still has finite log-odds.
 PSEUDO_COUNT = 1.0
 
 # A step that promises less, in nats per image, counts as the last.

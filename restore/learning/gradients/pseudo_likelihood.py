@@ -178,7 +178,7 @@ def separated_units(objective: Objective, at: Spins) -> Tensor:
 
 
 def list_units(units: Tensor) -> str:
-    """Pixels in words: the first few by number."""
+    """Name pixels in words: the first few by number."""
     named = ", ".join(str(unit) for unit in units[:NAMED].tolist())
     more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
     return f"{'pixel' if len(units) == 1 else 'pixels'} {named}{more}"

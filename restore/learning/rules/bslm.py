@@ -33,7 +33,7 @@ from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import FullyVisible
 
-# How many pairs of steps and gradient changes quasi-Newton steps remember.
+# The number of pairs of steps and gradient changes that quasi-Newton steps remember.
 MEMORY = 10
 
 # A quasi-Newton step must gain this share of what the gradient promises (Armijo's rule), or it is halved.
@@ -45,7 +45,7 @@ HALVINGS = 30
 # Quasi-Newton steps end when one promises this share of the tolerance.
 NEGLIGIBLE = 1e-3
 
-# How many numbers of images a sweep goes through at a time, so that they stay in a processor's caches.
+# The size of the blocks of a sweep, in numbers, so that they stay in a processor's caches.
 BLOCK = 2**15
 
 # The fewest images at a time.
@@ -155,7 +155,7 @@ def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: flo
 
 @dataclass(frozen=True)
 class PseudoLikelihoodAscent(InRounds, ABC):
-    """What learners by pseudo-likelihood share; a round goes over all images.
+    """Base of learners by pseudo-likelihood; a round goes over all images.
 
     Attributes:
         tol: a round that raises the mean log-pseudo-likelihood of an image (in nats) by less is the last.

@@ -27,7 +27,7 @@ from restore.units import log_one_plus_exp
 # Sweeps that lead the samples away from the images they start at.
 BURN_IN = 50
 
-# How many visible states' fields on all hidden units are held at a time.
+# The number of visible states whose fields on all hidden units are held at a time.
 BLOCK = 10_000
 
 # Sweeps between the samples with which a unit is sought and those by which it is judged, of the same chains.
@@ -159,7 +159,7 @@ class Growth:
         return self._judged(settled(longer, settings, generator), addition, monitors)
 
     def _judged(self, state: LearnerState, addition: Found, monitors: dict[str, float]) -> Round:
-        """End a round: what to log, and whether the stopping rule applies."""
+        """End a round: make its log, and apply the stopping rule."""
         gaps = torch.cat([state["gaps"], gap_of(state)[None]])
         gains = torch.cat([state["gains"], state["gain"][None]])
         monitors |= {
@@ -184,7 +184,7 @@ def gap_of(state: LearnerState) -> Tensor:
 
 
 def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
-    """Why growth should stop, as validation images gain too little; empty if it should not.
+    """The reason to stop growth, as validation images gain too little; empty without one.
 
     They gain what training images gain minus the growth of the gap between the mean log-probabilities, which needs no
     log Z. (The paper stops when the gap "largely increases", which never happens with many images.) Gaps and gains are

@@ -124,7 +124,7 @@ class Maximisation:
 
 
 def densities(state: Mapping[str, Tensor]) -> Any:
-    """Makes a function from patches without their means, (N, D), to log π_k p_k of each component, (N, K), in nats."""
+    """Make a function from patches without their means, (N, D), to log π_k p_k of each component, (N, K), in nats."""
     loadings, noise, share = state["loadings"], state["noise"], state["log_share"]
     components, pixels, hidden = loadings.shape
     unit = torch.eye(hidden).to(loadings)

@@ -81,7 +81,7 @@ class TAPLikelihood(LearningRule):
 
     @property
     def remembers(self) -> bool:
-        """Whether the solutions of one step are the starts of the next."""
+        """True if the solutions of one step are the starts of the next."""
         return self.starts in ("persistent", "redrawn")
 
     def divided(self, parts: int) -> Self:
@@ -138,7 +138,7 @@ class TAPLikelihood(LearningRule):
     def _start(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
     ) -> tuple[Tensor, ...]:
-        """The states from which solutions are sought."""
+        """The initial states of the solver."""
         if self.starts == "data":
             return self.solver.init(prior, batch)
         kept = tuple(state[f"solution.{index}"] for index in range(sum(name.startswith("solution") for name in state)))

@@ -41,7 +41,7 @@ class Stopped(KeyboardInterrupt):
 class Lease:
     """A run from its beginning or a resume to the next stop: the checkpoint to continue from, the signals received.
 
-    `threads` says that their number differs from the sitting before; else it is empty.
+    `threads` says that their number differs from the lease before; else it is empty.
     """
 
     checkpoint: Checkpoint | None
@@ -49,12 +49,12 @@ class Lease:
     threads: str
 
     def stop(self) -> int:
-        """The signal that ends the sitting, 0 for none; all processes of a run call this between steps."""
+        """The signal that ends the lease, 0 for none; all processes of a run call this between steps."""
         return int(highest(self.stops[0] if self.stops else 0))
 
 
 def circumstances() -> dict[str, int]:
-    """What affects the bits of a result besides recipe and data: threads and processes."""
+    """The numbers of threads and processes: besides recipe and data they affect the bits of a result."""
     return {THREADS: torch.get_num_threads(), "processes": processes()}
 
 
@@ -98,7 +98,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _checkpoint_of(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, str]:
-    """The checkpoint to continue from, and in words, whether the number of threads differs from then."""
+    """The checkpoint to continue from, and in words, a number of threads that differs from then."""
     checkpoint = checkpoints.load(folder)
     if checkpoint is None:
         return None, ""
@@ -171,7 +171,7 @@ def epoch_records(folder: Path) -> list[dict[str, Any]]:
 
 
 def epoch_seconds(folder: Path) -> list[float]:
-    """Time used by a run at the end of each epoch, in all stages and sittings."""
+    """Time used by a run at the end of each epoch, in all stages and leases."""
     return [record["seconds"] for record in epoch_records(folder)]
 
 

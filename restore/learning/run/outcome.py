@@ -23,7 +23,7 @@ class Trained:
     """The outcome of a recipe: a prior, from an epoch counted from 1, with its validation error if it was judged.
 
     The verdict says why training, or the growth of hidden units, ended; it is empty if the recipe says when. `seconds`
-    were used in all sittings, and the lines say what a user should know.
+    were used by the whole run, resumes included, and the lines are for the user.
     """
 
     prior: TrainedPrior

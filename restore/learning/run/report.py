@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE, RECORD = "report.png", "report.json"
-# How many held-out images are scored, and how many are shown.
+# The number of held-out images that are scored, and that are shown.
 IMAGES = 100
 SHOWN = 8
 # The seed of their damage.
@@ -46,7 +46,7 @@ Scores = Mapping[str, Mapping[str, Report]]
 def write_report(
     folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
 ) -> tuple[list[str], bool]:
-    """Score a prior, write the report as far as there is time, and say what follows, and whether it is worth using."""
+    """Score a prior and write its report within the time; return a summary, and True unless filters beat it."""
     header, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
     scores: dict[str, dict[str, Report]] = {}
@@ -75,7 +75,7 @@ def write_report(
 
 
 def tasks_for(header: Description) -> list[str]:
-    """The tasks that a prior is tried on: the damage it has learnt, or damage that it is told."""
+    """The tasks that score a prior: the damage it has learnt, or two usual ones."""
     if header.task:
         return [str(task_of(header))]
     return list(TASKS[header.kind.observation(header)][1:3])
@@ -104,7 +104,7 @@ def verdict(name: str, scores: Scores) -> str:
     won = sum(ahead(name, reports) for reports in scores.values())
     none = f"not worth using yet, and left out by {option('model', 'auto')}"
     words = "worth using" if won == len(scores) else "worth using in part" if won else none
-    few = f", as far as {count} held-out images can tell" if count < FEW else ""
+    few = f", judged by only {count} held-out images" if count < FEW else ""
     return f"{words}{few}: {'; '.join(figures)}"
 
 

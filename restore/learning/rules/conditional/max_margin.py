@@ -41,7 +41,7 @@ def loss(solution: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class MaxMargin(Matched):
-    """What both losses share: the state that is preferred to the truth, and the difference of the two."""
+    """Base of both losses: the state that is preferred to the truth, and the difference of the two."""
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
