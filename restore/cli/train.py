@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restore.cli.options import Quiet, part, with_parts
-from restore.cli.process.processes import launched_by, with_others
+from restore.cli.process.processes import launched_by, under_torchrun
 from restore.console import say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
@@ -112,7 +112,7 @@ def train(
         say(f"{name}: `restore denoise scan.png --model {shlex.quote(str(output or name))}{level}` restores with it")
 
 
-train = with_others(with_parts(train, options=part(TrainOptions)))
+train = under_torchrun(with_parts(train, options=part(TrainOptions)))
 
 
 def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
@@ -122,13 +122,13 @@ def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
     judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
     newest, best = "", float("inf")
 
-    def watch(passed: Progress) -> None:
+    def watch(progress: Progress) -> None:
         nonlocal newest, best
-        if passed.score is not None:
-            best = min(best, passed.score)
-            newest = f", {judged} {passed.score:.5f}, best so far {best:.5f}"
-        total = f" of at most {passed.total}" if passed.total else ""
-        stage = f"{passed.stage}, " if passed.stage else ""
-        meter(0.0 if passed.stage else passed.progress, f"{stage}{passed.done}{total}{newest}")
+        if progress.score is not None:
+            best = min(best, progress.score)
+            newest = f", {judged} {progress.score:.5f}, best so far {best:.5f}"
+        total = f" of at most {progress.total}" if progress.total else ""
+        stage = f"{progress.stage}, " if progress.stage else ""
+        meter(0.0 if progress.stage else progress.progress, f"{stage}{progress.done}{total}{newest}")
 
     return watch

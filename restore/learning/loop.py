@@ -56,7 +56,7 @@ class Lap(NamedTuple):
     """A finished epoch or round: its line of the log, what to report, if it is the best so far, or to be kept."""
 
     record: dict[str, Any]
-    passed: Progress
+    progress: Progress
     best: bool
     keep: bool
 
@@ -133,7 +133,7 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
             kept, lap = False, work.advance()
             if lap is not None:
                 from_first(partial(log, folder, lap.record))
-                session.watch(lap.passed)
+                session.watch(lap.progress)
                 if lap.best:
                     use()
                 kept = lap.keep or work.finished
@@ -368,7 +368,7 @@ class Steps:
             self._warn(record["warning"])
         state.mostly_converged = share >= MOSTLY
         best = state.best_epoch == epoch and "validation_error" in averages
-        return Lap(record, self._passed(epoch + 1, averages, self.current), best, keep)
+        return Lap(record, self._report(epoch + 1, averages, self.current), best, keep)
 
     def _judge(self, epoch: int) -> dict[str, float]:
         """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
@@ -388,16 +388,16 @@ class Steps:
     def _warn(self, said: str) -> None:
         warnings.warn(f"{shown(self.session.folder)}: {said}", RestoreWarning, stacklevel=5)
 
-    def _passed(self, done: int, monitors: Mapping[str, float], machine: Machine) -> Progress:
+    def _report(self, done: int, monitors: Mapping[str, float], machine: Machine) -> Progress:
         session, total = self.session, self.recipe.training.epochs
         return Progress(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
 
     def best(self) -> Progress:
         state = self.state
         if not self.judged:
-            return self._passed(math.ceil(state.step / self.batches), {}, self.current)
+            return self._report(math.ceil(state.step / self.batches), {}, self.current)
         machine = self.machine.with_parameters(state.best_parameters)
-        return self._passed(state.best_epoch + 1, {"validation_error": state.best_error}, machine)
+        return self._report(state.best_epoch + 1, {"validation_error": state.best_error}, machine)
 
     def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
         try:

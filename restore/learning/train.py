@@ -54,9 +54,9 @@ def train_and_save(
     clock, recipe = session.clock, lesson.recipe
     own, run = replace(session, data=lesson.fingerprint), session.kept_in
 
-    def keep_unfinished(prior: TrainedPrior, passed: Progress) -> None:
+    def keep_unfinished(prior: TrainedPrior, progress: Progress) -> None:
         if run is not None:
-            save(run, Trained(prior, passed.done, passed.score, ""), lesson, session.command, passed.seconds)
+            save(run, Trained(prior, progress.done, progress.score, ""), lesson, session.command, progress.seconds)
 
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
@@ -96,7 +96,7 @@ def train(
     *,
     held_out: Tensor | None = None,
     every: int = 0,
-    better: Callable[[TrainedPrior, Progress], None] = lambda prior, passed: None,
+    better: Callable[[TrainedPrior, Progress], None] = lambda prior, progress: None,
 ) -> Trained:
     """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
@@ -109,14 +109,14 @@ def train(
     clock.limit = recipe.training.minutes * 60 or math.inf
     training, validation = split(recipe, images, held_out)
 
-    def watch(passed: Progress) -> None:
-        if every and passed.done % every == 0 and is_first():
-            prior = midway(recipe, training, image_shape, passed, name=f"{recipe.name}-epoch-{passed.done}")
-            zoo.save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
-        session.watch(passed)
+    def watch(progress: Progress) -> None:
+        if every and progress.done % every == 0 and is_first():
+            prior = midway(recipe, training, image_shape, progress, name=f"{recipe.name}-epoch-{progress.done}")
+            zoo.save(epoch_folder(folder, progress.done), prior, f"# {prior.description.name}\n", TrainingError)
+        session.watch(progress)
 
-    def use(passed: Progress) -> None:
-        better(usable(recipe, training, image_shape, passed, folder), passed)
+    def use(progress: Progress) -> None:
+        better(usable(recipe, training, image_shape, progress, folder), progress)
 
     main = replace(session, watch=watch, usable=use)
     before = ""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.gradients.hidden_unit import Found, Unit, change, factor, find_unit, most_gaining
+from restore.learning.gradients.hidden_unit import Addition, Unit, change, factor, find_unit, most_gaining
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
@@ -158,7 +158,7 @@ class Growth:
         }
         return self._judged(settled(longer, settings, generator), addition, monitors)
 
-    def _judged(self, state: LearnerState, addition: Found, monitors: dict[str, float]) -> Round:
+    def _judged(self, state: LearnerState, addition: Addition, monitors: dict[str, float]) -> Round:
         """End a round: make its log, and apply the stopping rule."""
         gaps = torch.cat([state["gaps"], gap_of(state)[None]])
         gains = torch.cat([state["gains"], state["gain"][None]])

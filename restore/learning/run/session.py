@@ -139,6 +139,6 @@ class Session:
             return 1.0
         if self.clock.limited:
             length = self.share * (self.clock.end(0.0) - began)
-            passed = highest(self.clock.used + soon - began)
-            done = max(done, passed / length if length > 0 else 1.0)
+            elapsed = highest(self.clock.used + soon - began)
+            done = max(done, elapsed / length if length > 0 else 1.0)
         return min(1.0, done)
