@@ -42,7 +42,7 @@ from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse, read_recipe
 from restore.learning.run.card import machine_facts
 from restore.learning.run.folder import Stopped
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.priors import RBM
 from restore.priors.bits import unpack
 from restore.solvers import TAP, BeliefPropagation
@@ -403,7 +403,7 @@ def resume(asked: Asked) -> str:
     course = images_for(asked, asked.device)
     rows = []
 
-    def stop(passed: Passed) -> None:
+    def stop(passed: Progress) -> None:
         if passed.done == 1:
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -75,7 +75,7 @@ class Opening(Manner, total=False):
 
 def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     """Show the options of `manner` in a function's signature, for its **how, and in its docstring, for `{options}`."""
-    known = {each.name: each for each in fields(options)}
+    known = {option.name: option for option in fields(options)}
 
     def listed(function: Any) -> Any:
         own = inspect.signature(function)
@@ -86,7 +86,7 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
         help = {name: level.help for name, level in LEVELS.items()}
-        help |= {name: each.metadata["help"] for name, each in known.items() if "help" in each.metadata}
+        help |= {name: option.metadata["help"] for name, option in known.items() if "help" in option.metadata}
         texts = [f"{name}: {help[name]}" for name in every if name in help]
         wrapped = [textwrap.fill(text, 120, initial_indent=8 * " ", subsequent_indent=12 * " ") for text in texts]
         function.__doc__ = (function.__doc__ or "").replace("        {options}", "\n".join(wrapped))
@@ -109,13 +109,13 @@ def restored(
     items = collection.items
     holes: Sequence[Any] = [None] * len(items)
     if masks is not None:
-        found = unpack_masks(masks, options.max_pixels)
-        holes = fitted_masks(found, [(item.pixels.shape[0], item.pixels.shape[1]) for item in items])
-        for sentence in dict.fromkeys(filter(None, map(doubted, found))):
+        unpacked = unpack_masks(masks, options.max_pixels)
+        holes = fitted_masks(unpacked, [(item.pixels.shape[0], item.pixels.shape[1]) for item in items])
+        for sentence in dict.fromkeys(filter(None, map(doubted, unpacked))):
             warnings.warn(sentence, RestoreWarning, stacklevel=3)
     pictures = [
-        Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
-        for place, (item, hidden) in enumerate(zip(items, holes, strict=True))
+        Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
+        for index, (item, hidden) in enumerate(zip(items, holes, strict=True))
     ]
     answers = restore(pictures, options, Engines(options, engine))
     batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
@@ -127,12 +127,12 @@ def restored(
         _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
     values = [np.asarray(answer.means if options.soft else answer.estimate, np.float64) for answer in answers]
     together = collection.together(
-        [item.back(each, answer.replaced) for item, each, answer in zip(items, values, answers, strict=True)]
+        [item.back(value, answer.replaced) for item, value, answer in zip(items, values, answers, strict=True)]
     )
     return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
 
 
-def _part(damage: Damage, place: int, count: int) -> Damage:
+def _part(damage: Damage, index: int, count: int) -> Damage:
     """The damage of one of several images: its own part of levels that are given for each pixel of a batch."""
 
     def part(level: Any) -> Any:
@@ -140,7 +140,7 @@ def _part(damage: Damage, place: int, count: int) -> Damage:
             return level
         if len(level) not in (1, count):
             raise UsageError(f"p is given for {len(level)} images, and there are {count}; give one p, or one for each")
-        own = level[place % len(level)]
+        own = level[index % len(level)]
         return own.item() if own.size == 1 else own.reshape(own.shape[-2:])
 
     return replace(damage, p=part(damage.p))

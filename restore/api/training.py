@@ -96,7 +96,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     from restore.learning.lesson import lesson_of
     from restore.learning.run.place import reserve
     from restore.learning.run.session import Clock, Session
-    from restore.learning.train import carry_out
+    from restore.learning.train import train_and_save
 
     given: dict[str, Any] = {"name": "untitled", **how}
     tables = {key: given.pop(key) for key in how.keys() - TrainManner.__annotations__.keys()}
@@ -118,5 +118,5 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
             again=f"restore.train(..., run={str(run)!r}, resume=True)" if run else "",
             clock=Clock(began=began),
         )
-        trained = carry_out(lesson, session, device, report=run is not None)
+        trained = train_and_save(lesson, session, device, report=run is not None)
     return Restorer(Engine.of(trained.prior, device))

@@ -116,9 +116,9 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
     note = (lambda text: None) if results.quiet else say
-    if options.model != "auto" and (place := find(options.model)).is_dir():
+    if options.model != "auto" and (path := find(options.model)).is_dir():
         # The header alone says whether the damage fits the prior.
-        header = describe(place)
+        header = describe(path)
         if damage.touched or masks is not None:
             header.check_damage(replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)))
         if header.unfinished:
@@ -168,7 +168,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         OutputError: if a result exists already.
     """
     output, streams = results.output, STDIO in inputs or results.output == STDIO
-    sources = [Path(each) for each in inputs] if streams else expand(inputs)
+    sources = [Path(path) for path in inputs] if streams else expand(inputs)
     if streams:
         output = output or STDIO
         if len(inputs) != 1:
@@ -188,7 +188,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         name = "stdin" if str(source) == STDIO else str(source)
         jobs.append(Job(str(source), name, str(target), formats, mask))
         reads += [STDIN if str(source) == STDIO else source, *([Path(mask)] if mask else [])]
-        writes += [STDOUT if each == STDIO else Path(each) for each in formats]
+        writes += [STDOUT if path == STDIO else Path(path) for path in formats]
     refuse_clashes(reads, writes)
     if output != STDIO:
         pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
@@ -209,7 +209,7 @@ class Work:
     Attributes:
         damage: as the user described it; masks belong to the jobs.
         colour: True to restore colours.
-        share: is told which share of a single file is done.
+        share: called with the share of a single file that is done.
     """
 
     damage: Damage
@@ -230,11 +230,11 @@ class Work:
             if masks not in (1, count):
                 pages = f"holds {masks} pages, and {shown(job.name)} {count}"
                 raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
-            found = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
+            scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
             for target, format in job.formats.items():
                 check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
-            job.pages, job.document = count, b"" if found is None else content
-            numbers = [frame] if count == 1 else range(count) if found is None else found
+            job.pages, job.document = count, b"" if scanned is None else content
+            numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
             job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
         except RestoreError as fault:
             job.fault, job.sheets = fault, [Sheet(job)]
@@ -258,7 +258,7 @@ class Work:
         return sheet
 
     def restored(self, portion: Sequence[Sheet]) -> Iterator[Job]:
-        """Restore pictures together; yields the files of which every page is restored, and those that have failed."""
+        """Restore pictures together; yields the files whose pages are all restored, and those that have failed."""
         self._restore([sheet for sheet in portion if sheet.job.fault is None])
         for sheet in portion:
             job, sheet.picture, sheet.mask = sheet.job, None, None

@@ -60,7 +60,7 @@ class Command(typer.core.TyperCommand):
 
     def panels(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         """The words of each option with its help, by the title of its panel."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        panels: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx)
             if record is not None:
@@ -68,8 +68,8 @@ class Command(typer.core.TyperCommand):
                 words = re.sub(r"<(.*)>$", lambda kind: VALUES.get(kind[1], kind[1]), words)
                 record = words, re.sub(RANGE, "", text)
                 kind = "Arguments" if one.param_type_name == "argument" else "Options"
-                found.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
-        return found
+                panels.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
+        return panels
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for title, records in self.panels(ctx).items():
@@ -78,7 +78,7 @@ class Command(typer.core.TyperCommand):
 
 
 def app(word: str = "") -> typer.Typer:
-    """The command line; only the command that is named is loaded, and all of the others are but listed."""
+    """The command line; only the named command is loaded, the others are listed."""
     made = typer.Typer(
         name="restore",
         help="Clean noisy pictures and fill holes in them, with priors: what was learnt from pictures of one kind.",
@@ -89,8 +89,8 @@ def app(word: str = "") -> typer.Typer:
     made.callback(invoke_without_command=True)(common)
     for name, (module, function, help) in COMMANDS.items():
         if name == word:
-            place = import_module(f"restore.cli.{module}")
-            made.command(name, epilog=place.EXAMPLE, cls=Command)(getattr(place, function or name))
+            loaded = import_module(f"restore.cli.{module}")
+            made.command(name, epilog=loaded.EXAMPLE, cls=Command)(getattr(loaded, function or name))
         else:
             made.command(name, help=help)(lambda: None)
     return made
@@ -115,7 +115,7 @@ def run(words: Sequence[str]) -> int:
     except (KeyboardInterrupt, signals.Terminated) as stop:
         ended = isinstance(stop, signals.Terminated)
         again = ["the same command with --skip-existing goes on"] if words and words[0] in BATCHES else []
-        # What the command has noted says more.
+        # The command's own notes say more.
         remedies = getattr(stop, "__notes__", again)
         number = signal.SIGTERM if ended else getattr(stop, "signal_number", signal.SIGINT)
         return _failed("; ".join(["terminated" if ended else "stopped", *remedies]), 128 + number)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n 1000 --json"
 
-# How many test images a card is about: of the prior's size, and whole images, which are larger. Conditional priors
+# The number of test images on a card: of the prior's size, and whole images, which are larger. Conditional priors
 # restore all of their size.
 CARD_IMAGES = 1000
 CARD_WHOLES = 10

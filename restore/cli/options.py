@@ -22,8 +22,8 @@ RESULTS = "Results"
 
 def memory_size(text: str) -> int:
     """Bytes in a text such as 500M, 4G or 2GiB."""
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
     if size < 1:
         raise typer.BadParameter(f"{shown(text)} is no size; give one such as 500M or 4G")
     return size
@@ -87,7 +87,7 @@ _SHORT = {"model": ("-m",)}
 
 
 def annotated(kind: type) -> dict[str, Any]:
-    """The types of the fields of options that have a help text, with what typer is told about each."""
+    """The types of the fields of options that have a help text, annotated for typer."""
     kinds, made = get_type_hints(kind), {}
     for field in fields(kind):
         if "help" not in field.metadata:

@@ -1,4 +1,4 @@
-"""What is said of files: notes and faults on stderr, and JSON on stdout."""
+"""Reports on files: notes and faults on stderr, and JSON on stdout."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str]) -> dict[str, Any]:
-    """What became of a picture, for reports and --json; `lost` says what its file cannot hold."""
+    """The outcome for a picture, for reports and --json; `lost` names what its file cannot hold."""
     job, record = sheet.job, answer.record(damage)
     own = [note for read in (sheet.picture, sheet.mask) if read is not None for note in read.notes]
     notes = record["notes"]
@@ -92,10 +92,10 @@ def summary(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
         parts = [f"restored with {models[0][0]}"]
     for kind in LEVELS:
         given: Any = getattr(damage, kind)
-        found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
-        if found:
-            span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
-            parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
+        levels = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
+        if levels:
+            span = f", {min(levels):.2g} to {max(levels):.2g}" if len(levels) > 1 else ""
+            parts.append(f"{kind} = {np.median(levels):.2g} (found{span})")
         elif given is not None:
             parts.append(f"{kind} = {given}")
     changed = [record["changed"] for record in done if record["changed"] is not None]

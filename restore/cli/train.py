@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restore.cli.options import Quiet, part, with_parts
-from restore.cli.process.processes import launched_by, with_others
+from restore.cli.process.processes import launched_by, under_torchrun
 from restore.console import say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
 
 if TYPE_CHECKING:
     from restore.learning.lesson import Lesson
-    from restore.learning.run.session import Passed
+    from restore.learning.run.session import Progress
     from restore.progress import Meter
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
@@ -80,7 +80,7 @@ def train(
     from restore.learning.lesson import lesson_of
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
-    from restore.learning.train import carry_out
+    from restore.learning.train import train_and_save
     from restore.progress import progress
 
     if threads:
@@ -102,7 +102,7 @@ def train(
             note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
-        trained = carry_out(lesson, session, device, every=options.every)
+        trained = train_and_save(lesson, session, device, every=options.every)
     if is_first() and not quiet:
         header = trained.prior.description
         level = "" if header.task else f" --{'sigma' if header.grey else 'p'} auto"
@@ -112,23 +112,23 @@ def train(
         say(f"{name}: `restore denoise scan.png --model {shlex.quote(str(output or name))}{level}` restores with it")
 
 
-train = with_others(with_parts(train, options=part(TrainOptions)))
+train = under_torchrun(with_parts(train, options=part(TrainOptions)))
 
 
-def watcher(meter: Meter, lesson: Lesson) -> Callable[[Passed], None]:
+def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
     """Tell a meter with a total of 1 about training: epoch, the newest score and the best one."""
     recipe = lesson.recipe
     damage = recipe.training.watch or recipe.data.task
     judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
     newest, best = "", float("inf")
 
-    def watch(passed: Passed) -> None:
+    def watch(progress: Progress) -> None:
         nonlocal newest, best
-        if passed.score is not None:
-            best = min(best, passed.score)
-            newest = f", {judged} {passed.score:.5f}, best so far {best:.5f}"
-        total = f" of at most {passed.total}" if passed.total else ""
-        stage = f"{passed.stage}, " if passed.stage else ""
-        meter(0.0 if passed.stage else passed.progress, f"{stage}{passed.done}{total}{newest}")
+        if progress.score is not None:
+            best = min(best, progress.score)
+            newest = f", {judged} {progress.score:.5f}, best so far {best:.5f}"
+        total = f" of at most {progress.total}" if progress.total else ""
+        stage = f"{progress.stage}, " if progress.stage else ""
+        meter(0.0 if progress.stage else progress.progress, f"{stage}{progress.done}{total}{newest}")
 
     return watch

@@ -63,7 +63,7 @@ def in_colours(planes: np.ndarray) -> np.ndarray:
 
 
 def spread(bands: np.ndarray) -> np.ndarray:
-    """By how many levels the bands of each pixel (H, W, C) differ, (H, W): 0 for grey."""
+    """The range of levels over the bands of each pixel (H, W, C), (H, W): 0 for grey."""
     # Band by band: ten times as fast as along an axis of three.
     parts = np.moveaxis(bands, -1, 0)
     return np.maximum.reduce(list(parts)) - np.minimum.reduce(list(parts))
@@ -91,7 +91,7 @@ def _of_bands(image: Image.Image, colour: bool) -> Picture:
     other = (bands != bands[0, 0]).any(axis=-1)
     second = bands[np.unravel_index(other.argmax(), other.shape)]
     if (bands[other] == second).all():
-        dark, light = sorted((bands[0, 0], second), key=lambda each: float(each @ LUMINANCE))
+        dark, light = sorted((bands[0, 0], second), key=lambda ink: float(ink @ LUMINANCE))
         levels = np.where((bands == light).all(axis=-1), 255, 0).astype(np.uint8)
         notes = (*notes, "its two colours are taken for black and white")
         return Picture(levels, alpha, notes, Inks(bands, dark.astype(float), light.astype(float)))

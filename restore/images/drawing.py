@@ -25,18 +25,18 @@ INSET = 0.02
 
 
 def _scales(page: PdfPage) -> tuple[tuple[float, float], bool]:
-    """Pixels per point, of which an inch has 72, across and down; and whether the page is a scan."""
-    found = list[tuple[float, float]]()
+    """Pixels per point (1/72 inch), across and down; and True if the page is a scan."""
+    scales = list[tuple[float, float]]()
     for image in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]):
-        place = image.get_matrix()
-        across, down = math.hypot(place.a, place.b), math.hypot(place.c, place.d)
+        matrix = image.get_matrix()
+        across, down = math.hypot(matrix.a, matrix.b), math.hypot(matrix.c, matrix.d)
         if across * down >= COVERED * math.prod(page.get_size()) > 0:
             width, height = image.get_px_size()
-            scales = min(width / across, FINEST / 72), min(height / down, FINEST / 72)
-            turned = (abs(place.b) > abs(place.a)) != (page.get_rotation() in (90, 270))
-            found.append(scales[::-1] if turned else scales)
+            size = min(width / across, FINEST / 72), min(height / down, FINEST / 72)
+            turned = (abs(matrix.b) > abs(matrix.a)) != (page.get_rotation() in (90, 270))
+            scales.append(size[::-1] if turned else size)
     # A scan may be stored in several layers, coarse and fine.
-    return max(found, default=(PRINT / 72, PRINT / 72)), bool(found)
+    return max(scales, default=(PRINT / 72, PRINT / 72)), bool(scales)
 
 
 def _profile(page: PdfPage) -> bytes:

@@ -16,7 +16,7 @@ from pikepdf.models.ctm import get_objects_with_ctm
 
 from restore.images.pdf import limit_memory
 
-# What is said of an image that follows from its pixels and how they are stored.
+# Entries of an image that follow from its pixels and their storage.
 _OF_PIXELS = {"/Width", "/Height", "/ColorSpace", "/BitsPerComponent", "/Decode", "/Filter", "/DecodeParms", "/Length"}
 _OF_PIXELS |= {"/ImageMask", "/Mask", "/SMask", "/SMaskInData", "/Alternates"}
 
@@ -26,14 +26,14 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     # Pages may share their resources, and images.
     resources = page.obj.Resources = Dictionary({**page.resources})
     own = {**resources.get("/XObject", {})}
-    images = {name: each for name, each in own.items() if each.get("/Subtype") == Name.Image}
+    images = {name: item for name, item in own.items() if item.get("/Subtype") == Name.Image}
     placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
     image = sheet.resources.XObject.Scan
     if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
         old, new = images[placed[0][0]], document.copy_foreign(image)
         for key in old.keys() - _OF_PIXELS:
             new[key] = old[key]
-        if all(isinstance(each.ColorSpace, Array) for each in (old, new)):  # the same profile
+        if all(isinstance(item.ColorSpace, Array) for item in (old, new)):  # the same profile
             new.ColorSpace = old.ColorSpace
         own[placed[0][0]] = new
         resources.XObject = Dictionary(own)
@@ -46,18 +46,18 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     page.contents_add(b"Q\n" + page.calc_form_xobject_placement(cover, Name(name), Rectangle(page.cropbox)))
 
 
-def _fits(page: Page, new: Object, old: Object, place: Matrix) -> bool:
+def _fits(page: Page, new: Object, old: Object, matrix: Matrix) -> bool:
     """True if an image is upright and fills its page, and another one has as many pixels."""
     width, height = (int(side) for side in (old.Width, old.Height))
     left, bottom, right, top = (float(side) for side in page.cropbox)
-    off = (abs(place.e - left) + abs(place.e + place.a - right)) * width / max(place.a, 1e-9)
-    off += (abs(place.f - bottom) + abs(place.f + place.d - top)) * height / max(place.d, 1e-9)
-    turned = place.b or place.c or page.rotation % 360
+    off = (abs(matrix.e - left) + abs(matrix.e + matrix.a - right)) * width / max(matrix.a, 1e-9)
+    off += (abs(matrix.f - bottom) + abs(matrix.f + matrix.d - top)) * height / max(matrix.d, 1e-9)
+    turned = matrix.b or matrix.c or page.rotation % 360
     return bool((new.Width, new.Height) == (width, height) and not turned and off < 2)
 
 
 def main(numbers: list[int], first: int, most: int) -> None:
-    """Answer for two PDFs on stdin, the first of so many bytes: that one with the images of the second on these pages.
+    """Put the images of the second PDF on stdin on these pages of the first, which has `first` bytes.
 
     The answer is an empty line, or one of JSON that says why there is none; `most` is bytes of memory.
     """

@@ -20,7 +20,7 @@ class Format:
         modes: the modes of Pillow that it keeps without loss, separated by blanks; a format without any is only read.
         keeps: what else of a picture it holds, by the keys of its `info`, separated by blanks.
         pages: how a file begins, after blanks, that holds pages, which are restored one by one; empty for others.
-        options: what Pillow is told when it saves one.
+        options: the arguments for Pillow when it saves one.
     """
 
     suffixes: tuple[str, ...]

@@ -18,7 +18,7 @@ File = Path | int
 STDIN, STDOUT = 0, 1
 STDIO = "-"  # stands for both
 
-# Whether a path leads to a folder; False if this cannot be found out, unlike `Path.is_dir`: opening will report it.
+# True if a path leads to a folder. Unlike `Path.is_dir`, False if that is unknown: opening will report it.
 is_folder = os.path.isdir
 
 
@@ -32,10 +32,10 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
         raise UsageError("an input is the empty text; name an image or a folder")
     images = list[Path]()
     for path in map(Path, inputs):
-        found = _images_in(path, suffix) if is_folder(path) else [path]
-        if not found:
+        paths = _images_in(path, suffix) if is_folder(path) else [path]
+        if not paths:
             raise InputError("the folder holds no images to restore; name images or another folder", path)
-        images += found
+        images += paths
     return images
 
 
@@ -150,7 +150,7 @@ def require_writable(folder: Path) -> None:
 
 
 def _keys(file: File) -> list[object]:
-    """What a file is known by: what all links to it share if it exists, and its path with the links to its folder."""
+    """Keys of a file: its device and number if it exists, and its path with links to its folder resolved."""
     keys: list[object] = [] if isinstance(file, int) else [Path(os.path.realpath(file.parent), file.name)]
     try:
         status = os.fstat(file) if isinstance(file, int) else file.stat()

@@ -33,10 +33,10 @@ def scans(content: bytes, format: str, *, name: str) -> list[int] | None:
     """
     if not paged(content) == format == "PDF":
         return None
-    found = pdf.scans(content, shown(name))
-    if not found:
+    numbers = pdf.scans(content, shown(name))
+    if not numbers:
         raise InputError("holds no scans; name a .tif or .png as output to draw its pages", shown(name))
-    return found
+    return numbers
 
 
 def page_name(name: str, page: int, count: int) -> str:

@@ -95,8 +95,8 @@ def bound(images: Sequence[bytes]) -> bytes:
         with Image.open(io.BytesIO(content)) as image:
             dpi = image.info.get("dpi", (DPI, DPI))
             width, height = (
-                min(max(72 * side / (each or DPI), SIDES[0]), SIDES[1])
-                for side, each in zip(image.size, map(float, dpi), strict=True)
+                min(max(72 * side / (resolution or DPI), SIDES[0]), SIDES[1])
+                for side, resolution in zip(image.size, map(float, dpi), strict=True)
             )
             data, facts = _embedded(image)
             if profile := image.info.get("icc_profile"):
@@ -110,7 +110,7 @@ def bound(images: Sequence[bytes]) -> bytes:
 
 
 def _embedded(image: Image.Image) -> tuple[bytes, dict[str, Any]]:
-    """The data of an image in a PDF, compressed without loss, and what is to be said of it."""
+    """The data of an image in a PDF, compressed without loss, and its entries."""
     from pikepdf import Dictionary, Name
 
     (width, height), bands = image.size, len(image.getbands())
@@ -143,7 +143,7 @@ def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:
 
 
 def _drawing(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
-    """What `drawing` says of pages, and the pixels it has drawn."""
+    """Run `drawing` on a PDF; return its header on pages, and the pixels drawn."""
     if find_spec("pypdfium2") is None:
         raise UsageError(f"reading PDF needs pypdfium2; {extra('pdf')}", label)
     limits = [number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels]
@@ -151,7 +151,7 @@ def _drawing(content: bytes, label: str, number: int | str | None, max_pixels: i
 
 
 def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple[dict[str, Any], bytes]:
-    """What a child process says of a PDF in a line of JSON, and the bytes that follow it."""
+    """Run a child process on a PDF; return its JSON header and the bytes that follow it."""
     command = [sys.executable, "-P", str(Path(__file__).with_name(program)), json.dumps(limits)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
     try:
@@ -168,7 +168,7 @@ def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple
 
 
 def limit_memory(most: int) -> None:
-    """Let a child process have so many bytes of memory at most, where the system has such limits (not on Windows)."""
+    """Limit a child process to `most` bytes of memory, where the system can (not on Windows)."""
     if sys.platform != "win32":
         import resource
 

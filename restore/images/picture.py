@@ -44,7 +44,7 @@ class Indices:
 
     @classmethod
     def of(cls, image: Image.Image, channels: int) -> Indices:
-        """The indices of an image of mode P, whose colours are read as so many channels, 1 to 4."""
+        """The indices of an image of mode P, with its colours read as 1 to 4 channels."""
         strip = image.crop((0, 0, 256, 1))
         strip.putdata(range(256))
         size = len(image.getpalette() or ()) // 3

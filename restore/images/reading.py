@@ -32,7 +32,7 @@ _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.
 _MUCH = 0.5
 _PHOTOMETRIC = 262  # a TIFF tag
-# How a PNG begins; chunks of it that say what its colours mean, and those that are kept by other means.
+# The first bytes of a PNG; its chunks that define colours, and those that are kept by other means.
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
 
@@ -149,7 +149,7 @@ def read_mask(
 
 
 def doubted(hidden: np.ndarray) -> str:
-    """Say in a sentence why a mask may be the wrong way round; empty if it may not."""
+    """The reason, a sentence, why a mask may be inverted; empty without one."""
     if hidden.mean() <= _MUCH:
         return ""
     return f"the mask marks {100 * hidden.mean():.0f} % of the image; white is what is filled, not what is kept"
@@ -237,7 +237,7 @@ def _layout(image: ImageFile.ImageFile) -> str:
 
 
 def _kept(image: Image.Image) -> dict[str, Any]:
-    """What the result of a file keeps of it: its resolution if it has a sound one, compression, profile and comment."""
+    """Facts that the result keeps of its file: a sound resolution, compression, profile and comment."""
     keys = ("icc_profile", "comment", *["compression"][: image.format == "TIFF"])
     kept = {key: image.info[key] for key in keys if image.info.get(key)}
     with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
@@ -248,11 +248,11 @@ def _kept(image: Image.Image) -> dict[str, Any]:
 
 
 def _said(image: Image.Image, content: bytes, page: int) -> dict[str, Any]:
-    """What else the result of a file keeps of it: what a TIFF or EXIF says beside the pixels, XMP, and texts of PNG."""
+    """Further facts that the result keeps: tags of TIFF or EXIF, XMP, and texts of PNG."""
     of_tiff, xmp = image.format == "TIFF", image.info.get("xmp")
     raw = image.info.get("exif", b"").removeprefix(b"Exif\0\0")
-    told, tags = tiff.kept(content, page) if of_tiff else tiff.kept(raw, exif=True)
-    kept = {"exif": tiff.exif(told) if told else b"", "tags": tags, "chunks": _chunks(content)}
+    exif, tags = tiff.kept(content, page) if of_tiff else tiff.kept(raw, exif=True)
+    kept = {"exif": tiff.exif(exif) if exif else b"", "tags": tags, "chunks": _chunks(content)}
     return {key: value for key, value in (kept | {"xmp": xmp if isinstance(xmp, bytes) else b""}).items() if value}
 
 
@@ -261,12 +261,12 @@ def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:
 
     What is kept by other means is left out: resolution, EXIF and XMP.
     """
-    found, at = list[tuple[bytes, bytes]](), len(_PNG)
+    chunks, at = list[tuple[bytes, bytes]](), len(_PNG)
     while content.startswith(_PNG) and at + 8 <= len(content):
         size, kind = struct.unpack_from(">I4s", content, at)
         data = content[at + 8 : at + 8 + size]
         at += size + 12
         stays = kind in _COLOURS or (kind[0] & kind[3] & 32 and kind not in _OTHERWISE)
         if stays and not (kind == b"iTXt" and data.startswith(b"XML:com.adobe.xmp\0")):
-            found.append((kind, data))
-    return found
+            chunks.append((kind, data))
+    return chunks

@@ -30,12 +30,12 @@ def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]
         # Averaging could round pixels at the threshold of black and white across it.
         return np.where(observed, values, typical), ~observed
     cell = (pixels.shape[0] / shape[0]) * (pixels.shape[1] / shape[1])
-    seen = _integrals(observed.astype(np.float64), shape) / cell
+    share = _integrals(observed.astype(np.float64), shape) / cell
     light = _integrals(values, shape) / cell
     small = np.full(shape, typical)
-    np.divide(light, seen, out=small, where=seen > _ROUNDING)
+    np.divide(light, share, out=small, where=share > _ROUNDING)
     # Rounding must not leave the range of the pixels.
-    return np.clip(small, min(0.0, values.min()), max(1.0, values.max())), seen < 0.5 - _ROUNDING
+    return np.clip(small, min(0.0, values.min()), max(1.0, values.max())), share < 0.5 - _ROUNDING
 
 
 def enlarge(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What Pillow does not check of a TIFF: how much it promises, before it is read, and strips that end too early."""
+"""Checks of a TIFF that Pillow lacks: its promised size, before it is read, and strips that end too early."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WITHIN = {34665: (40965,), 34853: (), 40965: ()}
 # What describes how pixels are stored, or is derived from them; orientation, profile and XMP are kept by other means.
 _LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285), 288, 289, 290, 291, 292, 293, 296, 301, 317}
 _LAYOUT |= {*range(320, 329), 330, *range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
-# What EXIF defines outside of its own directory; a colour space is told by its profile.
+# Tags that EXIF defines outside of its own directory; the profile gives the colour space.
 _OF_EXIF = {270, 271, 272, 305, 306, 315, 318, 319, 33432, 34665, 34853, *range(40091, 40096)}
 # Two or more ends of lines are the end of fax data, to a decoder too.
 _END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
@@ -42,62 +42,62 @@ _END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
 _NOISES = ("1" * 96, "001000111010" * 8)
 
 
-# What a directory says: by tag the type of its values, and their bytes, little-endian, or a directory within it.
+# A directory: by tag the type of its values, and their bytes, little-endian, or a directory within it.
 Tags = dict[int, tuple[int, Any]]
 
 
 def _form(content: bytes) -> tuple[str, str, str, str]:
-    """How a file is written, in the words of `struct`: byte order, offset, number of entries, head of an entry."""
+    """The formats, as in `struct`, of a file's byte order, offsets, number of entries and head of an entry."""
     order = "<" if content[:2] == b"II" else ">"
     return (order, "Q", "Q", "HHQ") if content[2:3] == b"+" else (order, "I", "H", "HHI")
 
 
 def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]], int]:
     """Tag, type, number of values, and place of these or of their offset; and the place of the next one's offset."""
-    order, place, count, head = _form(content)
+    order, pointer, count, head = _form(content)
     (number,) = struct.unpack_from(order + count, content, start)
     if number > MOST_ENTRIES:
         raise OverflowError
     at, size = start + struct.calcsize(count), struct.calcsize(order + head)
-    places = [at + each * (size + struct.calcsize(place)) for each in range(number + 1)]
+    places = [at + index * (size + struct.calcsize(pointer)) for index in range(number + 1)]
     return [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]], places[-1]
 
 
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
-    order, place, *_ = _form(content)
-    at, found = struct.calcsize(place), dict[int, int]()
+    order, pointer, *_ = _form(content)
+    at, sizes = struct.calcsize(pointer), dict[int, int]()
     try:
-        while (start := struct.unpack_from(order + place, content, at)[0]) and start not in found:
+        while (start := struct.unpack_from(order + pointer, content, at)[0]) and start not in sizes:
             entries, at = _entries(content, start)
             promised, sides = 0, dict[int, int]()
-            if len(found) == MOST_PAGES:
+            if len(sizes) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
             for tag, kind, number, value in entries:
                 if tag in _PLACES and number > MOST_STRIPS:
                     raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
-                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else place), content, value)
+                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else pointer), content, value)
                 promised += number * _BYTES.get(kind, 1)
             if promised > 4 * len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
             area, tile = ((_WIDTH, _LENGTH), (_TILE_WIDTH, _TILE_LENGTH))
-            found[start] = max(math.prod(sides.get(side, 0) for side in each) for each in (area, tile))
+            sizes[start] = max(math.prod(sides.get(side, 0) for side in pair) for pair in (area, tile))
     except (struct.error, OverflowError) as fault:
         raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
-    return list(found.values())
+    return list(sizes.values())
 
 
 def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Tags]:
-    """What a page says beside the layout of its pixels: what EXIF can say too, and the rest.
+    """The tags of a page, without those of its pixels' layout: those that EXIF has too, and the others.
 
-    With `exif` the content is that of EXIF itself, which is built like a TIFF, and can say all of it. What lies outside
+    With `exif` the content is that of EXIF itself, which is built like a TIFF, and has all of them. What lies outside
     of the content is left out.
     """
-    order, place, *_ = _form(content)
-    at, tags = struct.calcsize(place), Tags()
+    order, pointer, *_ = _form(content)
+    at, tags = struct.calcsize(pointer), Tags()
     with contextlib.suppress(struct.error, OverflowError):
         for _ in range(page + 1):
-            (start,) = struct.unpack_from(order + place, content, at)
+            (start,) = struct.unpack_from(order + pointer, content, at)
             _, at = _entries(content, start)
         tags = _tags(content, start, (34665, 34853))
     tags = {tag: value for tag, value in tags.items() if tag not in _LAYOUT}
@@ -108,16 +108,16 @@ def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Ta
 
 
 def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
-    """What a directory says, and directories within it under some of its tags."""
-    order, place, *_ = _form(content)
+    """Read a directory, and the directories within it under some of its tags."""
+    order, pointer, *_ = _form(content)
     tags, room = Tags(), 4 * len(content)
     for tag, kind, number, at in _entries(content, start)[0]:
         unit, size = 4 if kind in (5, 10) else _BYTES.get(kind, 1), number * _BYTES.get(kind, 1)
         room -= size
         if room < 0:
             raise OverflowError
-        (offset,) = struct.unpack_from(order + place, content, at)
-        data = content[at : at + size] if size <= struct.calcsize(place) else content[offset : offset + size]
+        (offset,) = struct.unpack_from(order + pointer, content, at)
+        data = content[at : at + size] if size <= struct.calcsize(pointer) else content[offset : offset + size]
         if tag in within:
             with contextlib.suppress(struct.error, OverflowError):
                 tags[tag] = 4, _tags(content, offset, _WITHIN[tag])
@@ -127,7 +127,7 @@ def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
 
 
 def exif(tags: Tags) -> bytes:
-    """The content of EXIF that says this."""
+    """The content of EXIF with these tags."""
     return b"Exif\0\0II*\0\x08\0\0\0" + _directory(tags, 8)
 
 
@@ -163,7 +163,7 @@ def _directory(tags: Tags, base: int) -> bytes:
 def check_rows(image: ImageFile, content: bytes, label: str) -> None:
     """Refuse a page that lacks rows where Pillow and libtiff do not: strips are missing, or fax data end early."""
     tags = image.tag_v2  # type: ignore[attr-defined]
-    places, lengths = (next((tags[tag] for tag in each if tag in tags), ()) for each in (_PLACES, _LENGTHS))
+    places, lengths = (next((tags[tag] for tag in group if tag in tags), ()) for group in (_PLACES, _LENGTHS))
     width, height = tags[_WIDTH], tags[_LENGTH]
     across, down = tags.get(_TILE_WIDTH, width), tags.get(_TILE_LENGTH, min(tags.get(_ROWS, height), height))
     wanted = math.ceil(width / across) * math.ceil(height / down)

@@ -19,13 +19,13 @@ _STRAY = 0.01
 # digits of MNIST have at most .10 there, the drawings of Omniglot .14, the faces of CBCL at least .21.
 _MIDDLE = (0.25, 0.75)
 _MOST = 0.2
-# The share of pixels that may have a third tone: one off black and white by so much of their distance, and the same as
-# their neighbours; looked for in the middle of a picture, of so many pixels a side.
+# The share of pixels that may have a third tone: off black and white by this part of their distance, and equal to
+# their neighbours; and the side, in pixels, of the middle of a picture where they are counted.
 THIRD, _APART, _SIDE = 0.01, 0.125, 1024
 # Ink is darker than its paper by at least this share of the paper's level: on the pages of DIBCO 2009 to 2013 by .20 at
 # least, and what shows through an empty leaf by .10 at most.
 _FAINT = 0.15
-# The side of the cells, in pixels, that tell whether ground is dark; their medians are off ink by so much of the
+# The side of the cells, in pixels, that tell whether ground is dark; their medians are off ink by this part of the
 # contrast, and not half of it, and nine in ten pixels are darker than that. The share of such cells that a picture may
 # have: on pages of DIBCO that Otsu's threshold spoils 1.2 to 13 %, on others .6 at most (`benchmarks/real_pages.py`).
 # And how many it may have in any case. Ink is darker than all but this share of what is darker than half way.
@@ -126,7 +126,7 @@ def has_dark_ground(grey: np.ndarray, black: Any, white: Any, hidden: np.ndarray
     rows, columns = (size // _CELL for size in depth.shape)
     if not rows or not columns:
         return False
-    # What is dark may be stains for the most part: ink is the darkest of it, whatever the noise.
+    # Most dark pixels may be stains: ink is the darkest part, whatever the noise.
     smooth = np.lib.stride_tricks.sliding_window_view(depth, (3, 3)).mean((2, 3))
     below = smooth[smooth < _HALF]
     ink = min(0.0, float(np.quantile(below, _DARKEST))) if below.size else 0.0

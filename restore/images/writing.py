@@ -20,7 +20,7 @@ _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw"
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
 # The colour space of an ICC profile, in its header, by the mode of an image; others are dropped.
 _SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "P": b"RGB ", "RGB": b"RGB ", "RGBA": b"RGB "}
-# What a picture keeps, by the keys of its `info`, in words.
+# Names, for messages, of the facts that a picture keeps, by the keys of its `info`.
 _KEPT = {"dpi": "resolution", "icc_profile": "colour profile", "exif": "EXIF", "xmp": "XMP"}
 _KEPT |= {"comment": "comment", "chunks": "texts and colour space"}
 _XMP, _PNG_XMP = 700, b"XML:com.adobe.xmp\0\0\0\0\0"
@@ -75,8 +75,8 @@ def encode(
     image = as_pil(picture, restored, hidden, name=name, format=format)
     keeps = FORMATS[format].keeps.split()
     kept: dict[str, Any] = {key: value for key, value in image.info.items() if key in keeps}
-    told = _KEPT | {"tags": f"tags {', '.join(map(str, sorted(picture.info.get('tags', ()))))}"}
-    lost = [word for key, word in told.items() if key in picture.info and key not in kept]
+    words = _KEPT | {"tags": f"tags {', '.join(map(str, sorted(picture.info.get('tags', ()))))}"}
+    lost = [word for key, word in words.items() if key in picture.info and key not in kept]
     lost += ["palette"] if picture.indices is not None and image.mode != "P" else []
     if lost:
         note(f"the result cannot hold its {', '.join(lost)}")

@@ -1,4 +1,4 @@
-"""What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
+"""A training problem: its initial parameters, mini-batches and validation error.
 
 A course has `images` (N, D), `initial`, `batch`, and `judged`, which is None where there is nothing to judge by. An RBM
 sees clean images. A conditional RBM sees pairs of a damaged image, damaged anew each time, and its clean original.
@@ -33,7 +33,7 @@ from restore.zoo.inference import Inference
 if TYPE_CHECKING:
     from restore.learning.recipe.recipe import Recipe
 
-# How many images are restored side by side when a prior is judged.
+# The number of images restored side by side when a prior is judged.
 VALIDATION_BATCH = 1000
 
 # A prior in training is judged by at most this many images: enough to compare epochs, and the time belongs to learning.
@@ -48,7 +48,7 @@ ITERATIONS = 100
 
 
 class Judged(NamedTuple):
-    """How well held-out images were restored: share of wrong pixels, or mean squared error; share that converged."""
+    """The score on held-out images: share of wrong pixels, or mean squared error; share that converged."""
 
     error: float
     converged: float
@@ -56,7 +56,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """Held-out images (M, D), damaged once, to judge a prior that is told the damage.
+    """Held-out images (M, D), damaged once, to judge a prior that knows the damage.
 
     Every restoration starts from the posterior mean of independent pixels.
     """
@@ -170,7 +170,7 @@ class RestoredImages(CleanImages):
         clean, count = self.images.index_select(0, index), len(self.tasks)
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
-        numbers = [(first + place) % count for place in range(count)]
+        numbers = [(first + offset) % count for offset in range(count)]
         fields, tasks, parts = list[Fields](), list[Tensor](), list(clean.tensor_split(count))
         for row, number in enumerate(numbers):
             task = self.tasks[number]

@@ -1,4 +1,4 @@
-"""What a prior gets after its last step: its own modes, as starts for its solver, and a temperature.
+"""The last additions to a prior: its own modes, as starts for its solver, and a temperature.
 
 Modes are TAP solutions without evidence. The temperature is how much surer a solver is of pixels than it is right, on
 images held out.
@@ -26,16 +26,16 @@ from restore.zoo.inference import Inference
 # Gibbs sweeps that lead a chain away from the training image it starts at.
 SWEEPS = 500
 
-# How many chains run side by side.
+# The number of chains side by side.
 BLOCK = 1000
 
-# With a time limit the clock is looked at after every so many sweeps.
+# The number of sweeps between two looks at the clock, if time is limited.
 AT_ONCE = 10
 
-# How many images are restored after each damage, at most: with 500, those of published priors differ by less than .03.
+# The most images restored after each damage: with 500, temperatures of published priors differ by less than .03.
 IMAGES = 200
 
-# Between which temperatures is searched.
+# The bounds of the search for a temperature.
 COLD, HOT = 0.5, 4.0
 
 
@@ -79,8 +79,8 @@ def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int)
     header = replace(prior.description, temperature=1.0)
     engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:IMAGES]
     damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
-    means = [engine.restore(each.observed, each.damage.channel(grey=False)).means[0].cpu().numpy() for each in damaged]
-    return best([log_odds_of(each.astype(np.float64)) for each in means], clean.cpu().numpy() > 0.5)
+    answers = [engine.restore(batch.observed, batch.damage.channel(grey=False)).means[0] for batch in damaged]
+    return best([log_odds_of(means.cpu().numpy().astype(np.float64)) for means in answers], clean.cpu().numpy() > 0.5)
 
 
 def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
@@ -95,9 +95,9 @@ def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
     """
     from scipy.optimize import minimize_scalar
 
-    wrong = [np.where(white, -each, each)[~np.isnan(each)] for each in log_odds]
+    wrong = [np.where(white, -values, values)[~np.isnan(values)] for values in log_odds]
 
     def loss(temperature: float) -> float:
-        return float(np.sum([np.log(np.logaddexp(0, each / temperature).mean()) for each in wrong]))
+        return float(np.sum([np.log(np.logaddexp(0, values / temperature).mean()) for values in wrong]))
 
     return round(float(minimize_scalar(loss, bounds=(COLD, HOT), method="bounded").x), 3)

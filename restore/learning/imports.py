@@ -51,12 +51,12 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
             with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as arrays:
                 if sum(member.file_size for member in archive.infolist()) > MOST:
                     raise ValueError(f"more than {MOST} bytes are packed in it")
-                found = [torch.from_numpy(np.asarray(arrays[name], np.float32)) for name in "Wbc"]
+                values = [torch.from_numpy(np.asarray(arrays[name], np.float32)) for name in "Wbc"]
         else:
             from safetensors import safe_open
 
             with safe_open(path, "pt") as tensors:
-                found = [tensors.get_tensor(name).float() for name in "Wbc"]
+                values = [tensors.get_tensor(name).float() for name in "Wbc"]
     except OSError as fault:
         raise InputError(
             f"cannot be read ({fault.strerror or fault}); name a .npz or safetensors file", where
@@ -65,16 +65,16 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
         raise ModelError(
             f"no .npz or safetensors file of W, b and c ({reason(fault)}); save these alone", where
         ) from fault
-    weights, visible, hidden = found
+    weights, visible, hidden = values
     if weights.shape != (*visible.shape, *hidden.shape) or not weights.numel() > 0 or max(weights.shape) > limits.UNITS:
-        sizes = ", ".join("x".join(map(str, value.shape)) or "one number" for value in found)
+        sizes = ", ".join("x".join(map(str, value.shape)) or "one number" for value in values)
         raise ModelError(f"W, b and c are {sizes}, not (pixels, hidden), (pixels), (hidden); save them so", where)
-    if not all(bool(value.isfinite().all()) for value in found):
+    if not all(bool(value.isfinite().all()) for value in values):
         raise ModelError("holds numbers that are NaN or infinite in single precision; train again", where)
     height, width = shape or (math.isqrt(len(weights)),) * 2
     if height * width != len(weights):
         raise UsageError(f"{len(weights)} pixels are no image of {height}x{width}; give {option('shape')}", where)
-    return RBM.binary(*found), (height, width)
+    return RBM.binary(*values), (height, width)
 
 
 @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""One drive for all training: by gradient steps, many to an epoch, or in rounds over all images.
+"""The loop of all training: by gradient steps, many to an epoch, or in rounds over all images.
 
 Without a time limit, training is a function of the recipe, the data and the numbers of threads and processes: a run
 that was stopped at any moment and resumed from its checkpoint ends with the same bits as one that was left alone.
@@ -23,7 +23,7 @@ from restore.learning.rules.conditional.likelihood import CONVERGED
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
-from restore.learning.run.folder import Stopped, circumstances, cut_log, log, set_generator, sitting
+from restore.learning.run.folder import Stopped, circumstances, cut_log, lease, log, set_generator
 from restore.learning.run.parallel import (
     collected,
     from_first,
@@ -34,7 +34,7 @@ from restore.learning.run.parallel import (
     rank,
     summed,
 )
-from restore.learning.run.session import LATE, Machine, Passed, Session
+from restore.learning.run.session import LATE, Machine, Progress, Session
 
 if TYPE_CHECKING:
     from restore.learning.recipe.recipe import Recipe
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 WARM_UP = 10
 # A solver of a conditional prior should converge for at least this share of images.
 MOSTLY = 0.5
-# Training that diverges goes back at most so many times.
+# The most times that training goes back after it diverged.
 MOST_HALVINGS = 8
 # The tensors of a checkpoint that each process has for itself.
 OWN = ("generator", "learner_state.", "sums.")
@@ -56,7 +56,7 @@ class Lap(NamedTuple):
     """A finished epoch or round: its line of the log, what to report, if it is the best so far, or to be kept."""
 
     record: dict[str, Any]
-    passed: Passed
+    progress: Progress
     best: bool
     keep: bool
 
@@ -84,7 +84,7 @@ class Trainer(Protocol):
     def begin(self) -> None:
         """Make the state before the first step."""
 
-    def restore(self, found: Checkpoint) -> str:
+    def restore(self, checkpoint: Checkpoint) -> str:
         """Take the state from a checkpoint, and say in words what differs from then."""
 
     def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint: ...
@@ -92,11 +92,11 @@ class Trainer(Protocol):
     def advance(self) -> Lap | None:
         """Take a step, or a round; returns the epoch or round that it finished, if any."""
 
-    def best(self) -> Passed:
+    def best(self) -> Progress:
         """The prior to restore with: the best if some were judged, or the last."""
 
 
-def drive(work: Trainer, facts: Mapping[str, Any]) -> Passed:
+def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
     """Advance work until it is finished; returns the prior to restore with.
 
     A run cannot be resumed under other facts, the parts of the recipe that decide the outcome. After SIGINT or SIGTERM
@@ -115,12 +115,12 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Passed:
         if not work.judged:
             use()
 
-    with sitting(folder, identity, session.resume, session.overwrite) as held, torch.inference_mode():
-        if held.found is None:
+    with lease(folder, identity, session.resume, session.overwrite) as held, torch.inference_mode():
+        if held.checkpoint is None:
             work.begin()
         else:
-            session.clock.spent = max(session.clock.spent, held.found.facts["used"])
-            changed = work.restore(held.found)
+            session.clock.spent = max(session.clock.spent, held.checkpoint.facts["used"])
+            changed = work.restore(held.checkpoint)
             if not work.finished:
                 for change in filter(None, (changed, held.threads)):
                     warnings.warn(
@@ -133,7 +133,7 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Passed:
             kept, lap = False, work.advance()
             if lap is not None:
                 from_first(partial(log, folder, lap.record))
-                session.watch(lap.passed)
+                session.watch(lap.progress)
                 if lap.best:
                     use()
                 kept = lap.keep or work.finished
@@ -146,7 +146,7 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Passed:
         return replace(work.best(), ended=work.ended)
 
 
-def fit(recipe: Recipe, course: Any, session: Session) -> Passed:
+def fit(recipe: Recipe, course: Any, session: Session) -> Progress:
     """Train a prior by gradient steps: the best if the course judges, or the last; see `drive`."""
     return drive(Steps(recipe, course, session), recipe.training_facts)
 
@@ -210,7 +210,7 @@ class Steps:
         return self.state.step // self.batches
 
     def progress(self, soon: float = 0.0) -> float:
-        """The share of epochs or time used in so many seconds, whichever is larger."""
+        """The share of the epochs or of the time used, `soon` seconds from now; the larger."""
         steps = self.recipe.training.epochs * self.batches
         return self.session.progress(self.state.step / steps if steps else 0.0, self.state.began, soon)
 
@@ -290,7 +290,7 @@ class Steps:
         return self._lap(epoch, position + 1, rate) if ended else None
 
     def _step(self, batch: Any, weight: float, rate: float, epoch: int) -> None:
-        """One mini-batch, of which this process has rows with a weight.
+        """Take the steps of a mini-batch; this process has some of its rows, with a weight.
 
         The optimizer changes the parameters in place, once for each step of the learner.
         """
@@ -368,7 +368,7 @@ class Steps:
             self._warn(record["warning"])
         state.mostly_converged = share >= MOSTLY
         best = state.best_epoch == epoch and "validation_error" in averages
-        return Lap(record, self._passed(epoch + 1, averages, self.current), best, keep)
+        return Lap(record, self._report(epoch + 1, averages, self.current), best, keep)
 
     def _judge(self, epoch: int) -> dict[str, float]:
         """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
@@ -388,16 +388,16 @@ class Steps:
     def _warn(self, said: str) -> None:
         warnings.warn(f"{shown(self.session.folder)}: {said}", RestoreWarning, stacklevel=5)
 
-    def _passed(self, done: int, monitors: Mapping[str, float], machine: Machine) -> Passed:
+    def _report(self, done: int, monitors: Mapping[str, float], machine: Machine) -> Progress:
         session, total = self.session, self.recipe.training.epochs
-        return Passed(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
+        return Progress(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
 
-    def best(self) -> Passed:
+    def best(self) -> Progress:
         state = self.state
         if not self.judged:
-            return self._passed(math.ceil(state.step / self.batches), {}, self.current)
+            return self._report(math.ceil(state.step / self.batches), {}, self.current)
         machine = self.machine.with_parameters(state.best_parameters)
-        return self._passed(state.best_epoch + 1, {"validation_error": state.best_error}, machine)
+        return self._report(state.best_epoch + 1, {"validation_error": state.best_error}, machine)
 
     def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
         try:
@@ -410,18 +410,18 @@ class Steps:
             made.tensors.update({f"process.{number}.{name}": value for name, value in tensors.items()})
         return made
 
-    def restore(self, found: Checkpoint) -> str:
+    def restore(self, checkpoint: Checkpoint) -> str:
         self.begin()
-        return self._set(replace(found, tensors=found.tensors | found.under(f"process.{rank()}")))
+        return self._set(replace(checkpoint, tensors=checkpoint.tensors | checkpoint.under(f"process.{rank()}")))
 
-    def _set(self, found: Checkpoint) -> str:
+    def _set(self, checkpoint: Checkpoint) -> str:
         prior = self.state.prior
-        self.state = checkpoints.set_state(self.state, found, self.course.images.device)
+        self.state = checkpoints.set_state(self.state, checkpoint, self.course.images.device)
         # In place: the optimizer knows these tensors, and their layout in memory decides the last bits.
         for name, value in prior.items():
             value.copy_(self.state.prior[name])
         self.state.prior = prior
-        return set_generator(self.state.generator, found, self.recipe.seed)
+        return set_generator(self.state.generator, checkpoint, self.recipe.seed)
 
 
 def _copied(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -486,16 +486,16 @@ class Rounds:
         state = from_first(lambda: self.learner.begin(self.images, generator))
         self.state = RoundsState(state, generator, began)
 
-    def restore(self, found: Checkpoint) -> str:
+    def restore(self, checkpoint: Checkpoint) -> str:
         device = self.images.device
         blank = RoundsState({}, torch.Generator(device).manual_seed(self.seed), 0.0)
-        self.state = checkpoints.set_state(blank, found, device)
-        return set_generator(self.state.generator, found, self.seed)
+        self.state = checkpoints.set_state(blank, checkpoint, device)
+        return set_generator(self.state.generator, checkpoint, self.seed)
 
     def advance(self) -> Lap:
         state, before = self.state, self.session.clock.used
         result = from_first(lambda: self.learner.advance(self.images, state.state, state.generator))
-        # What the first process made may be on its device.
+        # Tensors from the first process may be on its device.
         state.state = {name: value.to(self.images.device) for name, value in result.state.items()}
         self.monitors, state.verdict = result.monitors, result.verdict
         state.step += 1
@@ -504,10 +504,10 @@ class Rounds:
         record = {"round": state.step, "seconds": used, **result.monitors}
         return Lap(record, self.best(), best=False, keep=state.step % self.every == 0)
 
-    def best(self) -> Passed:
+    def best(self) -> Progress:
         session, machine = self.session, self.rule.machine(self.state.state)
         used, rounds = session.clock.used, self.learner.rounds
-        return Passed(self.done, rounds, self.progress, used, self.monitors, machine, session.stage)
+        return Progress(self.done, rounds, self.progress, used, self.monitors, machine, session.stage)
 
     def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
         return checkpoints.of(self.state, facts)

@@ -12,7 +12,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from restore.learning.recipe.spec import Optimizer
 
-# The factors of X, X Xᵀ X and (X Xᵀ)² X that bring all singular values near 1 in so many iterations.
+# The factors of X, X Xᵀ X and (X Xᵀ)² X that bring all singular values near 1 in this number of iterations.
 NEWTON_SCHULZ, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 
 # The rate of biases under Muon, relative to that of weights.
@@ -53,12 +53,12 @@ class Muon(torch.optim.AdamW):
 def orthogonal(matrix: Tensor) -> Tensor:
     """The matrix U S Vᵀ with singular values near 1, between .7 and 1.2 unless they are tiny."""
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    found = wide / wide.norm().clamp_min(torch.finfo(wide.dtype).tiny)
+    estimate = wide / wide.norm().clamp_min(torch.finfo(wide.dtype).tiny)
     first, third, fifth = NEWTON_SCHULZ
     for _ in range(ITERATIONS):
-        square = found @ found.T
-        found = first * found + (third * square + fifth * square @ square) @ found
-    return found if wide is matrix else found.T
+        square = estimate @ estimate.T
+        estimate = first * estimate + (third * square + fifth * square @ square) @ estimate
+    return estimate if wide is matrix else estimate.T
 
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {

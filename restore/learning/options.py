@@ -104,7 +104,7 @@ class TrainOptions:
 
     def check_recipe(self, name: str) -> None:
         """Refuse, with a UsageError, what cannot be given with a recipe, called by a name."""
-        settled = ", ".join(option(each) for each in self.given if each not in WITH_RECIPE)
+        settled = ", ".join(option(given) for given in self.given if given not in WITH_RECIPE)
         if settled:
             raise UsageError(f"is a recipe, which settles that; change it there and leave {settled} out", name)
 

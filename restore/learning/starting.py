@@ -37,7 +37,7 @@ from restore.zoo.inference import Inference
 
 @dataclass(frozen=True)
 class Stage:
-    """The course of one RBM of the stack, between a lower layer and an upper one of a size, in so many copies each.
+    """The course of one RBM of the stack, between a lower and an upper layer, each with a number of copies.
 
     The states of the lower layer, (N, units), are images, or probabilities that its units are 1; those are `drawn` anew
     for each mini-batch. `lower` is that layer without neighbours.

@@ -28,7 +28,7 @@ from restore.learning.run.outcome import Machine, Trained, as_stored, descriptio
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import keep, remedy, save
 from restore.learning.run.report import write_report
-from restore.learning.run.session import SWEEPING, Passed, Session
+from restore.learning.run.session import SWEEPING, Progress, Session
 from restore.learning.starting import growing_start, pretrained, started
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
@@ -43,7 +43,7 @@ GROWING = 0.25
 LEAVING = 1.0
 
 
-def carry_out(
+def train_and_save(
     lesson: Lesson, session: Session, device: torch.device, *, report: bool = True, every: int = 0
 ) -> Trained:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
@@ -54,9 +54,9 @@ def carry_out(
     clock, recipe = session.clock, lesson.recipe
     own, run = replace(session, data=lesson.fingerprint), session.kept_in
 
-    def keep_unfinished(prior: TrainedPrior, passed: Passed) -> None:
+    def keep_unfinished(prior: TrainedPrior, progress: Progress) -> None:
         if run is not None:
-            save(run, Trained(prior, passed.done, passed.score, ""), lesson, session.command, passed.seconds)
+            save(run, Trained(prior, progress.done, progress.score, ""), lesson, session.command, progress.seconds)
 
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
@@ -71,8 +71,8 @@ def carry_out(
         lines = [f"{header.name}: {units}{trained.verdict}"] if trained.verdict else []
         if report:
             session.note("scoring it beside simple filters")
-            told, worth = write_report(session.folder, lesson, trained, device, clock)
-            lines += told
+            summary, worth = write_report(session.folder, lesson, trained, device, clock)
+            lines += summary
             if worth:
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
                 keep(session, lesson, trained, clock.used)
@@ -96,12 +96,12 @@ def train(
     *,
     held_out: Tensor | None = None,
     every: int = 0,
-    better: Callable[[TrainedPrior, Passed], None] = lambda prior, passed: None,
+    better: Callable[[TrainedPrior, Progress], None] = lambda prior, progress: None,
 ) -> Trained:
     """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
     Pixels are binary, or grey levels in [0, 1]. Those held out (M, H * W) judge; None for those that the recipe holds
-    out. With `every` the prior after every so many epochs is kept as well. `better` is called with every better prior.
+    out. With `every` the prior after each `every` epochs is kept as well. `better` is called with every better prior.
     """
     folder, clock = session.folder, session.clock
     if every < 0:
@@ -109,19 +109,19 @@ def train(
     clock.limit = recipe.training.minutes * 60 or math.inf
     training, validation = split(recipe, images, held_out)
 
-    def watch(passed: Passed) -> None:
-        if every and passed.done % every == 0 and is_first():
-            prior = midway(recipe, training, image_shape, passed, name=f"{recipe.name}-epoch-{passed.done}")
-            zoo.save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
-        session.watch(passed)
+    def watch(progress: Progress) -> None:
+        if every and progress.done % every == 0 and is_first():
+            prior = midway(recipe, training, image_shape, progress, name=f"{recipe.name}-epoch-{progress.done}")
+            zoo.save(epoch_folder(folder, progress.done), prior, f"# {prior.description.name}\n", TrainingError)
+        session.watch(progress)
 
-    def use(passed: Passed) -> None:
-        better(usable(recipe, training, image_shape, passed, folder), passed)
+    def use(progress: Progress) -> None:
+        better(usable(recipe, training, image_shape, progress, folder), progress)
 
     main = replace(session, watch=watch, usable=use)
     before = ""
     if recipe.in_rounds:
-        found = _in_rounds(recipe, recipe.learner, training, validation, image_shape, main)
+        result = _in_rounds(recipe, recipe.learner, training, validation, image_shape, main)
     else:
         start: Any = None
         if recipe.prior.grows:
@@ -134,9 +134,9 @@ def train(
             start, before = pretrained(recipe, training, session)
         if recipe.prior.start:
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
-        found = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
+        result = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
     with torch.inference_mode():
-        machine, inference = as_stored(recipe, found.machine), recipe.inference_after(max(found.done, 1) - 1)
+        machine, inference = as_stored(recipe, result.machine), recipe.inference_after(max(result.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
     header = description_of(recipe, image_shape, machine, inference)
@@ -146,7 +146,7 @@ def train(
         tasks = tuple(map(recipe.prior.task_of, recipe.learner.restores))
         temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
         prior = replace(prior, description=replace(header, temperature=temperature))
-    return Trained(prior, found.done, found.score, "; ".join(filter(None, (before, found.ended))))
+    return Trained(prior, result.done, result.score, "; ".join(filter(None, (before, result.ended))))
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:
@@ -164,22 +164,22 @@ def _in_rounds(
     validation: Tensor,
     image_shape: tuple[int, int],
     session: Session,
-) -> Passed:
+) -> Progress:
     """Train in rounds, or grow a machine from which another learner continues."""
     learner, training = rule.at_work(recipe.prior, validation), recipe.training
     if recipe.prior.start:
         assert isinstance(learner, Growth)
         learner = replace(learner, start=growing_start(recipe.prior, image_shape).to(images.device))
     work = Rounds(rule, learner, images, session, seed=recipe.seed, every=training.checkpoint_every)
-    found = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
-    ended = found.ended or rule.cut_short(recipe.prior, work.done)
-    machine = found.machine
+    result = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
+    ended = result.ended or rule.cut_short(recipe.prior, work.done)
+    machine = result.machine
     missing = recipe.prior.filled - machine.hidden.size if isinstance(machine, RBM) else 0
     if work.state.verdict or missing <= 0:
-        return replace(found, ended=ended)
+        return replace(result, ended=ended)
     assert isinstance(machine, RBM)
     machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
-    return replace(found, machine=machine, ended=f"{ended}; {missing} units start from random weights")
+    return replace(result, machine=machine, ended=f"{ended}; {missing} units start from random weights")
 
 
 def _modes(
@@ -189,9 +189,9 @@ def _modes(
     if not inference.modes:
         return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:
-        found = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
-        if len(found) == inference.modes:
-            return found
+        modes = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
+        if len(modes) == inference.modes:
+            return modes
     assert isinstance(machine, LayeredPrior | FullyVisible)
     # Seeded separately, so that the modes do not depend on interruptions of training.
     generator = torch.Generator(images.device).manual_seed(recipe.seed)

@@ -38,7 +38,7 @@ from restore.learning.rules.conditional.likelihood import BeliefPropagationLikel
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped, epoch_seconds, locked
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.learning.train import epoch_folder, train
 from restore.priors import RBM
 
@@ -94,7 +94,7 @@ def test_a_log_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 @every_learner
 def test_a_run_follows_from_its_seed_and_logs_each_epoch(learner: str, tmp_path: Path) -> None:
     """That the same seed gives the same bits is shown where runs are stopped and resumed."""
-    before, told = torch.random.get_rng_state(), list[Passed]()
+    before, told = torch.random.get_rng_state(), list[Progress]()
     found = run(recipe_of(learner), tmp_path, watch=told.append)
     assert bits(found) != bits(run(recipe_of(learner, seed=1), tmp_path / "other"))
     assert torch.equal(torch.random.get_rng_state(), before)

@@ -20,7 +20,7 @@ from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import FrankWolfe
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.learning.train import train
 from restore.priors import RBM
 from restore.zoo.inference import Inference
@@ -49,7 +49,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
     recipe = recipe_of(6)
     whole = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data")).prior.machine
 
-    def stop(passed: Passed) -> None:
+    def stop(passed: Progress) -> None:
         assert isinstance(passed.machine, RBM) and passed.machine.hidden.size <= passed.done <= passed.total == 6
         if passed.done == 3:
             raise RuntimeError("killed")

@@ -23,7 +23,7 @@ from restore.errors import OutputError, TrainingError
 from restore.export.beside import add_graph
 from restore.learning.recipe.recipe import parse
 from restore.learning.run.place import reserve
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.learning.train import train
 from restore.zoo import TrainedPrior
 
@@ -272,7 +272,7 @@ def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_who
     settings = parse(together | {"training": training} if not first[0].startswith("round") else together)
     seen: list[tuple[str, float]] = []
 
-    def use(prior: TrainedPrior, passed: Passed) -> None:
+    def use(prior: TrainedPrior, passed: Progress) -> None:
         zoo.save(tmp_path / "p", prior, "")
         loaded = zoo.load(tmp_path / "p")
         assert loaded.description.run == str(tmp_path / "run") and not len(loaded.modes)

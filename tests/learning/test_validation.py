@@ -22,7 +22,7 @@ from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.priors import RBM
 from restore.zoo.inference import Inference
 
@@ -71,7 +71,7 @@ def judged(epochs: int = 8, average: float = 0.0, every: int = 1) -> Recipe:
     )
 
 
-def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Passed:
+def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Progress:
     return fit(recipe, course, Session(folder, "data", resume=resume))
 
 

@@ -12,7 +12,7 @@ from restore.learning.lesson import Lesson, lesson_of
 from restore.learning.options import TrainOptions
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session
-from restore.learning.train import carry_out
+from restore.learning.train import train_and_save
 
 CPU = torch.device("cpu")
 
@@ -39,4 +39,4 @@ def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
 
 def learn(made: Lesson, session: Session) -> Trained:
     """Train a lesson, without a report."""
-    return carry_out(made, session, CPU, report=False)
+    return train_and_save(made, session, CPU, report=False)

@@ -31,7 +31,7 @@ from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.parallel import joined, rank
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.learning.train import train
 
 PIPELINES: dict[str, dict[str, Any]] = {
@@ -102,7 +102,7 @@ def curves(folder: Path) -> dict[str, Tensor]:
         for seed in range(SEEDS):
             curve: list[Tensor] = []
 
-            def watch(passed: Passed, curve: list[Tensor] = curve) -> None:
+            def watch(passed: Progress, curve: list[Tensor] = curve) -> None:
                 curve.append(log_likelihood(passed.machine, fits.IMAGES).mean())
 
             recipe = recipe_of(

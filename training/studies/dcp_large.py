@@ -24,7 +24,7 @@ from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.run.folder import epoch_seconds
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter
 
@@ -159,7 +159,7 @@ def train(
     path = folder / "likelihood.json"
     record: dict[str, tuple[float, float]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    def after_epoch(passed: Passed) -> None:
+    def after_epoch(passed: Progress) -> None:
         machine, epoch = passed.machine, passed.done
         assert isinstance(machine, RBM)
         if epoch % plan.every == 0:

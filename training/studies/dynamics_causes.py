@@ -23,7 +23,7 @@ from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe, read_recipe
-from restore.learning.run.session import Passed, Session
+from restore.learning.run.session import Progress, Session
 from restore.marginals import Status
 from restore.priors import LayeredPrior
 from restore.solvers.solution import concatenate
@@ -107,7 +107,7 @@ def learn(plan: Recipe, change: str, images: Tensor, starts: Tensor, folder: Pat
             found.append(sought(machine, starts, change, epoch))
             say(f"{found[-1]}")
 
-    def after_epoch(passed: Passed) -> None:
+    def after_epoch(passed: Progress) -> None:
         seek(passed.machine, passed.done)
 
     generator = torch.Generator().manual_seed(altered.seed)

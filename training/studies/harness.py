@@ -26,7 +26,7 @@ from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import load as load_checkpoint
 from restore.learning.run.session import Session
-from restore.learning.train import carry_out, kept_epochs
+from restore.learning.train import kept_epochs, train_and_save
 from restore.progress import progress
 from restore.zoo.structure import structure
 
@@ -112,7 +112,7 @@ class Asked:
         lesson = lesson_of(plan, TrainOptions(data=self.data), text)
         with progress(plan.name, plan.training.epochs or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
-            trained = carry_out(lesson, session, pick_device(self.device), report=False, every=every)
+            trained = train_and_save(lesson, session, pick_device(self.device), report=False, every=every)
         zoo.save(folder, trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
 
 

@@ -14,7 +14,7 @@ from typing import ParamSpec
 Arguments = ParamSpec("Arguments")
 
 
-def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def under_torchrun(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Make a command work together with the other processes if `WORLD_SIZE` in the environment is above 1.
 
     Only the first process reports, except for internal faults. All have the same exit code.

@@ -1,1 +1,1 @@
-"""What learners compute with: statistics, centring, pseudo-likelihood, and the search for a hidden unit."""
+"""Parts of learners: statistics, centring, pseudo-likelihood, and the search for a hidden unit."""

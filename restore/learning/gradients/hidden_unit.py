@@ -139,11 +139,11 @@ def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, o
     best = most_gaining(outcome, -objectives, overlap)
     if best is None:
         return None
-    found = (scales, share, outcome.gain, outcome.overlap, objectives)
-    return Fitting(*(float(values[best]) for values in found))
+    fitting = (scales, share, outcome.gain, outcome.overlap, objectives)
+    return Fitting(*(float(values[best]) for values in fitting))
 
 
-class Found(NamedTuple):
+class Addition(NamedTuple):
     """A unit worth adding, at its final size; the effect; how often L-BFGS evaluated the objective."""
 
     unit: Unit
@@ -158,7 +158,7 @@ def find_unit(
     penalty: float,
     overlap: float,
     generator: torch.Generator,
-) -> Found | None:
+) -> Addition | None:
     """Find the unit that lowers the objective most, by L-BFGS from a random start; `fitting_scale` gives its size.
 
     It does not matter how L-BFGS ends: what counts is that the unit gains more than its penalty. If it does not, the
@@ -184,7 +184,7 @@ def find_unit(
         evaluations += evaluated
         fitting = fitting_scale(direction, images, fresh, penalty, overlap)
         if fitting is not None:
-            return Found(direction.scaled(fitting.scale), fitting, evaluations)
+            return Addition(direction.scaled(fitting.scale), fitting, evaluations)
     return None
 
 

@@ -21,7 +21,7 @@ Layer = TypeVar("Layer", bound=Units)
 # Larger natural parameters make a pixel no more certain in 8 bits, and its units slower to compute.
 LIMIT = 300.0
 
-# What is known before the first image counts as this many: a constant pixel still has finite log-odds.
+# The prior knowledge counts as this many images: a constant pixel still has finite log-odds.
 PSEUDO_COUNT = 1.0
 
 # A step that promises less, in nats per image, counts as the last.
@@ -57,10 +57,10 @@ def independent_units(units: Layer, images: Tensor) -> Layer:
         raise TrainingError(f"an image has a value outside [{low:g}, {high:g}], the support of the units; rescale it")
     start = _stacked(units, {name: value.double() for name, value in units.parameters.items()})
     means = {name: value.mean(0, dtype=torch.float64) for name, value in units.statistics(images).items()}
-    seen, expected = _stacked(units, means), _expected(units, start)
-    target = (len(images) * seen + PSEUDO_COUNT * expected) / (len(images) + PSEUDO_COUNT)
-    found = dict(zip(units.parameters, _matched(units, start, target), strict=True))
-    return units.with_parameters({name: found[name].to(value) for name, value in units.parameters.items()})
+    observed, expected = _stacked(units, means), _expected(units, start)
+    target = (len(images) * observed + PSEUDO_COUNT * expected) / (len(images) + PSEUDO_COUNT)
+    parameters = dict(zip(units.parameters, _matched(units, start, target), strict=True))
+    return units.with_parameters({name: parameters[name].to(value) for name, value in units.parameters.items()})
 
 
 def _matched(units: Layer, start: Tensor, target: Tensor) -> Tensor:
@@ -70,19 +70,19 @@ def _matched(units: Layer, start: Tensor, target: Tensor) -> Tensor:
     in Bertsekas, Projected Newton Methods (SIAM J. Control Optim. 20, 1982): a parameter at its bound whose gradient
     points outwards stays, and the others move as if it were constant.
     """
-    place = start.clamp(-LIMIT, LIMIT)
-    loss = _loss(units, place, target)
+    parameters = start.clamp(-LIMIT, LIMIT)
+    loss = _loss(units, parameters, target)
     damping = torch.full_like(loss, 1e-3)
     for _ in range(MAX_STEPS):
-        slope = _expected(units, place) - target
-        free = (place.abs() < LIMIT) | (place * slope > 0)
-        step = _step(_covariance(units, place), torch.where(free, slope, 0.0), free, damping)
+        slope = _expected(units, parameters) - target
+        free = (parameters.abs() < LIMIT) | (parameters * slope > 0)
+        step = _step(_covariance(units, parameters), torch.where(free, slope, 0.0), free, damping)
         if bool(((slope * step).sum(0) < ENOUGH).all()):
-            return place
-        trial = (place - step).clamp(-LIMIT, LIMIT)
+            return parameters
+        trial = (parameters - step).clamp(-LIMIT, LIMIT)
         trial_loss = _loss(units, trial, target)
         gains = trial_loss < loss
-        place, loss = torch.where(gains, trial, place), torch.where(gains, trial_loss, loss)
+        parameters, loss = torch.where(gains, trial, parameters), torch.where(gains, trial_loss, loss)
         damping = torch.where(gains, damping / 10, damping * 10)
     raise TrainingError(f"independent units were not found in {MAX_STEPS} steps; start from broader ones")
 
@@ -97,31 +97,31 @@ def _step(covariance: Tensor, slope: Tensor, free: Tensor, damping: Tensor) -> T
     return (torch.linalg.solve(correlation + damping[:, None, None] * unit, slope.T / spread) / spread).T
 
 
-def _loss(units: Layer, place: Tensor, target: Tensor) -> Tensor:
+def _loss(units: Layer, parameters: Tensor, target: Tensor) -> Tensor:
     """Minus the log-likelihood per image, (D,)."""
-    return _at(units, place).log_partition(_nothing(place)) - (place * target).sum(0)
+    return _at(units, parameters).log_partition(_nothing(parameters)) - (parameters * target).sum(0)
 
 
-def _expected(units: Layer, place: Tensor) -> Tensor:
+def _expected(units: Layer, parameters: Tensor) -> Tensor:
     """Expected statistics, in the shape (K, ..., D) of the parameters."""
-    return _stacked(units, _at(units, place).expected_statistics(_nothing(place)))
+    return _stacked(units, _at(units, parameters).expected_statistics(_nothing(parameters)))
 
 
-def _covariance(units: Layer, place: Tensor) -> Tensor:
+def _covariance(units: Layer, parameters: Tensor) -> Tensor:
     """Covariance of the statistics (D, K, K), as the derivative of their expectation."""
-    shift = SHIFT * place.abs().clamp_min(1)
-    apart = torch.eye(len(place), dtype=place.dtype, device=place.device)[:, :, None] * shift
-    up, down = (_expected(units, place[:, None] + sign * apart) for sign in (1, -1))
+    shift = SHIFT * parameters.abs().clamp_min(1)
+    apart = torch.eye(len(parameters), dtype=parameters.dtype, device=parameters.device)[:, :, None] * shift
+    up, down = (_expected(units, parameters[:, None] + sign * apart) for sign in (1, -1))
     slopes = ((up - down) / (2 * shift)).permute(2, 0, 1)
     return (slopes + slopes.mT) / 2
 
 
-def _at(units: Layer, place: Tensor) -> Layer:
-    return units.with_parameters(dict(zip(units.parameters, place, strict=True)))
+def _at(units: Layer, parameters: Tensor) -> Layer:
+    return units.with_parameters(dict(zip(units.parameters, parameters, strict=True)))
 
 
-def _nothing(place: Tensor) -> Fields:
-    return Fields(torch.zeros_like(place[0]))
+def _nothing(parameters: Tensor) -> Fields:
+    return Fields(torch.zeros_like(parameters[0]))
 
 
 def _stacked(units: Layer, values: Mapping[str, Tensor]) -> Tensor:

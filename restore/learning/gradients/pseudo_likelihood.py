@@ -147,7 +147,7 @@ def refuse_unbounded(images: Tensor) -> None:
     remedy = "the pseudo-likelihood has no maximum; set [learner] l2, such as 1e-3"
     if len(constant):
         changes = "changes" if len(constant) == 1 else "change"
-        raise TrainingError(f"{told_units(constant)} never {changes} in {len(images)} images: {remedy}")
+        raise TrainingError(f"{list_units(constant)} never {changes} in {len(images)} images: {remedy}")
     alone = count - both.T
     cells = torch.stack([both, alone, alone.T, len(images) - count - count[:, None] + both])
     missing = (cells == 0).any(0).triu(1).nonzero()
@@ -177,8 +177,8 @@ def separated_units(objective: Objective, at: Spins) -> Tensor:
     return kept
 
 
-def told_units(units: Tensor) -> str:
-    """Pixels in words: the first few by number."""
+def list_units(units: Tensor) -> str:
+    """Name pixels in words: the first few by number."""
     named = ", ".join(str(unit) for unit in units[:NAMED].tolist())
     more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
     return f"{'pixel' if len(units) == 1 else 'pixels'} {named}{more}"

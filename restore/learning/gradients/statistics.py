@@ -1,4 +1,4 @@
-"""Expected sufficient statistics, of which every likelihood gradient has two halves: the data's and the model's.
+"""Expected sufficient statistics: a likelihood gradient is those of the data minus those of the model.
 
 The data's are `clamped`: hidden units are summed out exactly. The model's come from samples (`clamped` again) or from
 fixed points of the machine without evidence (`Free`), whose last iteration is undamped, whatever the solver.
@@ -48,8 +48,8 @@ class Clamped(NamedTuple):
 
 def clamped(prior: RBM, visible: Tensor) -> Gradient:
     """Mean statistics over visible states (N, D), with the hidden units at their exact conditional expectation."""
-    found = Clamped.of(prior, visible)
-    return {"weights.0": prior.couplings[0].statistics(found.visible, found.hidden), **found.units}
+    state = Clamped.of(prior, visible)
+    return {"weights.0": prior.couplings[0].statistics(state.visible, state.hidden), **state.units}
 
 
 def fixed_point(

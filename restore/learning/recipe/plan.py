@@ -28,7 +28,7 @@ SMALL = 200
 LEAST_SIDE = 5
 # Pixels in all, some 3,000 images of 28x28, beyond which machines of whole images learn more than convolutional ones.
 MANY = 2_500_000
-# How many modes binary priors carry, from how many starts they restore, and when from one alone.
+# Binary priors: the number of modes, of starts to restore from, and the entropy up to which one is enough.
 STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
 # The most variations of each image if there are few.
 MOST_COPIES = 20
@@ -43,7 +43,7 @@ MOST_HELD_BACK = 20.0
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan must know about training images.
+    """Facts about training images that a plan depends on.
 
     Attributes:
         images, image_shape: their number, and (H, W).
@@ -178,7 +178,7 @@ def _batch(images: int, largest: int) -> int:
 
 
 def _every(epochs: int, judged: int = JUDGED) -> int:
-    """How many epochs lie between two that are judged, or kept."""
+    """The number of epochs from one that is judged, or kept, to the next."""
     return max(1, epochs // judged)
 
 

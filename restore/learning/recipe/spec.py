@@ -106,7 +106,7 @@ class Data:
 
     @property
     def holds_out(self) -> bool:
-        """Whether some images are not learnt from, but judge the prior."""
+        """True if some images are held out to judge the prior."""
         return self.validation > 0 or self.gathered
 
 
@@ -183,8 +183,8 @@ class Training:
     after the last it restores the held-out images, and the prior that did so best is kept.
 
     `minutes` is the time that the whole run may take, 0 for no limit: the rate falls as it is used, if that is faster
-    than over the `epochs`, and a prior is judged and kept by the time. `last` ends a run after so many of the `epochs`,
-    over all of which the rate falls; 0 has no effect.
+    than over the `epochs`, and a prior is judged and kept by the time. `last` ends a run after that many `epochs`,
+    while the rate falls over all of them; 0 has no effect.
     """
 
     epochs: int = 0

@@ -25,15 +25,15 @@ from restore.learning.gradients.pseudo_likelihood import (
     Objective,
     Sample,
     Spins,
+    list_units,
     refuse_unbounded,
     separated_units,
-    told_units,
 )
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import FullyVisible
 
-# How many pairs of steps and gradient changes quasi-Newton steps remember.
+# The number of pairs of steps and gradient changes that quasi-Newton steps remember.
 MEMORY = 10
 
 # A quasi-Newton step must gain this share of what the gradient promises (Armijo's rule), or it is halved.
@@ -45,7 +45,7 @@ HALVINGS = 30
 # Quasi-Newton steps end when one promises this share of the tolerance.
 NEGLIGIBLE = 1e-3
 
-# How many numbers of images a sweep goes through at a time, so that they stay in a processor's caches.
+# The size of the blocks of a sweep, in numbers, so that they stay in a processor's caches.
 BLOCK = 2**15
 
 # The fewest images at a time.
@@ -87,11 +87,11 @@ def sweep(objective: Objective, at: Spins) -> Spins:
     for first, second in tournament(len(bias)).to(bias.device):
         before, unit, other_before, other = unit, torch.cat([first, second]), other, torch.cat([second, first])
         explained = bias.new_zeros(len(unit))
-        for seen, answers, shares in zip(*parts, strict=True):
+        for spins, answers, shares in zip(*parts, strict=True):
             # Changes of the round before are applied here, where the block is in the caches.
-            moved = _moved(answers.index_select(0, before), seen.index_select(0, other_before).mul_(shift))
+            moved = _moved(answers.index_select(0, before), spins.index_select(0, other_before).mul_(shift))
             answers.index_copy_(0, before, moved)
-            explained.addmv_(seen.index_select(0, other).mul_(answers.index_select(0, unit)), shares)
+            explained.addmv_(spins.index_select(0, other).mul_(answers.index_select(0, unit)), shares)
         explained = explained.unflatten(0, (2, -1)).mean(0)
         change = scale * (sample.pairs[first, second] - explained - l2 * couplings[first, second])
         couplings[first, second] += change
@@ -155,7 +155,7 @@ def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: flo
 
 @dataclass(frozen=True)
 class PseudoLikelihoodAscent(InRounds, ABC):
-    """What learners by pseudo-likelihood share; a round goes over all images.
+    """Base of learners by pseudo-likelihood; a round goes over all images.
 
     Attributes:
         tol: a round that raises the mean log-pseudo-likelihood of an image (in nats) by less is the last.
@@ -218,7 +218,7 @@ class PseudoLikelihoodAscent(InRounds, ABC):
             proof = separated_units(objective, spins_of(after))
             if len(proof):
                 raise TrainingError(
-                    f"{told_units(proof)} can be predicted from the others without one error in "
+                    f"{list_units(proof)} can be predicted from the others without one error in "
                     f"{objective.sample.count} images: the pseudo-likelihood has no maximum; set [learner] l2, such as "
                     "1e-3, or give more images"
                 )

@@ -73,7 +73,7 @@ class Learner(Protocol[PriorT, BatchT]):
         """The gradient of one mini-batch; `epoch` counts the passes over the data so far, from 0."""
 
     def direction(self, gradient: Gradient) -> Gradient:
-        """Where the optimizer goes, given the mean gradient of a mini-batch."""
+        """The direction for the optimizer, given the mean gradient of a mini-batch."""
 
     def divided(self, parts: int) -> Self:
         """The rule with 1/`parts` of the chains or solutions that it keeps between steps."""
@@ -145,7 +145,7 @@ class InRounds(LearningRule, ABC):
     """Base of learners that work in rounds. Where those `grows`, another learner may continue."""
 
     in_rounds: ClassVar[bool] = True
-    # Whether its rounds add hidden units, from which another learner may continue.
+    # True if its rounds add hidden units, from which another learner may continue.
     grows: ClassVar[bool] = False
 
     @abstractmethod
@@ -157,5 +157,5 @@ class InRounds(LearningRule, ABC):
         """The machine of a state, in single precision."""
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
-        """What to say if the maximum number of rounds was not enough; nothing by default."""
+        """The message if the maximum number of rounds was not enough; empty by default."""
         return ""

@@ -71,7 +71,7 @@ class ContrastiveDivergence(LearningRule):
 
     @property
     def sweeps(self) -> int:
-        """Gibbs sweeps per mini-batch, d K', at equal values of which learners are compared (sec. 3.1 of the paper)."""
+        """Gibbs sweeps per mini-batch, d K'. Comparisons of learners hold it fixed (sec. 3.1 of the paper)."""
         return self.inner_steps * self.steps
 
     def divided(self, parts: int) -> Self:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.gradients.hidden_unit import Found, Unit, change, factor, find_unit, most_gaining
+from restore.learning.gradients.hidden_unit import Addition, Unit, change, factor, find_unit, most_gaining
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import InRounds, LearnerState, Round
@@ -27,7 +27,7 @@ from restore.units import log_one_plus_exp
 # Sweeps that lead the samples away from the images they start at.
 BURN_IN = 50
 
-# How many visible states' fields on all hidden units are held at a time.
+# The number of visible states whose fields on all hidden units are held at a time.
 BLOCK = 10_000
 
 # Sweeps between the samples with which a unit is sought and those by which it is judged, of the same chains.
@@ -139,36 +139,36 @@ class Growth:
             sets.append(gibbs_steps(machine, sets[-1], 1, generator))
         fresh = gibbs_steps(machine, sets[-1], APART, generator)
         state = state | {"samples": fresh}
-        found = find_unit(images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator)
-        if found is None and not state["weights"].shape[1]:
+        addition = find_unit(images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator)
+        if addition is None and not state["weights"].shape[1]:
             raise TrainingError(
                 "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel; "
                 "lower penalty, or train on other images"
             )
-        if found is None:
+        if addition is None:
             return Round(state, monitors, "no further unit gains more than its penalty")
-        validation = unit_means(_single(found.unit), self.validation)
+        validation = unit_means(_single(addition.unit), self.validation)
         longer = state | {
-            "weights": torch.cat([state["weights"], found.unit.weights[:, None]], 1),
-            "hidden_bias": torch.cat([state["hidden_bias"], found.unit.bias[None]]),
-            "visible_bias": state["visible_bias"] - found.fitting.share * found.unit.weights,
-            "means": torch.cat([state["means"], unit_means(_single(found.unit), images)]),
+            "weights": torch.cat([state["weights"], addition.unit.weights[:, None]], 1),
+            "hidden_bias": torch.cat([state["hidden_bias"], addition.unit.bias[None]]),
+            "visible_bias": state["visible_bias"] - addition.fitting.share * addition.unit.weights,
+            "means": torch.cat([state["means"], unit_means(_single(addition.unit), images)]),
             "validation_means": torch.cat([state["validation_means"], validation]),
-            "gain": state["gain"] + found.fitting.gain,
+            "gain": state["gain"] + addition.fitting.gain,
         }
-        return self._judged(settled(longer, settings, generator), found, monitors)
+        return self._judged(settled(longer, settings, generator), addition, monitors)
 
-    def _judged(self, state: LearnerState, found: Found, monitors: dict[str, float]) -> Round:
-        """End a round: what to log, and whether the stopping rule applies."""
+    def _judged(self, state: LearnerState, addition: Addition, monitors: dict[str, float]) -> Round:
+        """End a round: make its log, and apply the stopping rule."""
         gaps = torch.cat([state["gaps"], gap_of(state)[None]])
         gains = torch.cat([state["gains"], state["gain"][None]])
         monitors |= {
             "units": state["weights"].shape[1],
-            "objective": found.fitting.objective,
-            "gain": found.fitting.gain,
-            "overlap": found.fitting.overlap,
-            "size": found.unit.square**0.5,
-            "evaluations": found.evaluations,
+            "objective": addition.fitting.objective,
+            "gain": addition.fitting.gain,
+            "overlap": addition.fitting.overlap,
+            "size": addition.unit.square**0.5,
+            "evaluations": addition.evaluations,
         }
         if len(self.validation):
             gained = gains - gaps
@@ -184,7 +184,7 @@ def gap_of(state: LearnerState) -> Tensor:
 
 
 def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
-    """Why growth should stop, as validation images gain too little; empty if it should not.
+    """The reason to stop growth, as validation images gain too little; empty without one.
 
     They gain what training images gain minus the growth of the gap between the mean log-probabilities, which needs no
     log Z. (The paper stops when the gap "largely increases", which never happens with many images.) Gaps and gains are
@@ -236,10 +236,10 @@ def without_worst(
     of_images = state["means"] - share * (state["pixels"] @ weights)
     saved = settings.penalty / 2 * (weights.square().sum(0) + bias.double().square())
     fresh = gibbs_steps(machine, state["samples"], APART, generator)
-    seen, judged = (
+    estimate, judged = (
         change(-of_images, -factor(inputs(machine, samples), share, bias)) for samples in (state["samples"], fresh)
     )
-    worst = most_gaining(seen, seen.gain + saved, settings.overlap)
+    worst = most_gaining(estimate, estimate.gain + saved, settings.overlap)
     if worst is None:
         return None
     gain, error, overlap = (values[worst] for values in judged)

@@ -41,10 +41,10 @@ class MatchedMarginals(LearningRule):
     Attributes:
         tasks: the damage, such as "flip:0.1"; about as many images of a mini-batch undergo each as any other.
         solver: the solver to train with, and to restore with later.
-        iterations: how many iterations it does.
-        scored: the marginals after the last so many iterations count equally, so that the image also stays restored.
+        iterations: the number of its iterations.
+        scored: the number of last iterations whose marginals count equally, so that the image also stays restored.
         damping: share of the old value kept at each iteration.
-        unrolled: an unrolled gradient goes back through the last so many iterations; 0 goes back through all.
+        unrolled: the number of last iterations that an unrolled gradient goes back through; 0 for all.
         gradient: "unrolled" goes back through iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
         products: precision of matrix products and convolutions, "single" or "bfloat16", in which processors that have

@@ -114,17 +114,17 @@ class Maximisation:
         largest = variances[:, -self.hidden :]
         noise = variances[:, 1 : -self.hidden].mean(1).clamp_min(FLATTEST)
         lengths = (largest - noise[:, None]).clamp_min(0).sqrt()
-        found = {
+        parameters = {
             "loadings": (directions[:, :, -self.hidden :] * lengths[:, None]).to(images),
             "noise": noise.to(images),
             "log_share": (weight.clamp_min(1e-9) / weight.sum()).log(),
             "level": state["level"],
         }
-        return Round(found, {"nats_per_pixel": total / count / pixels})
+        return Round(parameters, {"nats_per_pixel": total / count / pixels})
 
 
 def densities(state: Mapping[str, Tensor]) -> Any:
-    """Makes a function from patches without their means, (N, D), to log π_k p_k of each component, (N, K), in nats."""
+    """Make a function from patches without their means, (N, D), to log π_k p_k of each component, (N, K), in nats."""
     loadings, noise, share = state["loadings"], state["noise"], state["log_share"]
     components, pixels, hidden = loadings.shape
     unit = torch.eye(hidden).to(loadings)
@@ -134,8 +134,8 @@ def densities(state: Mapping[str, Tensor]) -> Any:
     spread = (pixels - 1) * (2 * math.pi * noise).log() + 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
 
     def explain(patches: Tensor) -> Tensor:
-        seen = (patches @ whitened.flatten(0, 1).T).unflatten(1, (components, hidden)).square().sum(2)
-        return share - (spread + patches.square().sum(1, keepdim=True) / noise - seen) / 2
+        explained = (patches @ whitened.flatten(0, 1).T).unflatten(1, (components, hidden)).square().sum(2)
+        return share - (spread + patches.square().sum(1, keepdim=True) / noise - explained) / 2
 
     return explain
 

@@ -99,7 +99,7 @@ class PrincipalComponents:
         curvature = 1 / left
         components = variances[pixels - hidden :].flip(0), directions[:, pixels - hidden :].flip(1)
         weights = components[1] * (curvature - 1 / components[0]).clamp_min(0).sqrt()
-        found = {
+        parameters = {
             "weights.0": weights,
             "units.0.bias": curvature * mean,
             "units.0.quadratic": curvature.expand(pixels).clone(),
@@ -108,7 +108,7 @@ class PrincipalComponents:
         }
         explained = components[0].sum() / variances.sum()
         return Round(
-            found,
+            parameters,
             {"residual_variance": float(left), "explained": float(explained)},
             f"the likeliest machine, in closed form; it explains {float(explained):.1%} of the variance",
         )
@@ -120,13 +120,13 @@ def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
     Minus infinity where these leave pixels no variance. Variances are the principal ones of the training images in
     ascending order, (D,); projections those of held-out images, minus the mean, along their directions, (M, D).
     """
-    known, seen = variances.flip(0), projections.square().mean(0).flip(0)
+    known, held_out = variances.flip(0), projections.square().mean(0).flip(0)
     pixels = len(known)
     numbers = torch.arange(1, pixels, device=known.device)
-    rest, unseen = ((values.sum() - values.cumsum(0))[:-1] for values in (known, seen))
+    rest, unseen = ((values.sum() - values.cumsum(0))[:-1] for values in (known, held_out))
     left = rest / (pixels - numbers)
     sure = known.clamp_min(torch.finfo(known.dtype).tiny)
-    cost = (sure.log() + seen / sure).cumsum(0)[:-1] + (pixels - numbers) * left.clamp_min(0).log() + unseen / left
+    cost = (sure.log() + held_out / sure).cumsum(0)[:-1] + (pixels - numbers) * left.clamp_min(0).log() + unseen / left
     return torch.where(left > NOTHING * known.sum(), -cost / 2, -torch.inf)
 
 

@@ -81,7 +81,7 @@ class TAPLikelihood(LearningRule):
 
     @property
     def remembers(self) -> bool:
-        """Whether the solutions of one step are the starts of the next."""
+        """True if the solutions of one step are the starts of the next."""
         return self.starts in ("persistent", "redrawn")
 
     def divided(self, parts: int) -> Self:
@@ -93,8 +93,8 @@ class TAPLikelihood(LearningRule):
         state = {f"offset.{index}": mean for index, mean in enumerate(means)}
         if self.grey_unit < 1:
             # For pixels that may be exactly 0: the typical value of those that are not.
-            seen = (images != 0).sum(0).clamp_min(1)
-            state["centre"] = images.sum(0) / seen
+            counts = (images != 0).sum(0).clamp_min(1)
+            state["centre"] = images.sum(0) / counts
         if self.remembers:
             chosen = torch.randint(len(images), (self.solutions,), generator=generator, device=images.device)
             parts = self.solver.init(prior, images[chosen])
@@ -138,7 +138,7 @@ class TAPLikelihood(LearningRule):
     def _start(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
     ) -> tuple[Tensor, ...]:
-        """The states from which solutions are sought."""
+        """The initial states of the solver."""
         if self.starts == "data":
             return self.solver.init(prior, batch)
         kept = tuple(state[f"solution.{index}"] for index in range(sum(name.startswith("solution") for name in state)))

@@ -125,19 +125,19 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def _facts_in(header: Mapping[str, str]) -> dict[str, Any]:
-    found = json.loads(header["facts"])
-    if not isinstance(found, dict):
+    table = json.loads(header["facts"])
+    if not isinstance(table, dict):
         raise ValueError("its facts are no table")
-    return found
+    return table
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """The differences of two nested mappings: a phrase for each, under its keys joined by dots."""
-    found: dict[str, str] = {}
+    phrases: dict[str, str] = {}
     for key in sorted(old.keys() | new.keys()):
         before, after, name = old.get(key), new.get(key), f"{prefix}{key}"
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            found |= differences(before, after, f"{name}.")
+            phrases |= differences(before, after, f"{name}.")
         elif before != after:
-            found[name] = f"{name} was {before!r} and is {after!r}"
-    return found
+            phrases[name] = f"{name} was {before!r} and is {after!r}"
+    return phrases

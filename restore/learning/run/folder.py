@@ -38,28 +38,28 @@ class Stopped(KeyboardInterrupt):
 
 
 @dataclass(frozen=True)
-class Sitting:
+class Lease:
     """A run from its beginning or a resume to the next stop: the checkpoint to continue from, the signals received.
 
-    `threads` says that their number differs from the sitting before; else it is empty.
+    `threads` says that their number differs from the lease before; else it is empty.
     """
 
-    found: Checkpoint | None
+    checkpoint: Checkpoint | None
     stops: list[int]
     threads: str
 
     def stop(self) -> int:
-        """The signal that ends the sitting, 0 for none; all processes of a run call this between steps."""
+        """The signal that ends the lease, 0 for none; all processes of a run call this between steps."""
         return int(highest(self.stops[0] if self.stops else 0))
 
 
 def circumstances() -> dict[str, int]:
-    """What affects the bits of a result besides recipe and data: threads and processes."""
+    """The numbers of threads and processes: besides recipe and data they affect the bits of a result."""
     return {THREADS: torch.get_num_threads(), "processes": processes()}
 
 
 @contextmanager
-def sitting(folder: Path, identity: Mapping[str, Any], resume: bool, overwrite: bool = False) -> Iterator[Sitting]:
+def lease(folder: Path, identity: Mapping[str, Any], resume: bool, overwrite: bool = False) -> Iterator[Lease]:
     """Hold a run's folder, find where to continue, and collect requests to stop."""
     with ExitStack() as held, _stop_requests() as stops:
 
@@ -68,13 +68,13 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool, overwrite: 
             remove_abandoned(folder)
             if overwrite and not resume:
                 checkpoints.remove(folder)
-            return *_found(folder, identity, resume), identity
+            return *_checkpoint_of(folder, identity, resume), identity
 
-        found, threads, wanted = from_first(begin)
+        checkpoint, threads, wanted = from_first(begin)
         if highest(wanted != identity):
             unlike = "; ".join(checkpoints.differences(wanted, identity).values())
             raise TrainingError(f"processes differ ({unlike or 'from the first'}); give all of them the same")
-        yield Sitting(found, stops, threads)
+        yield Lease(checkpoint, stops, threads)
 
 
 @contextmanager
@@ -97,10 +97,10 @@ def locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, str]:
-    """The checkpoint to continue from, and in words, whether the number of threads differs from then."""
-    found = checkpoints.load(folder)
-    if found is None:
+def _checkpoint_of(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, str]:
+    """The checkpoint to continue from, and in words, a number of threads that differs from then."""
+    checkpoint = checkpoints.load(folder)
+    if checkpoint is None:
         return None, ""
     if not resume:
         raise TrainingError(
@@ -108,7 +108,7 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
             f"{option('run')}",
             folder,
         )
-    changed = checkpoints.differences(found.facts["identity"], identity)
+    changed = checkpoints.differences(checkpoint.facts["identity"], identity)
     refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
     if refused:
         raise TrainingError(
@@ -116,16 +116,16 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
             f"a new {option('run')}",
             folder,
         )
-    return found, changed.get(THREADS, "")
+    return checkpoint, changed.get(THREADS, "")
 
 
-def set_generator(generator: torch.Generator, found: Checkpoint, seed: int) -> str:
+def set_generator(generator: torch.Generator, checkpoint: Checkpoint, seed: int) -> str:
     """Restore a generator from a checkpoint; on another kind of device it is seeded anew, which the result says."""
-    if found.tensors["generator"].shape == generator.get_state().shape:
-        generator.set_state(found.tensors["generator"])
+    if checkpoint.tensors["generator"].shape == generator.get_state().shape:
+        generator.set_state(checkpoint.tensors["generator"])
         return ""
     # Not the seed of the beginning, so that nothing is drawn twice.
-    generator.manual_seed((seed + found.step) % 2**63)
+    generator.manual_seed((seed + checkpoint.step) % 2**63)
     return "it goes on on another kind of device, with other random numbers"
 
 
@@ -171,7 +171,7 @@ def epoch_records(folder: Path) -> list[dict[str, Any]]:
 
 
 def epoch_seconds(folder: Path) -> list[float]:
-    """Time used by a run at the end of each epoch, in all stages and sittings."""
+    """Time used by a run at the end of each epoch, in all stages and leases."""
     return [record["seconds"] for record in epoch_records(folder)]
 
 

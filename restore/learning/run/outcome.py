@@ -11,7 +11,7 @@ from torch import Tensor
 from restore.errors import shown
 from restore.learning.course import pixels_of
 from restore.learning.recipe.recipe import Recipe
-from restore.learning.run.session import Machine, Passed
+from restore.learning.run.session import Machine, Progress
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
@@ -23,7 +23,7 @@ class Trained:
     """The outcome of a recipe: a prior, from an epoch counted from 1, with its validation error if it was judged.
 
     The verdict says why training, or the growth of hidden units, ended; it is empty if the recipe says when. `seconds`
-    were used in all sittings, and the lines say what a user should know.
+    were used by the whole run, resumes included, and the lines are for the user.
     """
 
     prior: TrainedPrior
@@ -34,25 +34,25 @@ class Trained:
     lines: tuple[str, ...] = ()
 
 
-def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, **more: Any) -> TrainedPrior:
+def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: Progress, **more: Any) -> TrainedPrior:
     """The prior in training, without modes, which may take as long as an epoch; `more` goes into its header."""
-    inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
+    inference = replace(recipe.inference_after(max(state.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
-    header = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
+    header = replace(description_of(recipe, image_shape, state.machine, inference), **more)
     means, grey = pixels_of(recipe, images)
-    return TrainedPrior(header, as_stored(recipe, passed.machine), means, pack(images[:0]), grey)
+    return TrainedPrior(header, as_stored(recipe, state.machine), means, pack(images[:0]), grey)
 
 
-def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, run: Path) -> TrainedPrior:
+def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: Progress, run: Path) -> TrainedPrior:
     """The prior of a run in a folder if it ended now; its header says that it is unfinished."""
-    unit = "round" if passed.stage or recipe.in_rounds else "epoch"
-    said = f"{unit} {passed.done}" + (f" of at most {passed.total}" if passed.total else "")
-    said = f"{passed.stage}, {said}" if passed.stage else said
-    if unit == "epoch" and passed.score is None:
+    unit = "round" if state.stage or recipe.in_rounds else "epoch"
+    said = f"{unit} {state.done}" + (f" of at most {state.total}" if state.total else "")
+    said = f"{state.stage}, {said}" if state.stage else said
+    if unit == "epoch" and state.score is None:
         said += ", not judged"
-    elif passed.score is not None:
-        said += f", {scored(recipe, passed.score)}"
-    return midway(recipe, images, image_shape, passed, unfinished=said, run=shown(str(run.resolve())))
+    elif state.score is not None:
+        said += f", {scored(recipe, state.score)}"
+    return midway(recipe, images, image_shape, state, unfinished=said, run=shown(str(run.resolve())))
 
 
 def scored(recipe: Recipe, error: float) -> str:

@@ -78,15 +78,15 @@ def from_first(work: Callable[[], Result]) -> Result:
     """Do work in the first process only; its result, or its RestoreError, reaches all. Tensors stay on its device."""
     if processes() == 1:
         return work()
-    told: list[Any] = [None]
+    results: list[Any] = [None]
     try:
-        told = [work() if is_first() else None]
+        results = [work() if is_first() else None]
     except RestoreError as fault:
-        told = [fault]
-    _meet(group.broadcast_object_list, told, src=0)
-    if isinstance(told[0], RestoreError):
-        raise told[0]
-    return told[0]
+        results = [fault]
+    _meet(group.broadcast_object_list, results, src=0)
+    if isinstance(results[0], RestoreError):
+        raise results[0]
+    return results[0]
 
 
 def own_rows(rows: Tensor) -> tuple[Tensor, float]:
@@ -110,13 +110,13 @@ def own_numbers(generator: torch.Generator) -> None:
 @contextlib.contextmanager
 def joined() -> Iterator[None]:
     """Work with the other processes of torchrun, each on a GPU of its own if there are enough; UsageError if not."""
-    count, each = os.environ["WORLD_SIZE"], int(os.environ.get("LOCAL_RANK", "0"))
+    count, local_rank = os.environ["WORLD_SIZE"], int(os.environ.get("LOCAL_RANK", "0"))
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     # NCCL refuses processes that share a GPU. Small CPU messages do not wait for the GPU.
     alone = 0 < int(os.environ.get("LOCAL_WORLD_SIZE", count)) <= gpus
     try:
         if gpus:
-            torch.cuda.set_device(each % gpus)
+            torch.cuda.set_device(local_rank % gpus)
         group.init_process_group("cpu:gloo,cuda:nccl" if alone else "gloo", timeout=PATIENCE)
     except (ValueError, RuntimeError, AttributeError) as fault:  # AttributeError: torch without torch.distributed
         raise UsageError(f"WORLD_SIZE is {count}, but {reason(fault)}; start with torchrun, or unset it") from fault

@@ -63,7 +63,7 @@ def save(folder: Path, trained: Trained, lesson: Lesson, command: str, used: flo
 
 
 def remedy(session: Session) -> str:
-    """What to do after a stop: how to go on, and which prior can be used until then."""
+    """Advice after a stop: how to go on, and which prior can be used until then."""
     held, there = _held(session.kept_in), "there is no prior to restore with yet"
     if held is not None:
         there = f"model {shown(str(session.kept_in))} restores with {held.unfinished or 'what it has come to'}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE, RECORD = "report.png", "report.json"
-# How many held-out images are scored, and how many are shown.
+# The number of held-out images that are scored, and that are shown.
 IMAGES = 100
 SHOWN = 8
 # The seed of their damage.
@@ -46,7 +46,7 @@ Scores = Mapping[str, Mapping[str, Report]]
 def write_report(
     folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
 ) -> tuple[list[str], bool]:
-    """Score a prior, write the report as far as there is time, and say what follows, and whether it is worth using."""
+    """Score a prior and write its report within the time; return a summary, and True unless filters beat it."""
     header, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
     scores: dict[str, dict[str, Report]] = {}
@@ -55,7 +55,7 @@ def write_report(
     try:
         for text in tasks_for(header) if len(held_out) else ():
             if not clock.later_than(SCORING):
-                scores[text] = {name: _score(each, held_out, text, header) for name, each in restorers.items()}
+                scores[text] = {name: _score(restorer, held_out, text, header) for name, restorer in restorers.items()}
         said = verdict(header.name, scores)
         worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
         lines += [f"{header.name}: {said}"] if said else []
@@ -75,7 +75,7 @@ def write_report(
 
 
 def tasks_for(header: Description) -> list[str]:
-    """The tasks that a prior is tried on: the damage it has learnt, or damage that it is told."""
+    """The tasks that score a prior: the damage it has learnt, or two usual ones."""
     if header.task:
         return [str(task_of(header))]
     return list(TASKS[header.kind.observation(header)][1:3])
@@ -104,7 +104,7 @@ def verdict(name: str, scores: Scores) -> str:
     won = sum(ahead(name, reports) for reports in scores.values())
     none = f"not worth using yet, and left out by {option('model', 'auto')}"
     words = "worth using" if won == len(scores) else "worth using in part" if won else none
-    few = f", as far as {count} held-out images can tell" if count < FEW else ""
+    few = f", judged by only {count} held-out images" if count < FEW else ""
     return f"{words}{few}: {'; '.join(figures)}"
 
 
@@ -115,7 +115,7 @@ def ahead(name: str, reports: Mapping[str, Report]) -> bool:
 
 def best_filter(name: str, reports: Mapping[str, Report]) -> str:
     """The filter that leaves least wrong, among restorers with the prior `name`."""
-    return min((each for each in reports if each != name), key=lambda each: reports[each].loss)
+    return min((rival for rival in reports if rival != name), key=lambda rival: reports[rival].loss)
 
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
@@ -142,11 +142,11 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
-    for place, title, sheet, colours in (
+    for cell, title, sheet, colours in (
         (parts[0, 1], "strongest features" if len(features) else "no hidden units", _sheet(features, 8), "RdBu_r"),
         (parts[1, :], f"as they are, after {text}, restored, by {rival}", _sheet(whole, len(images)), "gray"),
     ):
-        axes = figure.add_subplot(place)
+        axes = figure.add_subplot(cell)
         axes.imshow(sheet, cmap=colours, vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(title, fontsize=9)
         axes.axis("off")

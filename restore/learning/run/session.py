@@ -27,13 +27,13 @@ SCORING = 0.4
 
 
 @dataclass(frozen=True)
-class Passed:
+class Progress:
     """The state of training after an epoch or a round.
 
     Attributes:
         done, total: epochs or rounds done, and the most there may be; 0 if only time ends training.
         progress: the share of this stage that is done, in [0, 1].
-        seconds: time used so far, in all sittings.
+        seconds: time used so far, earlier leases included.
         monitors: the numbers of this epoch, as in the log.
         machine: the machine in training; it goes on changing.
         stage: "growing", "layer 2", or "" for the whole prior.
@@ -57,7 +57,7 @@ class Passed:
 
 @dataclass
 class Clock:
-    """The time of a run in seconds: its limit, what earlier sittings spent, and when this one began, by `now`."""
+    """The time of a run in seconds: its limit, what earlier leases spent, and when this one began, by `now`."""
 
     limit: float = math.inf
     spent: float = 0.0
@@ -105,7 +105,7 @@ class Session:
             judged.
         note: called with what is being done after training, in words.
         stage, share, over: of a stage before the training of the whole prior, its name, its share of the time left, and
-            whether it has ended in an earlier sitting.
+            True if it has ended in an earlier lease.
     """
 
     folder: Path
@@ -116,8 +116,8 @@ class Session:
     lasting: bool = False
     command: str = ""
     again: str = ""
-    watch: Callable[[Passed], None] = _ignore
-    usable: Callable[[Passed], None] = _ignore
+    watch: Callable[[Progress], None] = _ignore
+    usable: Callable[[Progress], None] = _ignore
     note: Callable[[str], None] = _ignore
     clock: Clock = field(default_factory=Clock)
     stage: str = ""
@@ -132,13 +132,13 @@ class Session:
     def progress(self, done: float, began: float, soon: float = 0.0) -> float:
         """The share of a stage that is done, in [0, 1], the same in all processes; drives rate and end.
 
-        The stage has done a share of its epochs or rounds, and began when so many seconds were used; the next piece of
+        The stage has done a share of its epochs or rounds, and began when `began` seconds were used; the next piece of
         work will take some `soon`.
         """
         if self.over:
             return 1.0
         if self.clock.limited:
             length = self.share * (self.clock.end(0.0) - began)
-            passed = highest(self.clock.used + soon - began)
-            done = max(done, passed / length if length > 0 else 1.0)
+            elapsed = highest(self.clock.used + soon - began)
+            done = max(done, elapsed / length if length > 0 else 1.0)
         return min(1.0, done)

@@ -62,8 +62,8 @@ class Matched(LearningRule, ABC):
         self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
     ) -> Step:
         gradient, monitors = self.means(prior, batch, generator, epoch)
-        told = {name: value.square().mean().sqrt() if value.dim() else value for name, value in monitors.items()}
-        return Step(gradient, {}, told)
+        scalars = {name: value.square().mean().sqrt() if value.dim() else value for name, value in monitors.items()}
+        return Step(gradient, {}, scalars)
 
     @abstractmethod
     def means(
@@ -72,10 +72,10 @@ class Matched(LearningRule, ABC):
         """Gradient and monitors as means over some of the images; a vector is reported as its root mean square."""
 
 
-def verdict(found: Solution) -> dict[str, Tensor]:
+def verdict(solution: Solution) -> dict[str, Tensor]:
     """The share of images for which the solver converged, and the mean number of iterations."""
-    converged = (found.status == Status.CONVERGED).double().mean()
-    return {CONVERGED: converged, "iterations": found.iterations.double().mean()}
+    converged = (solution.status == Status.CONVERGED).double().mean()
+    return {CONVERGED: converged, "iterations": solution.iterations.double().mean()}
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class ConditionalLikelihood(Matched, ABC):
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
     ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
-        found = self.expectations(machine, epoch)
-        visible, hidden = found.means
-        model = conditional(visible, hidden, batch.observed, found.pairs)
+        solution = self.expectations(machine, epoch)
+        visible, hidden = solution.means
+        model = conditional(visible, hidden, batch.observed, solution.pairs)
         data = conditional_clamped(machine, batch.clean, batch.observed)
-        return difference(data, model), verdict(found)
+        return difference(data, model), verdict(solution)
 
 
 @dataclass(frozen=True)

@@ -27,29 +27,29 @@ def loss_augmented(machine: RBM, clean: Tensor) -> RBM:
     return machine.tilt(Fields(1 - 2 * clean))
 
 
-def states(found: Solution) -> tuple[Tensor, ...]:
-    return tuple((mean > 0.5).to(mean.dtype) for mean in found.means)
+def states(solution: Solution) -> tuple[Tensor, ...]:
+    return tuple((mean > 0.5).to(mean.dtype) for mean in solution.means)
 
 
-def loss(found: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
+def loss(solution: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
     """Monitor: the objective of eq. 6, given the log-probability of the truth; negative if inference failed.
 
     The tilt of `loss_augmented` is the Hamming loss minus its value at v = 0, the number of white pixels.
     """
-    return {"margin_loss": (found.log_partition + clean.sum(-1) - truth).double().mean()}
+    return {"margin_loss": (solution.log_partition + clean.sum(-1) - truth).double().mean()}
 
 
 @dataclass(frozen=True)
 class MaxMargin(Matched):
-    """What both losses share: the state that is preferred to the truth, and the difference of the two."""
+    """Base of both losses: the state that is preferred to the truth, and the difference of the two."""
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
     ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
-        found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
-        model, data, truth = self.sides(machine, states(found), batch)
-        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)
+        solution = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
+        model, data, truth = self.sides(machine, states(solution), batch)
+        return difference(data, model), verdict(solution) | loss(solution, batch.clean, truth)
 
     @abstractmethod
     def sides(self, machine: RBM, preferred: tuple[Tensor, ...], batch: Pairs) -> tuple[Gradient, Gradient, Tensor]:
