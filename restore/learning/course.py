@@ -12,7 +12,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,10 +37,6 @@ VALIDATION_BATCH = 1000
 
 # A prior in training is judged by at most this many images: enough to compare epochs, and the time belongs to learning.
 JUDGED = 500
-
-# Noise is weak up to this probability of a flip: of the images that learn from it this share is noisy, so that a prior
-# leaves the noise of a picture that is said to have next to none.
-WEAK, NOISY = 0.01, 0.25
 
 # The most iterations of the solver that judges.
 ITERATIONS = 100
@@ -158,8 +153,8 @@ class CleanImages:
 class RestoredImages(CleanImages):
     """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
 
-    About as many images of a mini-batch undergo each task as any other; where flips are weak, some are noisy before.
-    Solvers start at the posterior means of `independent` pixels.
+    About as many images of a mini-batch undergo each task as any other. Solvers start at the posterior means of
+    `independent` pixels.
     """
 
     image_shape: tuple[int, int]
@@ -171,31 +166,14 @@ class RestoredImages(CleanImages):
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
         numbers = [(first + offset) % count for offset in range(count)]
-        fields, tasks, parts = list[Fields](), list[Tensor](), list(clean.tensor_split(count))
-        for row, number in enumerate(numbers):
-            task = self.tasks[number]
-            if len(parts[row]):
-                observed, damage = task.damage(parts[row], self.image_shape, generator)
-                if not task.grey and damage.p is not None and np.max(damage.p) <= WEAK:
-                    parts[row] = with_noise(parts[row], generator)
-                    observed, damage = task.damage(parts[row], self.image_shape, generator)
-                fields.append(damage.channel(task.grey).evidence(observed))
-                tasks.append(torch.full((len(parts[row]),), number, device=clean.device))
+        fields, tasks = list[Fields](), list[Tensor]()
+        for number, part in zip(numbers, clean.tensor_split(count), strict=True):
+            if len(part):
+                observed, damage = self.tasks[number].damage(part, self.image_shape, generator)
+                fields.append(damage.channel(self.tasks[number].grey).evidence(observed))
+                tasks.append(torch.full((len(part),), number, device=clean.device))
         evidence = stacked(fields)
-        return Restorations(torch.cat(parts), evidence, self.independent.moments(evidence)[0], torch.cat(tasks))
-
-
-def with_noise(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Replace about a share `NOISY` of the images (N, D) by noisy ones: half of these with flips, half noise alone."""
-
-    def draw(*shape: int) -> Tensor:
-        return torch.rand(shape, generator=generator, device=images.device)
-
-    count, pixels = images.shape
-    flipped = (images > 0.5) ^ (draw(count, pixels) < draw(count, 1) / 2)
-    noise = draw(count, pixels) < draw(count, 1)
-    kind = draw(count, 1)
-    return torch.where(kind < NOISY / 2, noise, torch.where(kind < NOISY, flipped, images > 0.5)).to(images)
+        return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.cat(tasks))
 
 
 @dataclass(frozen=True)
