@@ -47,7 +47,7 @@ def settle() -> None:
 def run_all(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """The results of a function for each item, in order; raises the first exception in this order.
 
-    >>> each(abs, [3, -4])
+    >>> run_all(abs, [3, -4])
     [3, 4]
     """
     workers = min(count(), len(items))
