@@ -90,7 +90,7 @@ def average_change(new: State, old: State) -> Tensor:
     return (new[0] - old[0]).abs().mean(-1)
 
 
-class Progress(NamedTuple):
+class Iterate(NamedTuple):
     """The state of a batch during the iteration, as in `Outcome`; `active` are the images that still move."""
 
     iterations: Tensor
@@ -100,7 +100,7 @@ class Progress(NamedTuple):
     state: State
 
     @classmethod
-    def at(cls, state: State) -> Progress:
+    def at(cls, state: State) -> Iterate:
         """The state before the first iteration."""
         batch, device = state[0].shape[0], state[0].device
         return cls(
@@ -116,7 +116,7 @@ class Progress(NamedTuple):
         return (*self[:-1], *self.state)
 
     @classmethod
-    def of(cls, tensors: State) -> Progress:
+    def of(cls, tensors: State) -> Iterate:
         iterations, residual, status, active, *state = tensors
         return cls(iterations, residual, status, active, tuple(state))
 
@@ -125,25 +125,25 @@ class Progress(NamedTuple):
 
 
 def advance(
-    step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, change: Change
-) -> Progress:
+    step: Callable[[Problem, State], State], problem: Problem, now: Iterate, tol: float, change: Change
+) -> Iterate:
     """One iteration of images that have not stopped."""
     state = step(problem, now.state)
     moved = change(state, now.state)
     broken, settled = ~torch.isfinite(moved), moved <= tol
     status = torch.where(settled, int(Status.CONVERGED), now.status)
-    return Progress(
+    return Iterate(
         now.iterations + 1, moved, torch.where(broken, int(Status.DIVERGED), status), ~broken & ~settled, state
     )
 
 
-def _only_active(now: Progress, later: Progress) -> Progress:
+def _only_active(now: Iterate, later: Iterate) -> Iterate:
     """Take the next state for images that still move; keep the others."""
 
     def chosen(new: Tensor, old: Tensor) -> Tensor:
         return torch.where(now.active if old.dim() == 1 else now.active[:, None], new, old)
 
-    return Progress.of(tuple(map(chosen, later.tensors(), now.tensors())))
+    return Iterate.of(tuple(map(chosen, later.tensors(), now.tensors())))
 
 
 def iterate(
@@ -166,12 +166,12 @@ def iterate(
         change: how far a state has moved.
     """
     loop = _traced if tracing() else _gathering
-    return loop(step, problem, Progress.at(state), max_iter, tol, change).outcome()
+    return loop(step, problem, Iterate.at(state), max_iter, tol, change).outcome()
 
 
 def _gathering(
-    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, change: Change
-) -> Progress:
+    step: Callable[[Problem, State], State], problem: Problem, now: Iterate, max_iter: int, tol: float, change: Change
+) -> Iterate:
     """The loop in Python. When half of the images at work are done, the rest are gathered into a smaller batch."""
     final = tuple(value.clone() for value in now.tensors())
     at_work = torch.arange(len(now.active), device=now.active.device)
@@ -187,31 +187,31 @@ def _gathering(
             _store(final, at_work, now)
             keep = now.active.nonzero().squeeze(-1)
             at_work, problem = at_work[keep], problem.rows(keep)
-            now = Progress.of(tuple(value[keep] for value in now.tensors()))
+            now = Iterate.of(tuple(value[keep] for value in now.tensors()))
     _store(final, at_work, now)
-    return Progress.of(final)
+    return Iterate.of(final)
 
 
-def _store(final: State, rows: Tensor, now: Progress) -> None:
+def _store(final: State, rows: Tensor, now: Iterate) -> None:
     for store, value in zip(final, now.tensors(), strict=True):
         store[rows] = value
 
 
 def _traced(
-    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, change: Change
-) -> Progress:
+    step: Callable[[Problem, State], State], problem: Problem, now: Iterate, max_iter: int, tol: float, change: Change
+) -> Iterate:
     """The loop as one operation of a graph."""
 
     def unfinished(iteration: Tensor, *tensors: Tensor) -> Tensor:
-        return (iteration < max_iter) & Progress.of(tensors).active.any()
+        return (iteration < max_iter) & Iterate.of(tensors).active.any()
 
     def body(iteration: Tensor, *tensors: Tensor) -> State:
         # Only the images at work are computed: starts of one image take very different times.
-        rows = Progress.of(tensors).active.nonzero().squeeze(-1)
+        rows = Iterate.of(tensors).active.nonzero().squeeze(-1)
         torch._check(rows.shape[0] >= 1)
-        part = Progress.of(tuple(value.index_select(0, rows) for value in tensors))
+        part = Iterate.of(tuple(value.index_select(0, rows) for value in tensors))
         moved = advance(step, problem.rows(rows), part, tol, change).tensors()
         return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in zip(tensors, moved, strict=True)))
 
     _, *tensors = while_loop(unfinished, body, (torch.zeros((), dtype=torch.int64), *now.tensors()))
-    return Progress.of(tuple(tensors))
+    return Iterate.of(tuple(tensors))
