@@ -1,0 +1,187 @@
+"""Grey pages as scanners and cameras give them, with their ink: pairs NAME.png and NAME.truth.png, drawn by code.
+
+A page has print, tables, line art or handwriting; then some of the damages of `wear` befall it. A tenth stays clean,
+some are black and white. The truth is the ink before all damage: what is at least half covered, however faint it is
+afterwards. The form is that of the contests of document binarisation: 8 bits of grey, and 1 bit of truth, ink black.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+from scipy.ndimage import grey_dilation, grey_erosion
+
+from restore.data.dataset import Split
+from training.data.dice import Dice
+from training.data.drawings import KINDS
+from training.data.handwriting import written
+from training.data.pages import Family, page
+from training.data.pen import PAPER, SIDE
+from training.data.text import families_to_learn_from
+from training.data.wear import OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
+
+SHAPE = (512, 512)
+COUNTS: dict[Split, int] = {"train": 600, "test": 60}
+SEEDS: dict[Split, int] = {"train": 0, "test": 1}
+# How much of a page may be ink.
+LEAST, MOST = 0.005, 0.4
+# How many pages are clean, and how many are black and white.
+CLEAN, COPIES = 0.1, 0.17
+# Line art that goes with text.
+_ART = ("plans", "lines", "staves", "hatching", "circuits", "tables", "maps", "icons", "strokes")
+
+_WORDS = ("Total", "Name", "No.", "Date", "Amount", "due", "paid", "from", "to", "kg", "net", "sum", "rate", "item")
+
+# How much of each pixel is covered by ink, and the same times how dark the ink is, (H, W) in [0, 1].
+Drawn = tuple[Grey, Grey]
+
+
+def _printed(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    """Paragraphs and headings, some enlarged; thick or thin."""
+    enlarged = 1.0 if rng.random() < 0.6 else rng.uniform(1.2, 2.5)
+    smaller = (math.ceil(shape[0] / enlarged), math.ceil(shape[1] / enlarged))
+    sheet = Image.fromarray(page(families, int(rng.integers(2**31)), 0, smaller))
+    covered = np.asarray(sheet.resize(shape[::-1], Image.Resampling.BICUBIC), np.float32) / 255
+    covered = np.clip(0.5 + enlarged * (covered - 0.5), 0, 1)
+    # Thin strokes between pixels cover none by half, and must not vanish from the truth.
+    covered = np.clip(rng.uniform(1.1, 2.2) * covered, 0, 1)
+    if rng.random() < 0.15:
+        covered = grey_dilation(covered, (2, 2))
+    elif enlarged > 1.5 and rng.random() < 0.3:
+        covered = grey_erosion(covered, (2, 2))
+    if rng.random() < 0.06:
+        # Light on dark, in a band.
+        top, deep = int(rng.integers(shape[0] - 60)), int(rng.integers(20, 60))
+        covered[top : top + deep] = 1 - covered[top : top + deep]
+    ink: Grey = covered.astype(np.float32)
+    return ink, ink
+
+
+def _handwritten(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    return written(rng, shape)
+
+
+def _table(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    """Rules, and words or figures in cells."""
+    sheet = Image.new("L", shape[::-1])
+    ink = ImageDraw.Draw(sheet)
+    family = families[int(rng.integers(len(families)))]
+    font = ImageFont.truetype(family[0], rng.uniform(12, 30), layout_engine=ImageFont.Layout.BASIC)
+    high = sum(font.getmetrics()) * rng.uniform(1.1, 1.8)
+    tops = np.arange(rng.uniform(-5, 60), shape[0] - rng.uniform(0, 80), high)
+    columns = np.cumsum(np.concatenate([[rng.uniform(-10, 50)], rng.uniform(50, 190, int(rng.integers(2, 7)))]))
+    rules, uprights, frame = int(rng.integers(3)), int(rng.integers(3)), int(rng.integers(1, 5))
+    for number, top in enumerate(tops):
+        width = frame if number in (0, 1, len(tops) - 1) else rules
+        if width:
+            ink.line((columns[0], top, columns[-1], top), 255, width)
+        for left, right in pairwise(columns):
+            if number + 1 == len(tops) or rng.random() < 0.15:
+                continue
+            text = str(rng.choice(_WORDS)) if number == 0 or rng.random() < 0.3 else f"{rng.lognormal(4, 3):,.2f}"
+            if font.getlength(text) < right - left - 8:
+                ink.text((left + 5, top + (high - sum(font.getmetrics())) / 2), text, 255, font)
+    for number, x in enumerate(columns):
+        width = frame if number in (0, len(columns) - 1) else uprights
+        if width and len(tops):
+            ink.line((x, tops[0], x, tops[-1]), 255, width)
+    if rng.random() < 0.5:
+        sheet = sheet.rotate(rng.uniform(-1.5, 1.5), Image.Resampling.BICUBIC)
+    covered = np.clip(rng.uniform(1.1, 2.0) / 255 * np.asarray(sheet, np.float32), 0, 1)
+    return covered, covered
+
+
+def _illustrated(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    """Print with line art in its place."""
+    covered = _printed(rng, families, shape)[0].copy()
+    for _ in range(int(rng.integers(1, 4))):
+        dice = Dice(int(rng.integers(2**31)), 0)
+        drawn = KINDS[str(rng.choice(_ART))](Image.new("L", (SIDE, SIDE), PAPER), dice)
+        side = int(SIDE * rng.uniform(1, 2.2))
+        art = np.asarray(drawn.resize((side, side), Image.Resampling.BICUBIC), np.float32) / 255
+        art = np.clip(0.5 + side / SIDE * (art - 0.5), 0, 1)
+        top, left = (int(rng.integers(0, size - side)) for size in shape)
+        covered[top : top + side, left : left + side] = art
+    return covered, covered
+
+
+def _filled_in(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    """A form or a page, and handwriting over some of it."""
+    under = (_table if rng.random() < 0.6 else _printed)(rng, families, shape)
+    over = written(rng, shape)
+    top, bottom = np.sort(rng.integers(0, shape[0], 2))
+    pale = rng.uniform(0.5, 1.0)
+    covered, inked = (layer.copy() for layer in under)
+    covered[top:bottom] = np.maximum(covered[top:bottom], over[0][top:bottom])
+    inked[top:bottom] = np.maximum(inked[top:bottom], pale * over[1][top:bottom])
+    return covered, inked
+
+
+Content = Callable[[Generator, Sequence[Family], tuple[int, int]], Drawn]
+
+# What is on a page, with how often.
+CONTENTS: Sequence[tuple[Content, float]] = (
+    (_printed, 0.38),
+    (_handwritten, 0.33),
+    (_table, 0.1),
+    (_illustrated, 0.1),
+    (_filled_in, 0.09),
+)
+
+
+def _toned(grey: Grey, rng: Generator) -> Grey:
+    """The grey levels of paper and of ink."""
+    paper = rng.uniform(0.5, 1.0)
+    ink = rng.uniform(0.02, 0.65) * paper
+    return (ink + (paper - ink) * grey).astype(np.float32)
+
+
+def scan(
+    families: Sequence[Family], seed: int, number: int, shape: tuple[int, int] = SHAPE
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """A page as it was scanned, 0 = black to 255 = white, and where its ink is, (H, W).
+
+    Args:
+        families: fonts to choose from.
+        seed, number: choose what is on the page, and what befalls it.
+        shape: its height and width.
+    """
+    rng = np.random.default_rng([seed, number])
+    contents, often = zip(*CONTENTS, strict=True)
+    while True:
+        covered, inked = contents[int(rng.choice(len(contents), p=often))](rng, families, shape)
+        truth = covered >= 0.5
+        if LEAST <= truth.mean() <= MOST:
+            break
+    manner = rng.random()
+    if manner < CLEAN:
+        grey = 1 - covered
+    elif manner < CLEAN + COPIES:
+        grey = worn(1 - covered, rng, OF_COPIES)
+    else:
+        grey = worn(1 - inked, rng, OF_INK)
+        grey = worn(_toned(grey, rng), rng, (*OF_PAPER, *OF_SCANNERS))
+    return np.rint(255 * grey).astype(np.uint8), truth
+
+
+def write(folder: Path, split: Split) -> list[Path]:
+    """Write the pairs of a split into a folder; returns the files of pages.
+
+    Raises:
+        InputError: if there are no fonts.
+    """
+    families = families_to_learn_from()
+    folder.mkdir(parents=True, exist_ok=True)
+    written_to = [folder / f"{number:04}.png" for number in range(COUNTS[split])]
+    for number, path in enumerate(written_to):
+        grey, truth = scan(families, SEEDS[split], number)
+        Image.fromarray(grey).save(path)
+        Image.fromarray(~truth).save(path.with_suffix(".truth.png"))
+    return written_to
