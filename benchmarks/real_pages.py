@@ -1,11 +1,13 @@
 """Photographed and scanned pages that nobody here drew, made black and white beside common binarisers, as tables.
 
     RESTORE_DATA=DATA python benchmarks/real_pages.py [--years 2009 2010] [--side 640] [--list]
+    RESTORE_DATA=DATA python benchmarks/real_pages.py --held-out-for-choosing
 
 The pages are those of the contests of document binarisation, `dibco/YEAR/NAME.png` and `NAME.truth.png` in the folder
 of the data; of each the middle, at most `--side` pixels a side, is restored without options. F is the F-measure of ink,
-in per cent. A page that is refused comes back as it was, and is counted apart. ISauvola, Wolf and Gatos are those of
-doxapy (PyPI), if it is installed.
+in per cent; see `contests.py` for the other measures. Faint is ink with at most a third of the darkest's contrast. A
+page that is refused comes back as it was, and is counted apart. ISauvola, Wolf and Gatos are those of doxapy (PyPI), if
+it is installed. A third of the pages, chosen by a hash of the name, is held out of training, to choose by.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from contests import drd, f_measure, psnr
+from contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
 from PIL import Image
 from scipy.ndimage import gaussian_filter, grey_closing
 from skimage.filters import threshold_otsu, threshold_sauvola
@@ -27,6 +29,7 @@ from skimage.filters import threshold_otsu, threshold_sauvola
 import restore
 from restore.errors import Foreign, RestoreError
 from restore.learning.run.card import machine_facts
+from training.data.scans import for_choosing
 
 YEARS = ("2009", "2010", "2011", "2012", "2013")
 
@@ -35,6 +38,9 @@ WINDOW, CLOSED, EVENED = 41, 25, 6
 
 # A restored page is worse than Otsu's threshold if its F is more than so much lower.
 WORSE = 2.0
+
+# With how many digits each is shown.
+MEASURES = {"F": 1, "pseudo-F": 1, "PSNR": 2, "DRD": 2, "width, % of truth's": 1, "recall of faint ink, %": 1}
 
 # Makes a grey page (H, W), uint8, black and white: True is ink.
 Binariser = Callable[[np.ndarray], np.ndarray]
@@ -74,6 +80,18 @@ def peers() -> Mapping[str, Binariser]:
     return own
 
 
+def measured(found: np.ndarray, truth: np.ndarray, page: np.ndarray) -> np.ndarray:
+    """Every measure of `MEASURES`; shares in per cent."""
+    shares = (
+        f_measure(found, truth),
+        pseudo_f_measure(found, truth),
+        width_of_strokes(found, truth),
+        recall_of_faint(found, truth, page),
+    )
+    f, pseudo, width, faint = (100 * share for share in shares)
+    return np.array([f, pseudo, psnr(found, truth), drd(found, truth), width, faint])
+
+
 def pages(data: Path, years: list[str], side: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """The middle of every page: its name, grey levels, and ink."""
     for path in sorted(path for year in years for path in (data / "dibco" / year).glob("*.png")):
@@ -95,11 +113,18 @@ def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
     return solution.means < 0.5, solution.model
 
 
+def mean_of(scores: list[np.ndarray]) -> np.ndarray:
+    """The mean of every measure over the pages that have it."""
+    table = np.array(scores).reshape(-1, len(MEASURES))
+    return np.array([np.mean(column[np.isfinite(column)]) for column in table.T])
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description="Real pages beside common binarisers.")
     options.add_argument("--years", nargs="+", default=list(YEARS))
     options.add_argument("--side", type=int, default=640, help="[%(default)s]")
     options.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
+    options.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
     options.add_argument("--list", action="store_true", help="a line for each page")
     chosen = options.parse_args()
     if chosen.data is None:
@@ -108,15 +133,13 @@ def main() -> None:
     others, rows, reasons = peers(), list[dict[str, np.ndarray]](), list[str]()
     seconds = megapixels = 0.0
     for name, page, truth in pages(chosen.data, chosen.years, chosen.side):
+        if chosen.held_out_for_choosing and not for_choosing(name):
+            continue
         start = time.process_time()
         ink, reason = by_restore(page)
         seconds, megapixels = seconds + time.process_time() - start, megapixels + page.size / 1e6
         answers = {"restore": ink} | {peer: binarise(page) for peer, binarise in others.items()}
-        scores = {
-            which: np.array([100 * f_measure(answer, truth), psnr(answer, truth), drd(answer, truth)])
-            for which, answer in answers.items()
-            if answer is not None
-        }
+        scores = {which: measured(answer, truth, page) for which, answer in answers.items() if answer is not None}
         rows.append(scores)
         reasons.append(reason)
         if chosen.list:
@@ -130,11 +153,13 @@ def main() -> None:
         f"{len(rows)} pages: {len(restored)} restored, {len(rows) - len(restored) - failed} refused, {failed} failed;"
     )
     print(f"{worse} restored ones are worse than by Otsu's threshold by more than {WORSE:g} points of F.\n")
-    print("| | F, restored pages | F, all pages | PSNR | DRD |\n| --- | ---: | ---: | ---: | ---: |")
+    print("All measures but the last are of restored pages. An infinite PSNR is no part of its mean.\n")
+    print(f"| | {' | '.join(MEASURES)} | F, all pages |\n| --- |{' ---: |' * (len(MEASURES) + 1)}")
     for which in ("restore", *others):
-        part = np.mean([scores[which] for scores in restored], 0) if restored else np.full(3, np.nan)
+        part = mean_of([scores[which] for scores in restored])
+        shown = " | ".join(f"{value:.{digits}f}" for value, digits in zip(part, MEASURES.values(), strict=True))
         whole = "" if which == "restore" else f"{np.mean([scores[which][0] for scores in rows]):.1f}"
-        print(f"| {which} | {part[0]:.1f} | {whole} | {part[1]:.2f} | {part[2]:.2f} |")
+        print(f"| {which} | {shown} | {whole} |")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import unet
-from contests import drd, f_measure, psnr
+from contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
 from families import tuned, wrong_of_each
 from filters import FILTERS, Candidate, Seen, biharmonic, filled, ising, median, total_variation
 from kinds_of_pictures import icon, mask, plan
@@ -218,3 +218,64 @@ def test_it_ends_where_the_equation_holds() -> None:
             told = 0.0 if index == 5 else (2 * image[0, index].item() - 1) * math.log((1 - p) / p) / 2
             # Couplings this weak make the mean field a contraction, by 4 * 0.3 at most: the damped steps are settled.
             assert math.isclose(spins[row][column], math.tanh(coupling * around + told), abs_tol=1e-3)
+
+
+def test_pseudo_f_forgives_thin_strokes_and_not_missed_ones(bar: np.ndarray) -> None:
+    """The same number of pixels are missed, all around or of one part."""
+    thin = np.zeros_like(bar)
+    thin[17:31, 9:39] = True
+    missed = bar.copy()
+    missed[:, 8 : 8 + round((bar.sum() - thin.sum()) / 16)] = False
+    assert abs(f_measure(thin, bar) - f_measure(missed, bar)) < 0.01
+    assert pseudo_f_measure(bar, bar) == pseudo_f_measure(thin, bar) == 1
+    assert pseudo_f_measure(missed, bar) < 0.97
+    assert pseudo_f_measure(np.zeros_like(bar), bar) == 0
+
+
+def test_pseudo_f_counts_a_bridge_between_two_strokes_more_than_ink_beside_one() -> None:
+    truth = np.zeros((60, 60), bool)
+    truth[20:26, 5:55] = truth[32:38, 5:55] = True
+    bridge, beside = truth.copy(), truth.copy()
+    bridge[26:32, 20:30] = True
+    beside[38:44, 20:30] = True
+    assert f_measure(bridge, truth) == f_measure(beside, truth)
+    assert pseudo_f_measure(bridge, truth) < pseudo_f_measure(beside, truth) < 1
+
+
+@pytest.mark.parametrize("width", range(1, 8))
+def test_strokes_of_any_width_weigh_the_same_in_pseudo_recall(width: int) -> None:
+    """Half of a page is lost, where there is one stroke: of two as long, it counts for half."""
+    truth = np.zeros((40, 400), bool)
+    truth[5 : 5 + width], truth[24:31] = True, True
+    found = truth.copy()
+    found[20:] = False
+    recall = 0.5
+    assert pseudo_f_measure(found, truth) == pytest.approx(2 * recall / (1 + recall), abs=0.03)
+
+
+def test_width_of_strokes_tells_thin_from_thick_and_passes_over_missed_ones() -> None:
+    truth = np.zeros((80, 80), bool)
+    truth[10:16, 5:75] = truth[50:56, 5:75] = True
+    thin, thick, missed = (truth.copy() for _ in range(3))
+    thin[15] = thin[55] = False
+    thick[16, 5:75] = thick[56, 5:75] = True
+    missed[40:] = False
+    missed[30:34, 30:34] = True
+    assert width_of_strokes(truth, truth) == width_of_strokes(missed, truth) == 1
+    assert width_of_strokes(thin, truth) == pytest.approx(5 / 6, abs=0.02)
+    assert width_of_strokes(thick, truth) == pytest.approx(7 / 6, abs=0.02)
+    assert math.isnan(width_of_strokes(~truth, truth))
+
+
+def test_recall_of_faint_ink_counts_only_faint_strokes() -> None:
+    truth = np.zeros((80, 80), bool)
+    truth[10:14, 5:75] = truth[50:54, 5:75] = True
+    grey = np.full(truth.shape, 200.0)
+    grey[10:14, 5:75], grey[50:54, 5:75] = 50, 165
+    assert recall_of_faint(truth, truth, grey) == 1
+    assert recall_of_faint(grey < 100, truth, grey) == 0
+    half = truth.copy()
+    half[50:54, 40:] = False
+    assert recall_of_faint(half, truth, grey) == pytest.approx(0.5, abs=0.05)
+    # There is none.
+    assert math.isnan(recall_of_faint(truth, truth, np.where(truth, 50.0, 200.0)))

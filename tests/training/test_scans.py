@@ -107,3 +107,11 @@ def test_no_page_is_in_fonts_for_testing(monkeypatch: pytest.MonkeyPatch, tmp_pa
     tested = set(" ".join(text.FOR_TESTS.values()).split())
     assert faces and not set(faces) & tested
     assert not [face for face in faces if face.startswith(("Liberation", "Free"))]
+
+
+def test_a_third_of_the_real_pages_is_held_out_for_choosing_and_always_the_same() -> None:
+    names = [f"20{year:02}-{kind}{number:02}" for year in range(9, 19) for kind in "HP" for number in range(20)]
+    held_out = [name for name in names if scans.for_choosing(name)]
+    assert 0.25 < len(held_out) / len(names) < 0.42
+    real = ("2009-H01", "2009-H05", "2009-P03", "2013-HW01", "2013-HW02")
+    assert [name for name in real if scans.for_choosing(name)] == ["2009-H05", "2009-P03", "2013-HW01"]

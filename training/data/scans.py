@@ -8,6 +8,7 @@ afterwards. The form is that of the contests of document binarisation: 8 bits of
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -169,6 +170,11 @@ def scan(
         grey = worn(1 - inked, rng, OF_INK)
         grey = worn(_toned(grey, rng), rng, (*OF_PAPER, *OF_SCANNERS))
     return np.rint(255 * grey).astype(np.uint8), truth
+
+
+def for_choosing(name: str) -> bool:
+    """Whether a real page of this name is held out of training, to choose by: a third of them, always the same."""
+    return zlib.crc32(name.encode()) % 3 == 0
 
 
 def write(folder: Path, split: Split) -> list[Path]:
