@@ -57,7 +57,7 @@ def test_processors_are_those_that_the_process_may_use(
     monkeypatch.setattr("os.cpu_count", lambda: 64)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 5, 9}, raising=False)
     monkeypatch.setattr(threads, "GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(threads, "OWN", tmp_path / "own")
+    monkeypatch.setattr(threads, "OWN_GROUP", tmp_path / "own")
     if own is not None:
         (tmp_path / "own").write_text(own)
     for name, quota in quotas.items():

@@ -25,7 +25,7 @@ from restore.errors import TrainingError
 CODED = 62
 
 # The most units that a message lists.
-NAMED = 5
+NAMED_UNITS = 5
 
 
 class Spins(NamedTuple):
@@ -179,6 +179,6 @@ def separated_units(objective: Objective, at: Spins) -> Tensor:
 
 def list_units(units: Tensor) -> str:
     """Name pixels in words: the first few by number."""
-    named = ", ".join(str(unit) for unit in units[:NAMED].tolist())
-    more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
+    named = ", ".join(str(unit) for unit in units[:NAMED_UNITS].tolist())
+    more = f" and {len(units) - NAMED_UNITS} more" if len(units) > NAMED_UNITS else ""
     return f"{'pixel' if len(units) == 1 else 'pixels'} {named}{more}"

@@ -155,7 +155,7 @@ def test_a_convolutional_prior_is_the_machine_of_the_pictures_size(shape: tuple[
 
 
 def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_engine, "PART", 20)
+    monkeypatch.setattr(torch_engine, "PART_SIDE", 20)
     hidden = np.zeros((90, 20), bool)
     for first, blind in ((60, False), (30, True)):
         hidden[first:] = True
