@@ -24,10 +24,9 @@ ROOMS: dict[str, str] = {
     "files": "errors",
     "sizes": "errors",
     "console": "errors",
-    "progress": "console",
     "devices": "errors",
     "tracing": "",
-    "marginals": "",
+    "status": "",
     "fields": "",
     "registry": "",
     "channels": "errors fields registry tracing",
@@ -38,24 +37,24 @@ ROOMS: dict[str, str] = {
     "priors": "errors fields tracing couplings units",
     "families": "errors registry fields channels couplings units priors",
     "zoo": "errors registry families channels couplings files sizes units priors",
-    "solvers": "errors fields marginals registry tracing couplings units priors zoo",
+    "solvers": "errors fields status registry tracing couplings units priors zoo",
     "inference": (
-        "errors fields marginals registry families channels devices files sizes units images priors zoo solvers"
+        "errors fields status registry families channels devices files sizes units images priors zoo solvers"
     ),
     "torch": "errors channels registry priors zoo solvers",
-    "export": "errors files data fields marginals registry families channels zoo solvers inference",
-    "app": "errors marginals registry channels files images data zoo inference",
-    "evaluation": "errors marginals channels units priors progress zoo solvers inference",
+    "export": "errors files data fields status registry families channels zoo solvers inference",
+    "app": "errors status registry channels files images data zoo inference",
+    "evaluation": "errors console status channels units priors zoo solvers inference",
     "learning": (
-        "errors fields marginals registry families channels couplings files sizes units priors progress data zoo "
+        "errors console fields status registry families channels couplings files sizes units priors data zoo "
         "solvers inference export evaluation"
     ),
-    "api": "errors marginals registry channels devices sizes images data zoo inference learning",
+    "api": "errors status registry channels devices sizes images data zoo inference learning",
     "ocrmypdf_plugin": "errors channels images zoo inference",
     "sklearn": "errors families registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (
-        "errors marginals registry channels console devices files sizes images progress data zoo inference app "
+        "errors status registry channels console devices files sizes images data zoo inference app "
         "evaluation export learning"
     ),
     "__main__": "cli",
@@ -68,7 +67,7 @@ OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 LINES, FILES = 530, 15
 
 # All lines of the package's modules.
-TOTAL = 26578
+TOTAL = 26564
 
 # Constants that are the same kind of thing in several modules, such as a logger or the files of a data set.
 SHARED_NAMES = {"EXAMPLE", "TYPE_CHECKING", "_LOG", "_MIRRORS", "_SEED", "_SIDE", "_TEST", "_TRAIN"}
@@ -148,8 +147,8 @@ def test_a_constant_means_one_thing() -> None:
 
 def test_the_loop_knows_no_physics() -> None:
     modules = {module for module in imported(PACKAGE / "solvers" / "loop.py") if module.startswith("restore")}
-    assert modules == {"restore.errors", "restore.marginals", "restore.tracing"}
-    for file in ("marginals.py", "solvers/solution.py"):
+    assert modules == {"restore.errors", "restore.status", "restore.tracing"}
+    for file in ("status.py", "solvers/solution.py"):
         assert not [module for module in imported(PACKAGE / file) if module.startswith("restore")]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
-from restore.console import say
+from restore.console import progress, say
 from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import (
@@ -37,7 +37,6 @@ from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.progress import progress
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from restore.cli import options
-from restore.console import say
+from restore.console import progress, say
 from restore.errors import shown
 
 EXAMPLE = "Example:  restore import rbm.npz --name mine   (then: restore denoise image.png --model mine --p 0.1)"
@@ -78,7 +78,6 @@ def _learn(
     from restore.export.beside import add_graph
     from restore.learning.imports import CONVERGED_SHARE, SWEEPS, prior_of, read_rbm
     from restore.learning.run.place import reserve
-    from restore.progress import progress
     from restore.zoo.description import Description
     from restore.zoo.search import check_name
 

@@ -23,8 +23,8 @@ from restore.families import OBSERVED
 from restore.fields import Fields
 from restore.inference.onnx.contract import GraphFacts
 from restore.inference.torch_engine import grey_polarity_gain, polarity_gain, solve
-from restore.marginals import Status
 from restore.solvers import Solution, solver_of
+from restore.status import Status
 from restore.zoo import TrainedPrior, assembled
 from restore.zoo.description import Description
 

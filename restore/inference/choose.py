@@ -16,7 +16,7 @@ from restore.inference import threads
 from restore.inference.candidates import Candidate
 from restore.inference.restored import Level
 from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import leave_out
 
 # The number of predicted pixels after which no further turns are taken.

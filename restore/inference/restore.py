@@ -28,8 +28,8 @@ from restore.inference.options import Options
 from restore.inference.restored import Level, Restored, outcome
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
-from restore.marginals import Status
 from restore.sizes import check_near, lost_detail, near
+from restore.status import Status
 from restore.zoo import leave_out
 from restore.zoo.description import Description
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from restore.inference.choose import Choice
-from restore.marginals import Status
+from restore.status import Status
 
 # Bits per pixel by which a prior has to be ahead of independent pixels where visible ones may change; and bits in all.
 # Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/recognised.py

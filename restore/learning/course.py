@@ -21,10 +21,10 @@ from restore.errors import TrainingError
 from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units, pixel_means
 from restore.learning.rules.contract import Pairs, Restorations
-from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import SOLVERS, UNITS
 from restore.solvers import Solution, solver_of
+from restore.status import Status
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
 from restore.zoo.inference import Inference

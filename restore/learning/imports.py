@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from restore.channels import parse_task
+from restore.console import Meter
 from restore.errors import InputError, ModelError, UsageError, option, reason, shown
 from restore.learning.course import independent_pixels
 from restore.learning.finish import own_modes
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.plan import STARTS
-from restore.marginals import Status
 from restore.priors import RBM
-from restore.progress import Meter
 from restore.solvers import solver_of
+from restore.status import Status
 from restore.zoo import TrainedPrior, limits
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference, calmer

@@ -21,11 +21,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, softplus
 
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.priors.bits import inner_products, unpack
 from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
+from restore.status import Status
 from restore.tracing import tracing
 from restore.zoo import inference
 

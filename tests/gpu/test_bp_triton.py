@@ -16,10 +16,10 @@ from machines import brute_force, random_rbm, seeded
 from textbook import agree, forest, kinds, needs_kernel, numpy_of, under_evidence
 
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation
 from restore.solvers.messages import bp_kernel
+from restore.status import Status
 
 pytestmark = needs_triton
 

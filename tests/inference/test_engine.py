@@ -18,10 +18,10 @@ from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference import torch_engine as engine_module
 from restore.inference.torch_engine import Engine, grey_polarity_gain, polarity_gain, starts
-from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import unpack
 from restore.solvers import TAP, Solution
+from restore.status import Status
 from restore.zoo import TrainedPrior
 
 CHANNELS: dict[str, Channel] = {

@@ -14,7 +14,7 @@ from restore.inference.candidates import (
     Neighbours,
     mean_field,
 )
-from restore.marginals import Status
+from restore.status import Status
 
 
 def pixels(*shape: int, seed: int = 0) -> np.ndarray:

@@ -25,8 +25,8 @@ from restore.inference.options import Options
 from restore.inference.restore import PICTURES_AT_ONCE, restore
 from restore.inference.restored import Restored
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
 from restore.priors import RBM, GaussianMixture
+from restore.status import Status
 from restore.units import Gaussian
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description

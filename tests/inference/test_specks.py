@@ -25,7 +25,7 @@ from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.inference.specks import Pieces, cleaned, evidence, likeliest_rate, log_odds, probabilities, temperature
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import find
 
 ENGINE = ExactEngine.of(small_machine(), SHAPE)

@@ -10,7 +10,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import SQUARE_SIDES, Squares, squares_in
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.marginals import Status
+from restore.status import Status
 
 
 def code(modules: int, side: int, seed: int = 0) -> np.ndarray:

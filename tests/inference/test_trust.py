@@ -14,7 +14,7 @@ from restore.inference import trust
 from restore.inference.choose import Choice
 from restore.inference.restored import Level
 from restore.inference.trust import NOISIEST_FLIPS, independent, refusal
-from restore.marginals import Status
+from restore.status import Status
 
 SHAPE = (60, 80)
 DISC = np.hypot(*(np.mgrid[:60, :80] - np.array([30, 40])[:, None, None])) < 20

@@ -31,7 +31,7 @@ from restore.inference.engine import Posterior
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo.description import Description
 from training.data.drawings import drawings
 from training.data.photographs import photograph

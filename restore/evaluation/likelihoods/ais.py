@@ -15,9 +15,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from restore.console import Meter
 from restore.errors import ModelError, UsageError
 from restore.priors import RBM, FullyVisible
-from restore.progress import Meter
 from restore.units import Bernoulli, log_one_plus_exp
 
 # Probability that an estimate's interval contains the truth, provided that its runs visit the machine's modes.

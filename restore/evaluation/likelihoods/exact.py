@@ -7,9 +7,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from restore.console import Meter
 from restore.errors import ModelError, UsageError
 from restore.priors import RBM
-from restore.progress import Meter
 
 # 2**25 states of 784 pixels take about a minute on one core; every further unit doubles the time.
 MAX_SUMMED = 25

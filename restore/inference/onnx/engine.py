@@ -19,8 +19,8 @@ from restore.inference import threads
 from restore.inference.engine import Posterior
 from restore.inference.onnx.contract import OBSERVED, SHARED, GraphFacts, Kind, read_intact
 from restore.inference.tiles.blocks import PART_SIDE
-from restore.marginals import Status
 from restore.registry import LEVELS
+from restore.status import Status
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort, calmer

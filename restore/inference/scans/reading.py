@@ -12,7 +12,7 @@ from restore.channels.flips import CERTAIN_FIELD
 from restore.images.tones import Tones, counted, faint, has_dark_ground, has_third_tone
 from restore.inference.scans.sharpen import blur_of, sharpened
 from restore.inference.scans.two_tones import tones_of
-from restore.marginals import Status
+from restore.status import Status
 
 # More pixels than this say nothing new of the levels of a picture.
 ENOUGH = 2**20

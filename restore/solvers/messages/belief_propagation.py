@@ -24,12 +24,12 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
 from restore.solvers.loop import State, check_settings, damped, iterate, largest_change
 from restore.solvers.messages import bp_kernel
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
+from restore.status import Status
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
 

@@ -16,7 +16,7 @@ from restore.images.tones import THIRD, Tones, counted
 from restore.inference.scans import two_tones
 from restore.inference.scans.reading import Reading, read
 from restore.inference.scans.two_tones import Local, smoothed, tones_of
-from restore.marginals import Status
+from restore.status import Status
 
 SHAPE = (160, 200)
 

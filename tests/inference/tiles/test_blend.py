@@ -17,9 +17,9 @@ from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
-from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.solvers import TAP
+from restore.status import Status
 from restore.zoo.inference import Effort
 
 MACHINE = small_machine()

@@ -18,9 +18,9 @@ from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Pairs, Step
-from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import BeliefPropagation, FixedPoint, Solution, solver_of
+from restore.status import Status
 from restore.zoo.inference import Inference
 
 # The monitor that shows when a solver no longer converges.
