@@ -48,8 +48,7 @@ RBM_METHODS = ("pcd", "cd", "tap")
 SUMMED = 16
 
 # Otherwise it is annealed by this schedule, in this number of runs, for a second or two.
-ANNEALING = "linear:1000"
-ANNEALING_RUNS = 100
+ANNEALING, ANNEALING_RUNS = "linear:1000", 100
 
 # Training rows that are kept as starts of the chains of `sample`.
 KEPT_ROWS = 100

@@ -13,6 +13,7 @@ from typing import IO, cast
 
 from restore.errors import InputError, RestoreError, reason, shown
 
+# The most files in an archive, and bytes of one and of all once they are unpacked: a small archive may hold gigabytes.
 MAX_MEMBERS = 200_000
 MAX_MEMBER_BYTES = 1 << 26
 MAX_ARCHIVE_BYTES = 1 << 33

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
-from restore.data.stock import Limits, Stock, of_arrays, some
-from restore.errors import TrainingError, option, require
+from restore.data.stock import Limits, Stock, of_arrays
+from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import Tones, counted, has_third_tone
 

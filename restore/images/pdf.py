@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from PIL.ExifTags import Base as Tag
 
 from restore.errors import InputError, UsageError, extra, shown
 from restore.images.colours import spread
@@ -31,9 +32,6 @@ PAGE_BYTES = 2**30
 # Dots per inch of an image that does not say, and the sides that a page may have, in points.
 DPI = 96
 PAGE_SIDES = (3, 14_400)
-
-# Tags of a TIFF: where its strip begins, and how long it is.
-_STRIP, _STRIP_LENGTH = 273, 279
 
 
 def areas(content: bytes, label: str) -> list[int]:
@@ -120,7 +118,7 @@ def _embedded(image: Image.Image) -> tuple[bytes, dict[str, Any]]:
         strip = io.BytesIO()
         image.save(strip, "TIFF", compression="group4", strip_size=width * height)
         with Image.open(strip) as fax:
-            start, length = (fax.tag_v2[tag][0] for tag in (_STRIP, _STRIP_LENGTH))  # type: ignore[attr-defined]
+            start, length = (fax.tag_v2[tag][0] for tag in (Tag.StripOffsets, Tag.StripByteCounts))  # type: ignore[attr-defined]
         coding = Dictionary(K=-1, Columns=width, Rows=height, BlackIs1=True)
         facts |= {"BitsPerComponent": 1, "Filter": Name.CCITTFaxDecode, "DecodeParms": coding}
         return strip.getvalue()[start : start + length], facts

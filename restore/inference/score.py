@@ -41,9 +41,9 @@ MOST_CROPS = 400
 # The level of flips under which a picture is predicted if nothing is damaged.
 UNDAMAGED = 0.02
 
-# Log-odds beyond which predictions say no more, and the number of bins that count them.
-LOG_ODDS_LIMIT = 9.0
-BINS = 181
+# Log-odds beyond which predictions say no more, and the number of bins of a tenth that count them.
+LOG_ODDS_LIMIT = 9
+BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 
 # The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)

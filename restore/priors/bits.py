@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+# What each bit of a byte counts for, from the highest.
 BIT_VALUES = (128, 64, 32, 16, 8, 4, 2, 1)
 
 

@@ -24,9 +24,9 @@ _SILHOUETTES = RemoteFile(
     "862d0a4b828256d54ad5de7c5066c18c72f355cac5b7cde4c1c3be7c000d180b",
     ("https://people.cs.umass.edu/~marlin/data/",),
 )
-_SIDE = 28
+# The side of a picture in pixels, and the seed of the order in which they are split; then how many there are.
+_SIDE, _SEED = 28, 0
 _SIZES: dict[Split, int] = {"train": 4_100 + 2_264, "test": 2_307}
-_SEED = 0
 
 
 def rows_of(split: Split) -> NDArray[np.intp]:

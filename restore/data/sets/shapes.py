@@ -24,14 +24,11 @@ SHAPE_KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDAr
     "triangle": lambda u, v: np.maximum(v, np.sqrt(0.75) * abs(u) - v / 2) <= 0.5,
     "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
 }
-_SIDE = 16
-TRAINED = 4_000
-TESTED = 1_000
-
-_SEED = 0
-# Enough draws for that number of different pictures.
-_DRAWS = 6_000
-_RADII = (4.0, 7.0)
+# The side of a picture, and the bounds of a shape's radius, in pixels.
+_SIDE, _RADII = 16, (4.0, 7.0)
+# The number of different pictures of each split; enough draws for both; and their seed.
+TRAINED, TESTED = 4_000, 1_000
+_DRAWS, _SEED = 6_000, 0
 
 
 def shapes(count: int, seed: int) -> Images:

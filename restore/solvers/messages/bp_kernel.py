@@ -43,7 +43,7 @@ ROW_MULTIPLE = 4
 LANES = 16
 
 # Its arrays are aligned to this many bytes, which are such a register and a line of the cache.
-ALIGNMENT = 64
+ALIGNMENT = 4 * LANES
 
 # The field of units added to reach such a multiple.
 OFF = -1000.0
