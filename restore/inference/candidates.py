@@ -25,7 +25,7 @@ COUPLING = 0.8
 # Neighbours stop once no pixel changes by more than this, or after this number of steps: more would only swallow thin
 # lines. A step keeps a share of the means before it.
 NEIGHBOURS_TOLERANCE = 1e-6
-NEIGHBOURS_STEPS = 60
+MOST_STEPS = 60
 KEPT = 0.5
 
 # Neighbours have converged if the last step changes pixels by less than this on average.
@@ -209,7 +209,7 @@ class Neighbours:
         return self.solve(*batch(picture))
 
 
-def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:
+def mean_field(evidence: np.ndarray, coupling: float, most: int = MOST_STEPS) -> tuple[np.ndarray, int, np.ndarray]:
     """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
 
     The naive mean field (MacKay, 2003, section 33.2), from log-odds of white, (N, H, W).
@@ -225,7 +225,7 @@ def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, 
     """
     field = np.asarray(evidence, np.float32) / 2
     means, steps, moved = np.tanh(field), 0, np.ones_like(field)
-    while steps < NEIGHBOURS_STEPS and moved.max() > NEIGHBOURS_TOLERANCE:
+    while steps < most and moved.max() > NEIGHBOURS_TOLERANCE:
         drawn = field.copy()
         pull = np.float32(coupling) * means
         drawn[..., 1:, :] += pull[..., :-1, :]
