@@ -155,7 +155,7 @@ def test_the_loop_knows_no_physics() -> None:
 def test_every_warning_is_of_one_class() -> None:
     for path in files():
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn":
                 assert "RestoreWarning" in map(ast.unparse, node.args), f"{path}:{node.lineno}"
 
 
