@@ -23,11 +23,11 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.run.card import machine_facts
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation
 from restore.solvers.messages import bp_kernel
 from restore.solvers.solution import Solution
+from restore.status import Status
 
 ITERATIONS = 10
 MESSAGE_BYTES = 8

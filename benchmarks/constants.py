@@ -10,8 +10,10 @@ value. The date is that of the last change of its line, from git.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,10 +27,102 @@ CAPITALS = re.compile(r"_?[A-Z][A-Z0-9_]*")
 SCRIPT = re.compile(r"`((?:benchmarks|training|assets)/[\w/]+\.py)(?: [^`]*)?`")
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
 
+# The constants that nobody chose for the results. What is not named here counts as tuned.
+KINDS = {
+    # By a file's format, a protocol, a definition, a publication, or what a kernel's source or a data set is.
+    "fixed": """
+        app/server.py GONE
+        channels/drawing.py HIDDEN_SHARE PARTS
+        channels/noise.py WIDTH
+        channels/values.py MOST_LOG_ODDS
+        data/sets/caltech101_silhouettes.py _SIDE _SEED
+        data/sets/cbcl.py _SIDE
+        data/sets/omniglot.py _DRAWINGS _SEED _SIDE _SHOWN_SIDE
+        data/sets/shapes.py _SIDE _RADII TRAINED TESTED _DRAWS _SEED
+        evaluation/likelihoods/ais.py _SALAKHUTDINOV
+        export/bundle.py FORMAT
+        export/graph.py OPSET IR_VERSION
+        images/colours.py MIDDLE
+        images/outputs.py STDIN STDOUT
+        images/pdf.py DPI PAGE_SIDES
+        images/picture.py HALF_LEVEL
+        images/tiff.py _FAX
+        inference/onnx/contract.py VERSION _DIGITS
+        inference/onnx/engine.py FATAL_ONLY
+        inference/scans/sharpen.py MEDIAN
+        inference/scans/two_tones.py ROUNDED
+        learning/optimizers.py NEWTON_SCHULZ NEWTON_SCHULZ_STEPS
+        learning/rules/mixture.py FLATTEST
+        learning/run/report.py SEED
+        priors/bits.py BIT_VALUES
+        priors/mixture.py CENTRE
+        solvers/messages/belief_propagation.py KERNEL_HIDDEN_UNITS
+        solvers/messages/bp_kernel.py ROW_MULTIPLE LANES
+        solvers/messages/bp_triton.py ODDS_EXPONENT
+        zoo/description.py NEWEST
+        zoo/structure.py LARGEST_INTEGER
+    """,
+    # What goes beyond is refused, cut off, or comes later; what does not is as it would be without the limit.
+    "limit": """
+        api/given.py FARTHEST_OF_ALL
+        app/server.py HEADING SENDING LINGERING AGAIN
+        cli/serve.py MOST_PIXELS QUEUE
+        console.py PLAIN_SECONDS
+        data/archives.py MAX_MEMBERS MAX_MEMBER_BYTES MAX_ARCHIVE_BYTES
+        data/gathering.py MAX_PIXELS FEWEST
+        errors.py NAMES_LISTED REASON
+        evaluation/likelihoods/exact.py MAX_SUMMED
+        files.py ABANDONED
+        images/pdf.py SECONDS PAGE_BYTES
+        images/reading.py _SET
+        images/tiff.py MOST_PAGES MOST_ENTRIES MOST_STRIPS
+        learning/recipe/recipe.py MAX_BYTES
+        sizes.py DEFAULT_MAX_PIXELS
+        solvers/messages/bp_kernel.py LARGEST_WEIGHT LARGEST_FIELD
+        solvers/starts.py MOST_IMAGES
+        zoo/limits.py FILE CARD_BYTES TEXT WIDEST LAYERS MODES MOST_STARTS DISTANCES ITERATIONS COLDEST HOTTEST OVERLAP
+        zoo/limits.py IMAGES_AT_ONCE FINITE
+    """,
+    # How work is divided: time and memory depend on it, and the results by rounding at most.
+    "speed": """
+        cli/batch.py FILE_THREADS READ_AHEAD CHUNK_PICTURES CHUNK_PIXELS
+        couplings/convolution.py SQUARE
+        data/dataset.py VALUES_AT_ONCE
+        data/variations.py PIXELS_AT_ONCE
+        evaluation/likelihoods/exact.py CHUNK_EXPONENT
+        export/graph.py FREE_SHAPE FOLDED
+        export/packing.py TYPICAL_STARTS FEW_STARTS
+        inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
+        inference/restore.py SMALL_PICTURE PICTURES_AT_ONCE STRIP
+        inference/specks.py WINDOWS_AT_ONCE
+        inference/tiles/blend.py HALF_PRECISION_PIXELS
+        inference/tiles/blocks.py TILES
+        inference/torch_engine.py ARRAYS_PER_ROW MANY_HIDDEN
+        learning/course.py VALIDATION_BATCH
+        learning/finish.py CHAINS SWEEPS_PER_LOOK
+        learning/gradients/pseudo_likelihood.py CODED
+        learning/rules/bslm.py SWEEP_BLOCK NARROWEST
+        learning/rules/frank_wolfe.py STATES_AT_ONCE
+        learning/rules/mixture.py PATCHES_AT_ONCE
+        solvers/adaptive_tap.py COUPLINGS SQUARES
+        solvers/loop.py ASKED
+        solvers/messages/belief_propagation.py ARRAYS_PER_IMAGE
+        solvers/messages/bp_triton.py EDGES HIDDEN SPANS BUSY
+        solvers/messages/relaxed_bp.py RELAXED_ARRAYS
+        solvers/parts.py CACHED
+        solvers/update_triton.py UNITS_PER_PROGRAM
+        units/truncated_gaussian.py INTEGRATED
+    """,
+}
+
 OPENING = """# Constants
 
-Every number that `restore/` sets by name: {total} in {files} files. {chosen} of them name the script that chose them.
-A row without a description has no comment in the code.
+Every number that `restore/` sets by name: {total} in {files} files.
+
+- {fixed} are **fixed** by a format, a definition or a publication;
+- {limit} are **limits**: results below them do not depend on them;
+- {speed} divide work, for **speed** and memory;
+- {tuned} are **tuned**: results depend on them. {chosen} of these name the script that chose them.
 
 This page is generated: `python benchmarks/constants.py` writes it anew, and a test compares it with the code.
 """
@@ -55,10 +149,22 @@ class Constant:
     shared: bool = False
 
     @property
+    def kind(self) -> str:
+        """A key of `KINDS`, or tuned."""
+        return kinds().get((self.file, self.name), "tuned")
+
+    @property
     def script(self) -> str:
         """The script that chose the value; empty if the comment names none."""
         named = SCRIPT.search(self.comment)
         return named[1] if named else ""
+
+
+@functools.cache
+def kinds() -> dict[tuple[str, str], str]:
+    """The kind of each constant that is not tuned, by file and name."""
+    lines = [(kind, line.split()) for kind, text in KINDS.items() for line in text.strip().splitlines()]
+    return {(f"restore/{file}", name): kind for kind, (file, *names) in lines for name in names}
 
 
 def is_number(node: ast.expr) -> bool:
@@ -148,16 +254,17 @@ def page() -> str:
     """The page, with a table for each file."""
     listed = constants()
     files = {file: list(group) for file, group in groupby(listed, lambda constant: constant.file)}
+    counts = Counter(constant.kind for constant in listed)
     chosen = sum(bool(constant.script) for constant in listed)
-    parts = [OPENING.format(total=len(listed), files=len(files), chosen=chosen).strip()]
+    parts = [OPENING.format(total=len(listed), files=len(files), chosen=chosen, **counts).strip()]
     for file, group in files.items():
         dates = dates_of(file)
-        rows = ["| constant | value | what it is, and its unit | chosen by | date |", "| --- | --- | --- | --- | --- |"]
+        rows = ["| constant | value | kind | what it is, and its unit | chosen by | date |", "| --- " * 6 + "|"]
         for constant in group:
             script = f"`{constant.script}`" if constant.script else ""
             text = "as above" if constant.shared else cell(constant.comment)
             date = dates[constant.line - 1]
-            rows.append(f"| `{constant.name}` | `{constant.value}` | {text} | {script} | {date} |")
+            rows.append(f"| `{constant.name}` | `{constant.value}` | {constant.kind} | {text} | {script} | {date} |")
         parts += [f"## {file}", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
 

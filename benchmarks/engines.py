@@ -80,14 +80,14 @@ def alone(engine: str, model: str, p: str, images: str) -> None:
     """Print the seconds to start up and to restore. Only the engine may load torch here."""
     begun = time.perf_counter()
     from restore.channels.damage import Damage
-    from restore.cli.batch import CHUNK
+    from restore.cli.batch import CHUNK_PICTURES
     from restore.inference.open import open_engine
 
     loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))
     loaded.solve(grey[:1], told)
     started = time.perf_counter()
-    for first in range(0, len(grey), CHUNK):
-        loaded.solve(grey[first : first + CHUNK], told)
+    for first in range(0, len(grey), CHUNK_PICTURES):
+        loaded.solve(grey[first : first + CHUNK_PICTURES], told)
     print(json.dumps([started - begun, time.perf_counter() - started]))
 
 

@@ -20,7 +20,7 @@ import torch
 
 from restore.channels import Task, parse_task
 from restore.data import load
-from restore.data.sets import NAMED
+from restore.data.sets import NAMED_SETS
 from restore.inference.torch_engine import Engine
 from restore.solvers import Solution
 from training.data import drawings
@@ -34,7 +34,7 @@ SEED = 1
 def pictures(engine: Engine, count: int) -> torch.Tensor:
     """Pictures for a prior, (count, D): test images of the set it was trained on, or the middle of drawings."""
     header = engine.header
-    if header.data in NAMED:
+    if header.data in NAMED_SETS:
         grey = load(header.data, split="test").images[:count]
     else:
         top, left = ((drawings.SIDE - side) // 2 for side in header.image_shape)

@@ -11,7 +11,7 @@ out if it is missing) have the setting that leaves least wrong, chosen knowing t
 `restore` is told nothing. The second table counts small marks of clean pages, such as dots of i, colons and full
 stops, of which less than half is left: on clean pages, and beside specks. The third has pictures that are full of
 dots, none of which may change. `--tuning` shows, on pages in fonts for training, by how many nats specks explain a
-page better than none: `AHEAD` in `restore/inference/specks.py` lies between those of clean and of damaged pages.
+page better than none: `SPECKS_MARGIN` in `restore/inference/specks.py` is between those of clean and damaged pages.
 """
 
 from __future__ import annotations

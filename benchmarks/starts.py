@@ -23,10 +23,10 @@ from restore.data import binarise, load
 from restore.evaluation.metrics import error_all, matthews
 from restore.fields import Fields
 from restore.inference.torch_engine import Engine, machine_under, starts
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import LayeredMap, Solution
 from restore.solvers.starts import calmer, merge, replaced
+from restore.status import Status
 
 # Of a chain: the number of sweeps, the share that warms it up, and the share after which it is averaged.
 SWEEPS, WARM, KEPT = 600, 0.2, 0.3

@@ -27,7 +27,7 @@ from restore.learning.lesson import lesson_of
 from restore.learning.optimizers import OF_BIASES, Muon
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
-from restore.learning.rules.matched import LEAST, MEMORY
+from restore.learning.rules.matched import LEAST_LOSS, LOSS_MEMORY
 from restore.units import Bernoulli
 from training.data.pages import Family, pages
 
@@ -132,8 +132,8 @@ def trained(course: RestoredImages, seconds: float, seed: int, *, width: int = 1
         # As in `restore.learning.rules.matched`, each task counts in proportion to how far its loss changes.
         nothing, count = torch.zeros_like(usual), torch.bincount(given.tasks, minlength=len(usual))
         mean = nothing.index_add(0, given.tasks, losses.detach()) / count.clamp_min(1)
-        usual = torch.where((usual > 0) & (count > 0), usual + (mean - usual) / MEMORY, torch.maximum(usual, mean))
-        (losses / usual[given.tasks].clamp_min(LEAST)).mean().backward()
+        usual = torch.where((usual > 0) & (count > 0), usual + (mean - usual) / LOSS_MEMORY, torch.maximum(usual, mean))
+        (losses / usual[given.tasks].clamp_min(LEAST_LOSS)).mean().backward()
         optimizer.step()
         used = (clock() - began) / seconds
     return network.cpu().eval()

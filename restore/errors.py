@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -141,8 +141,16 @@ def shown(name: str | os.PathLike[str]) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
 
 
-# Maximum length of a reason in characters.
+# The most names that a message lists, and the length of a reason in characters.
+NAMES_LISTED = 5
 REASON = 240
+
+
+def some(names: Iterable[str]) -> str:
+    """List the first few names and the number of the others."""
+    every = [shown(name) for name in names]
+    more = f" and {len(every) - NAMES_LISTED} more" if len(every) > NAMES_LISTED else ""
+    return ", ".join(every[:NAMES_LISTED]) + more
 
 
 def reason(fault: BaseException) -> str:

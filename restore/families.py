@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from restore.channels import Task, parse_task
 from restore.errors import UsageError
-from restore.registry import PIXELS, SOLVERS, UNITS
+from restore.registry import PIXEL_UNITS, SOLVERS, UNITS
 
 if TYPE_CHECKING:
     import torch
@@ -289,7 +289,7 @@ class Spec:
 
 class Restricted(Family):
     words = "restricted Boltzmann machine"
-    pixels = PIXELS
+    pixels = PIXEL_UNITS
     hiddens = tuple(UNITS)
     grows = True
     continues = True
@@ -297,7 +297,7 @@ class Restricted(Family):
 
 class Deep(Family):
     words = "deep Boltzmann machine"
-    pixels = PIXELS
+    pixels = PIXEL_UNITS
     hiddens = tuple(UNITS)
     special: ClassVar[Mapping[str, int]] = {"deeper": 1}
     continues = True

@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 # deviation, in pixels, of the Gaussian that smooths a repaired page. Both were chosen on pages in the fonts for
 # training (benchmarks/README.md, "OCR of damaged pages").
 CLEAN = 0.001
-SMOOTHED = 1.0
+RESULT_BLUR = 1.0
 
 
 @hookimpl
@@ -84,7 +84,7 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
     if answer.refused or clean:
         return image
     levels = np.rint(255 * answer.means.clip(0, 1)).astype(np.uint8)
-    result = Image.fromarray(levels).filter(ImageFilter.GaussianBlur(SMOOTHED))
+    result = Image.fromarray(levels).filter(ImageFilter.GaussianBlur(RESULT_BLUR))
     result.info = dict(image.info)
     return result
 

@@ -62,7 +62,7 @@ UNITS: Mapping[str, UnitKind] = MappingProxyType(
 )
 
 # The types that pixels can have: black or white, or grey levels.
-PIXELS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits or kind.grey)
+PIXEL_UNITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits or kind.grey)
 
 
 @dataclass(frozen=True)

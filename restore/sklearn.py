@@ -42,17 +42,16 @@ from restore.zoo import TrainedPrior
 from restore.zoo.inference import Inference
 
 # The methods of `restore train` that learn RBMs by gradient steps, from data as they are.
-METHODS = ("pcd", "cd", "tap")
+RBM_METHODS = ("pcd", "cd", "tap")
 
 # log Z is summed exactly if one layer has at most this number of units, which takes less than a second.
 SUMMED = 16
 
 # Otherwise it is annealed by this schedule, in this number of runs, for a second or two.
-ANNEALING = "linear:1000"
-RUNS = 100
+ANNEALING, ANNEALING_RUNS = "linear:1000", 100
 
 # Training rows that are kept as starts of the chains of `sample`.
-STARTS = 100
+KEPT_ROWS = 100
 
 
 class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -124,7 +123,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.intercept_hidden_ = machine.hidden.parameters["bias"].numpy().astype(rows.dtype)
         self.intercept_visible_ = machine.visible.parameters["bias"].numpy().astype(rows.dtype)
         self.feature_means_ = pixel_means(images).numpy().astype(rows.dtype)
-        self.starts_ = rows[generator.permutation(len(rows))[:STARTS]]
+        self.starts_ = rows[generator.permutation(len(rows))[:KEPT_ROWS]]
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -145,7 +144,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             log_z = exact_log_partition(machine, machine.visible.parameters["bias"])
         else:
             base = torch.logit(torch.from_numpy(self.feature_means_))
-            result = estimate(log_weights(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base))
+            result = estimate(log_weights(machine, ANNEALING, ANNEALING_RUNS, torch.Generator().manual_seed(0), base))
             if result.warning:
                 warnings.warn(f"{type(self).__name__}: {result.warning}", RestoreWarning, stacklevel=2)
             log_z = result.log_partition
@@ -183,8 +182,8 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for setting in ("n_components", "batch_size", "n_iter"):
             check_scalar(getattr(self, setting), setting, Integral, min_val=1)
         check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
-        if self.method not in METHODS:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        if self.method not in RBM_METHODS:
+            raise UsageError(f"method must be one of {', '.join(RBM_METHODS)}, not {self.method!r}")
         offered = OFFERED[self.method]
         return Recipe(
             name=name,

@@ -18,7 +18,7 @@ from priors import saved_prior
 import restore
 from restore import zoo
 from restore.inference.restored import Restored
-from restore.marginals import Status
+from restore.status import Status
 
 HIDDEN = HOLE > 0
 

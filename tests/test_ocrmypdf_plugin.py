@@ -91,7 +91,7 @@ def test_ocr_sees_the_probability_of_paper_in_the_size_and_resolution_of_the_pag
     paper = np.asarray(result) > 127
     assert (paper == INK).mean() < P / 2
     _, solution = restore.denoise(image, "conv-text", P, return_solution=True)
-    smooth = gaussian_filter(solution.means.astype(float), ocrmypdf_plugin.SMOOTHED, mode="nearest")
+    smooth = gaussian_filter(solution.means.astype(float), ocrmypdf_plugin.RESULT_BLUR, mode="nearest")
     # Pillow's Gaussian is made of box filters.
     assert np.abs(np.asarray(result) / 255 - smooth).max() < 0.1
 

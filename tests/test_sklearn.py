@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from restore.sklearn import METHODS, BoltzmannMachine
+from restore.sklearn import RBM_METHODS, BoltzmannMachine
 
 # Every row is one of these with the same probability: log p = -log 4, far above that of independent columns.
 PATTERNS = np.kron(np.eye(4), np.ones(2))
@@ -54,7 +54,7 @@ def enumerated(model: BoltzmannMachine, rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:BoltzmannMachine takes values in:UserWarning")
-@parametrize_with_checks([quick(method=method) for method in METHODS])
+@parametrize_with_checks([quick(method=method) for method in RBM_METHODS])
 def test_it_keeps_the_contract_of_scikit_learn(estimator: BoltzmannMachine, check: Any) -> None:
     check(estimator)
 
@@ -105,7 +105,7 @@ def test_a_small_machine_s_likelihood_is_exact(columns: int, hidden: int) -> Non
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RBM_METHODS)
 def test_it_learns_a_distribution(method: str) -> None:
     """No model is better than the truth, log(1/4) a row; independent columns, where training starts, reach -4.50."""
     model = quick(n_components=8, method=method, n_iter=30, learning_rate=0.2).fit(patterns())

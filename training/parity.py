@@ -21,7 +21,7 @@ from restore.channels.damage import Damage
 from restore.data import load
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import open_engine
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo.description import Description
 
 # By how much probabilities of two engines may differ. In black and white, no pixel may.

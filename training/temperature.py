@@ -17,7 +17,7 @@ import typer
 from restore import zoo
 from restore.data import load
 from restore.errors import UsageError
-from restore.learning.finish import IMAGES, fitted
+from restore.learning.finish import TEMPERATURE_IMAGES, fitted
 from restore.learning.lesson import lesson_of
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
@@ -35,7 +35,7 @@ def main(
     lesson = lesson_of(recipe, TrainOptions(data=data))
     held_out = lesson.held_out_pixels(device)
     if test is not None:
-        images = load(recipe.data.source, split="test", root=data).images[test : test + IMAGES]
+        images = load(recipe.data.source, split="test", root=data).images[test : test + TEMPERATURE_IMAGES]
         held_out = lesson.as_pixels(images, device)
     if held_out is None:
         raise UsageError(f"{path.name} holds out no images; give --test")

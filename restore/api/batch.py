@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from restore.inference.restored import Level, Restored
-from restore.marginals import Status
+from restore.status import Status
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -14,7 +14,7 @@ from restore.files import write_atomically
 from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.restore import BLIND
 from restore.inference.restored import outcome
-from restore.marginals import Status
+from restore.status import Status
 
 PAGE = Path(__file__).parent / "site"
 

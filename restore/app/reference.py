@@ -10,7 +10,7 @@ PNG = "image/png"
 JSON = "application/json"
 
 # The header with the facts on a picture that is returned as a PNG, in JSON.
-RECORD = "X-Restore"
+RECORD_HEADER = "X-Restore"
 
 _FILE = {"type": "string", "format": "binary"}
 _TEXT = {"type": "string"}
@@ -24,10 +24,10 @@ def _object(parts: Mapping[str, Any], *, more: bool = True) -> dict[str, Any]:
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": f"The image as a PNG, with what became of it as JSON in the header {RECORD}; with `Accept: "
-        f"{JSON}` all in JSON, the image, its means and twice its standard deviations as PNGs in base64.",
+        "description": f"The image as a PNG, with what became of it as JSON in the header {RECORD_HEADER}; with "
+        f"`Accept: {JSON}` all in JSON, the image, its means and twice its standard deviations as PNGs in base64.",
         "content": {PNG: {"schema": _FILE}, JSON: _object(_RECORD | _PICTURES)},
-        "headers": {RECORD: {"schema": _TEXT}},
+        "headers": {RECORD_HEADER: {"schema": _TEXT}},
     }
 }
 _FAULT = {JSON: _object(dict.fromkeys(("error", "class", "subject", "remedy"), _TEXT))}

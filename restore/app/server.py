@@ -32,7 +32,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import restore
 from restore.app.answers import Answers, request_model
-from restore.app.reference import JSON, PNG, RECORD, RESPONSES, body_of, reference
+from restore.app.reference import JSON, PNG, RECORD_HEADER, RESPONSES, body_of, reference
 from restore.errors import RestoreError, TooLarge, UsageError, reason, shown
 
 # A foreign page can point a host name of its own at this machine, which then answers under these names alone.
@@ -57,7 +57,7 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 
-TASKS = {
+ENDPOINTS = {
     "denoise": "Remove flipped pixels or noise from an image",
     "complete": "Fill the pixels of an image under a mask",
 }
@@ -165,7 +165,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 ours = HEADERS | ({"Connection": "close"} if unread else {})
                 message["headers"] += [(name.lower().encode(), value.encode()) for name, value in ours.items()]
-                if task in TASKS:
+                if task in ENDPOINTS:
                     self.seconds.labels(task, message["status"]).observe(time.perf_counter() - began)
             elif unread and not message.get("more_body"):
                 await send({**message, "more_body": True})
@@ -220,11 +220,11 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
                 return _fault(422, facts["error"], facts)
             if whole:
                 return JSONResponse(facts | {name: base64.b64encode(png).decode() for name, png in pictures.items()})
-            return Response(pictures["image"], headers={RECORD: json.dumps(facts)}, media_type=PNG)
+            return Response(pictures["image"], headers={RECORD_HEADER: json.dumps(facts)}, media_type=PNG)
 
         return endpoint
 
-    for task, summary in TASKS.items():
+    for task, summary in ENDPOINTS.items():
         app.add_api_route(
             f"/{task}",
             restorer(task),
@@ -250,7 +250,7 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
 
     @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
     async def file(name: str) -> Response:
-        if name in TASKS:
+        if name in ENDPOINTS:
             raise HTTPException(405, f"/{name} takes images; post one", {"Allow": "POST"})
         name = name or "index.html"
         if name not in site:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from restore.channels.flips import CERTAIN, EXACT, BitFlip
+from restore.channels.flips import CERTAIN_FIELD, NO_FLIPS, BitFlip
 from restore.channels.levels import FLIPS, IMPULSES, NOISE, Scale
 from restore.channels.noise import GaussianNoise, SaltAndPepper
 from restore.channels.specks import DENSEST
-from restore.channels.values import LARGEST, Parameter
+from restore.channels.values import LARGEST_FLOAT, Parameter
 from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.registry import LEVELS
 
@@ -29,7 +29,7 @@ Scanned: TypeAlias = Literal["scan"]
 Level: TypeAlias = "Parameter | Auto | Scanned | None"
 
 # The largest value of each level in `LEVELS`.
-_LARGEST = {"p": 1.0, "sigma": LARGEST, "specks": DENSEST}
+_LARGEST = {"p": 1.0, "sigma": LARGEST_FLOAT, "specks": DENSEST}
 
 
 class Channel(Protocol):
@@ -62,7 +62,7 @@ class Occlusion:
     """
 
     hidden: Any
-    noise: Channel = EXACT
+    noise: Channel = NO_FLIPS
 
     def __post_init__(self) -> None:
         if str(self.hidden.dtype) not in ("bool", "torch.bool"):
@@ -200,7 +200,7 @@ class Damage:
         """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""
         p = np.asarray(self.known("p"), np.float64)
         with np.errstate(divide="ignore"):
-            strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN, CERTAIN)
+            strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
         evidence = (2 * white - 1) * strength
         return (evidence if self.hidden is None else np.where(self.hidden, 0, evidence)).astype(np.float32)
 

@@ -12,7 +12,7 @@ from restore.channels.values import integers, module_of, positions, uniform
 from restore.errors import UsageError
 
 # Holes lie one to a cell of twice their side, so that none is over another: together they hide a quarter at most.
-MOST = 0.25
+HIDDEN_SHARE = 0.25
 
 # Equal parts of [0, 1) among which a number is drawn.
 PARTS = 2**24
@@ -111,8 +111,8 @@ class Holes(Painting):
     def __post_init__(self) -> None:
         if self.size < 1:
             raise UsageError("a hole is at least one pixel wide")
-        if not 0 < self.share <= MOST:
-            raise UsageError(f"holes hide a share above 0 and of at most {MOST:g}")
+        if not 0 < self.share <= HIDDEN_SHARE:
+            raise UsageError(f"holes hide a share above 0 and of at most {HIDDEN_SHARE:g}")
 
     def __str__(self) -> str:
         return f"holes:{self.size}:{self.share:g}"
@@ -128,7 +128,7 @@ class Holes(Painting):
             numbers = integers(below, count * rows * columns, generator).reshape(count, rows, columns)
             return numbers[:, down // cell, across // cell]
 
-        chosen = of_cells(PARTS) < self.share / MOST * PARTS
+        chosen = of_cells(PARTS) < self.share / HIDDEN_SHARE * PARTS
         from_top, from_left = down % cell - of_cells(self.size + 1), across % cell - of_cells(self.size + 1)
         inside = (from_top >= 0) & (from_top < self.size) & (from_left >= 0) & (from_left < self.size)
         return chosen & inside

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # The field of a pixel known for certain. It outweighs anything a prior says (fields of trained priors stay below
 # about 100), and is finite so that solvers never meet an infinity.
-CERTAIN = 1000.0
+CERTAIN_FIELD = 1000.0
 
 # The share of a scan's pixels whose level says nothing: dust, folds, edges. It limits what one pixel can say.
 OUTLIERS = 0.01
@@ -61,7 +61,7 @@ class BitFlip:
         y = as_floats(y)
         # In double precision the division by p = 0 gives infinity, which the limit then cuts.
         sign, p = 2 * y - 1, like(self.probability, y, double=True)
-        return Fields(sign * (torch.log1p(-p) - torch.log(p)).clamp(-CERTAIN, CERTAIN).to(y.dtype))
+        return Fields(sign * (torch.log1p(-p) - torch.log(p)).clamp(-CERTAIN_FIELD, CERTAIN_FIELD).to(y.dtype))
 
     def log_predictive(self, y: Any, means: np.ndarray) -> np.ndarray:
         """log p(y) of pixels that are white with probability `means` before they flip, in numpy."""
@@ -69,7 +69,7 @@ class BitFlip:
         return np.asarray(np.log(np.where(np.greater(y, 0.5), white, 1 - white).clip(1e-6)))
 
 
-EXACT = BitFlip(0.0)
+NO_FLIPS = BitFlip(0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
     from restore.fields import Fields
 
-# The largest inverse variance that solvers are given: a pixel seen exactly counts as known to 1 % of the grey scale.
-CERTAIN = 1e4
-
-# The same as a standard deviation.
+# The least standard deviation that solvers are given, and the inverse variance that it means: a pixel seen exactly
+# counts as known to 1 % of the grey scale.
 SHARPEST = 0.01
+CERTAIN_PRECISION = 1 / SHARPEST**2
 
 # The resolution of grey levels, which turns densities into probabilities.
 WIDTH = 1 / 255
@@ -35,7 +34,7 @@ class GaussianNoise:
     Attributes:
         sigma: standard deviation, where black is 0 and white is 1: one number or an array that broadcasts with the
             images, finite and not negative. With 0 a pixel is seen exactly. The evidence for a sigma below
-            SHARPEST = 1/sqrt(CERTAIN) is that for SHARPEST.
+            SHARPEST = 1/sqrt(CERTAIN_PRECISION) is that for SHARPEST.
 
     Raises:
         UsageError: if sigma is anything else.
@@ -61,11 +60,11 @@ class GaussianNoise:
         from restore.fields import Fields
 
         y = as_floats(y)
-        precision = like(self.sigma, y).square().reciprocal().clamp_max(CERTAIN)
+        precision = like(self.sigma, y).square().reciprocal().clamp_max(CERTAIN_PRECISION)
         return Fields(y * precision, precision)
 
 
-EXACT = GaussianNoise(0.0)
+NO_NOISE = GaussianNoise(0.0)
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class SaltAndPepper:
     """
 
     probability: Parameter
-    noise: GaussianNoise = EXACT
+    noise: GaussianNoise = NO_NOISE
 
     def __post_init__(self) -> None:
         require(self.probability, "p is the probability of salt or pepper and must lie in [0, 1]", 1)
@@ -105,7 +104,7 @@ class SaltAndPepper:
 
     def corrupt(self, x: Any, generator: Any) -> Any:
         # Published scores were measured on data sets for which noise was drawn even if there is none.
-        exact = self.noise is EXACT and isinstance(x, np.ndarray)
+        exact = self.noise is NO_NOISE and isinstance(x, np.ndarray)
         noisy = x if exact else self.noise.corrupt(x, generator)
         draw, p, where = uniform(x, generator), like(self.probability, x), module_of(x).where
         return where(draw < p / 2, 1.0, where(draw < p, 0.0, noisy))
@@ -120,7 +119,7 @@ class SaltAndPepper:
         p = like(self.probability, y, double=True)
         impulse = ends & (p > 0)
         # log((1 - p/2) / (p/2)): how much likelier a 0 is if x = 0 than for any other x.
-        absence = (torch.log(2 - p) - torch.log(p)).clamp_max(flips.CERTAIN).to(y.dtype)
+        absence = (torch.log(2 - p) - torch.log(p)).clamp_max(flips.CERTAIN_FIELD).to(y.dtype)
         dark = (y == 0) & (like(self.noise.sigma, y) == 0)
         return Fields(
             torch.where(impulse, 0.0, through.linear),

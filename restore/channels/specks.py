@@ -15,11 +15,11 @@ from restore.channels.values import require
 Cell: TypeAlias = tuple[int, int]
 
 # The fewest and the most pixels of a speck. All sizes are equally likely, and so are all shapes of a size.
-LEAST, MOST = 2, 8
+SMALLEST, LARGEST = 2, 8
 
 # How many shapes of 0, 1, 2 ... pixels there are: pixels joined by their edges, turned or mirrored ones apart (fixed
 # polyominoes; Golomb, Polyominoes, 1994; sequence A001168 of the OEIS).
-SHAPES = np.array([1, 1, 2, 6, 19, 63, 216, 760, 2725])
+POLYOMINOES = np.array([1, 1, 2, 6, 19, 63, 216, 760, 2725])
 
 # Denser specks lie on each other, and are no longer specks.
 DENSEST = 0.2
@@ -48,12 +48,12 @@ class Specks:
     @classmethod
     def of_rate(cls, rate: float) -> Specks:
         """Specks with this average number of each colour per pixel."""
-        return cls(min(rate * (LEAST + MOST), DENSEST))
+        return cls(min(rate * (SMALLEST + LARGEST), DENSEST))
 
     @property
     def rate(self) -> float:
         """The average number of specks of each colour per pixel."""
-        return self.share / (LEAST + MOST)
+        return self.share / (SMALLEST + LARGEST)
 
     def corrupt(self, x: Any, generator: Any) -> Any:
         """Damage images (..., H, W), which each have their own specks."""
@@ -67,11 +67,11 @@ class Specks:
     def _over(self, image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         height, width = image.shape
         # Specks begin before the upper and left edges too.
-        room = np.array([height + MOST - 1, width + MOST - 1])
+        room = np.array([height + LARGEST - 1, width + LARGEST - 1])
         count = generator.poisson(2 * self.rate * room.prod())
-        corners = (generator.random((count, 1, 2)) * room).astype(int) - (MOST - 1)
-        sizes, colours = generator.integers(LEAST, MOST + 1, count), generator.integers(0, 2, count)
-        chosen = (generator.random(count) * SHAPES[sizes]).astype(int)
+        corners = (generator.random((count, 1, 2)) * room).astype(int) - (LARGEST - 1)
+        sizes, colours = generator.integers(SMALLEST, LARGEST + 1, count), generator.integers(0, 2, count)
+        chosen = (generator.random(count) * POLYOMINOES[sizes]).astype(int)
         down, right = np.moveaxis(corners + _cells()[sizes, chosen], -1, 0)
         inside = (down >= 0) & (down < height) & (right >= 0) & (right < width)
         image = image.copy()
@@ -85,28 +85,28 @@ def log_share(sizes: np.ndarray) -> np.ndarray:
     >>> np.exp(log_share(np.array([2, 3]))) * 7  # a half and a sixth of a seventh
     array([0.5       , 0.16666667])
     """
-    known = (sizes >= LEAST) & (sizes <= MOST)
-    return np.where(known, -np.log((MOST - LEAST + 1) * SHAPES[sizes.clip(0, MOST)]), -np.inf)
+    known = (sizes >= SMALLEST) & (sizes <= LARGEST)
+    return np.where(known, -np.log((LARGEST - SMALLEST + 1) * POLYOMINOES[sizes.clip(0, LARGEST)]), -np.inf)
 
 
 @functools.cache
 def _cells() -> np.ndarray:
-    """Rows and columns of the pixels of every shape, (sizes, shapes, `MOST`, 2); smaller ones repeat a pixel."""
-    cells, counts = np.zeros((MOST + 1, SHAPES.max(), MOST, 2), int), [0] * (MOST + 1)
+    """Rows and columns of the pixels of every shape, (sizes, shapes, `LARGEST`, 2); smaller ones repeat a pixel."""
+    cells, counts = np.zeros((LARGEST + 1, POLYOMINOES.max(), LARGEST, 2), int), [0] * (LARGEST + 1)
     for shape in _grown((), ((0, 0),), frozenset({(0, 0)})):
         size = len(shape)
-        cells[size, counts[size]] = (*shape, *shape[:1] * (MOST - size))
+        cells[size, counts[size]] = (*shape, *shape[:1] * (LARGEST - size))
         counts[size] += 1
     return cells - cells.min(2, keepdims=True)
 
 
 def _grown(shape: tuple[Cell, ...], untried: tuple[Cell, ...], met: frozenset[Cell]) -> Iterator[tuple[Cell, ...]]:
-    """Every shape of up to `MOST` pixels that goes on from another one, once (Redelmeier, Discrete Math. 36, 1981)."""
+    """Each shape of up to `LARGEST` pixels that goes on from another, once (Redelmeier, Discrete Math. 36, 1981)."""
     while untried:
         *rest, (row, column) = untried
         untried, whole = tuple(rest), (*shape, (row, column))
         yield whole
-        if len(whole) < MOST:
+        if len(whole) < LARGEST:
             beside = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)}
             new = tuple(cell for cell in sorted(beside - met) if cell > (0, 0))
             yield from _grown(whole, (*untried, *new), met.union(new))

@@ -164,7 +164,7 @@ FORMS = (
     ),
 )
 
-SHOWN = f"{', '.join(form.shown for form in FORMS)}, or several of them, as in noise:0.1+patch:8"
+TASK_FORMS = f"{', '.join(form.shown for form in FORMS)}, or several of them, as in noise:0.1+patch:8"
 
 
 def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Task:
@@ -204,5 +204,5 @@ def _step(part: str, text: str, grey: bool) -> Step:
         try:
             return form.step(*(float(number) for number in match.groups() if number is not None))
         except ValueError as fault:
-            raise UsageError(f"{text!r} is not a task ({reason(fault)}); give {SHOWN}") from fault
-    raise UsageError(f"{text!r} is not a task; give {SHOWN}")
+            raise UsageError(f"{text!r} is not a task ({reason(fault)}); give {TASK_FORMS}") from fault
+    raise UsageError(f"{text!r} is not a task; give {TASK_FORMS}")

@@ -20,13 +20,13 @@ Array: TypeAlias = "np.ndarray | Tensor"
 Parameter: TypeAlias = "float | np.ndarray | Tensor"
 
 # The largest number of single precision, in which solvers compute.
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 # Log-odds beyond which a probability in single precision says nothing more.
-SURE = 16.0
+MOST_LOG_ODDS = 16.0
 
 
-def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
+def require(values: Parameter, rule: str, largest: float = LARGEST_FLOAT) -> None:
     """Refuse parameters outside [0, largest] with the rule in words; skipped while a graph is traced."""
     if tracing():
         return
@@ -99,14 +99,14 @@ def positions(length: int, generator: Any) -> Any:
 
 
 def log_odds_of(shares: np.ndarray) -> np.ndarray:
-    """The log-odds of probabilities, within ±`SURE`; a rounding error may have carried these out of [0, 1].
+    """The log-odds of probabilities, within ±`MOST_LOG_ODDS`; a rounding error may have carried these out of [0, 1].
 
     >>> log_odds_of(np.array([0.0, 0.5, 1.0])).tolist()
     [-16.0, 0.0, 16.0]
     """
     inside = shares.clip(0, 1)
     with np.errstate(divide="ignore"):
-        return np.asarray((np.log(inside) - np.log1p(-inside)).clip(-SURE, SURE))
+        return np.asarray((np.log(inside) - np.log1p(-inside)).clip(-MOST_LOG_ODDS, MOST_LOG_ODDS))
 
 
 def probability_of(log_odds: np.ndarray) -> np.ndarray:

@@ -45,4 +45,4 @@ def app(
 
     from restore.cli import serve
 
-    serve.run("127.0.0.1", port, serve.Options(max_pixels=serve.PIXELS), browser=not no_browser)
+    serve.run("127.0.0.1", port, serve.Options(max_pixels=serve.MOST_PIXELS), browser=not no_browser)

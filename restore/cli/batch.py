@@ -16,7 +16,7 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
-from restore.console import say
+from restore.console import progress, say
 from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import (
@@ -37,16 +37,15 @@ from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.progress import progress
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 # Threads that read and write files; files that are read ahead; pictures, or pixels, that are restored together.
-THREADS = 8
-AHEAD = 16
-CHUNK = 64
+FILE_THREADS = 8
+READ_AHEAD = 16
+CHUNK_PICTURES = 64
 CHUNK_PIXELS = 2**17
 
 Item = TypeVar("Item")
@@ -144,11 +143,11 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         if not (isinstance(sheets, list) and len(sheets) == 1):
             from concurrent.futures import ThreadPoolExecutor  # a single picture needs no threads
 
-            pool = ThreadPoolExecutor(THREADS)
+            pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
-        portions = _portions(_ahead(pool, work.read, sheets, AHEAD))
+        portions = _portions(_ahead(pool, work.read, sheets, READ_AHEAD))
         whole = (job for portion in portions for job in work.restored(portion))
-        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK), 1):
+        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK_PICTURES), 1):
             for sheet in job.sheets if results.json and not job.fault else ():
                 print_json(sheet.record)
             if job.fault:
@@ -342,7 +341,7 @@ def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
     for sheet in sheets:
         portion.append(sheet)
         pixels += 0 if sheet.picture is None else sheet.picture.levels.size
-        if len(portion) == CHUNK or pixels >= CHUNK_PIXELS:
+        if len(portion) == CHUNK_PICTURES or pixels >= CHUNK_PIXELS:
             yield portion
             portion, pixels = [], 0
     if portion:

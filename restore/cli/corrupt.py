@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from restore.channels.task import SHOWN
+from restore.channels.task import TASK_FORMS
 from restore.cli import options as given
 
 # Says what damage may be drawn.
-TASK = typer.Option(help=f"{SHOWN}.", autocompletion=given.tasks)
+TASK = typer.Option(help=f"{TASK_FORMS}.", autocompletion=given.tasks)
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
 

@@ -10,7 +10,7 @@ import typer
 
 from restore.cli import options as given
 from restore.cli.corrupt import TASK
-from restore.console import say, tell
+from restore.console import Meter, progress, say, tell
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from restore.data.stock import Stock
     from restore.evaluation.evaluate import Report
     from restore.inference.engine import PictureEngine
-    from restore.progress import Meter
     from restore.zoo.description import Description
 
 EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n 1000 --json"
@@ -124,7 +123,6 @@ class Source:
 
     def progress(self, what: str) -> AbstractContextManager[Meter]:
         """Show which share of the work is done."""
-        from restore.progress import progress
 
         return progress(f"{what}: restored", 1.0, quiet=self.quiet)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from restore.cli import options
-from restore.console import say
+from restore.console import progress, say
 from restore.errors import shown
 
 EXAMPLE = "Example:  restore import rbm.npz --name mine   (then: restore denoise image.png --model mine --p 0.1)"
@@ -76,9 +76,8 @@ def _learn(
     from restore import zoo
     from restore.errors import OutputError
     from restore.export.beside import add_graph
-    from restore.learning.imports import ENOUGH, SWEEPS, prior_of, read_rbm
+    from restore.learning.imports import CONVERGED_SHARE, SWEEPS, prior_of, read_rbm
     from restore.learning.run.place import reserve
-    from restore.progress import progress
     from restore.zoo.description import Description
     from restore.zoo.search import check_name
 
@@ -91,7 +90,7 @@ def _learn(
         prior, converged = prior_of(machine, header, seed, meter)
     zoo.save(target, prior, f"# {name}\n\nA binary RBM, imported from `{source}`. Licence: that of the file.\n")
     graph = add_graph([target], OutputError)
-    if converged < ENOUGH:
+    if converged < CONVERGED_SHARE:
         say(f"restore: {shown(name)}: its solver converges for {converged:.0%} of its own images; expect little of it")
     if not quiet:
         say(f"{shown(str(target))}: imported" + (f", without its graph: {graph}" if graph else ""))

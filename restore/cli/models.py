@@ -26,7 +26,7 @@ SHOWS = {
 }
 
 # The groups of the list, in this order.
-TRIED = "Tried if you name none, for black and white pictures:"
+TRIED_HEADING = "Tried if you name none, for black and white pictures:"
 GREY = "Tried if you name none, with --sigma:"
 YOURS = "Yours, for --model:"
 OTHERS = "Others, for --model; most repeat results of papers:"
@@ -38,7 +38,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
     from restore.errors import shown
 
     priors = [(folder, header) for folder in zoo.folders() if (header := zoo.readable(folder))]
-    groups: dict[str, list[str]] = {TRIED: [], GREY: [], YOURS: [], OTHERS: []}
+    groups: dict[str, list[str]] = {TRIED_HEADING: [], GREY: [], YOURS: [], OTHERS: []}
     width_of_names = max((len(folder.name) for folder, _ in priors), default=0)
     for folder, header in sorted(priors, key=lambda prior: prior[1].auto):
         published = zoo.search.is_published(folder)
@@ -51,7 +51,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             tell(json_module.dumps(facts))
             continue
         tried = header.auto and not header.task
-        group = (GREY if header.grey else TRIED) if tried else OTHERS if published else YOURS
+        group = (GREY if header.grey else TRIED_HEADING) if tried else OTHERS if published else YOURS
         groups[group].append(shown(f"  {folder.name:{width_of_names}}  {_purpose(header)}"))
     for title, lines in groups.items():
         if lines:

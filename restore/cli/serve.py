@@ -13,7 +13,7 @@ from restore.inference.options import Options
 EXAMPLE = "Example:  restore serve --host 0.0.0.0"
 
 # The most pixels of a picture, unless more are granted: each request that waits may take eight bytes for each.
-PIXELS = 2000 * 2000
+MOST_PIXELS = 2000 * 2000
 QUEUE = 16
 
 
@@ -24,7 +24,7 @@ def serve(
         int | None, typer.Option(help="Images restored at a time. [one for each processor]", min=1, max=1024)
     ] = None,
     queue: Annotated[int, typer.Option(help="Requests that may wait; more get 503.", min=0, max=2**20)] = QUEUE,
-    max_pixels: given.MaxPixels = PIXELS,
+    max_pixels: given.MaxPixels = MOST_PIXELS,
     device: given.Device = "auto",
     engine: given.Engine = "auto",
     max_memory: given.MaxMemory = None,

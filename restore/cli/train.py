@@ -13,14 +13,13 @@ import typer
 
 from restore.cli.options import Quiet, part, with_parts
 from restore.cli.process.processes import launched_by, under_torchrun
-from restore.console import say
+from restore.console import Meter, progress, say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
 
 if TYPE_CHECKING:
     from restore.learning.lesson import Lesson
     from restore.learning.run.session import Progress
-    from restore.progress import Meter
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -81,7 +80,6 @@ def train(
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
     from restore.learning.train import train_and_save
-    from restore.progress import progress
 
     if threads:
         torch.set_num_threads(threads)

@@ -14,7 +14,7 @@ from restore.tracing import tracing
 
 # The fields on a block of pixels, a square of this side, are the channels of one convolution: a convolution into one
 # channel would leave a processor's vectors empty.
-BLOCK = 4
+SQUARE = 4
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Convolution(Coupling):
     def _transposed(self, features: Tensor) -> Tensor:
         """The fields on pixels from all features, a block at a time."""
         height, width = self.image_shape
-        padded = pad(features, (0, -width % BLOCK, 0, -height % BLOCK))
-        return pixel_shuffle(conv2d(padded, _blockwise(self.weights), stride=BLOCK), BLOCK)[..., :height, :width]
+        padded = pad(features, (0, -width % SQUARE, 0, -height % SQUARE))
+        return pixel_shuffle(conv2d(padded, _blockwise(self.weights), stride=SQUARE), SQUARE)[..., :height, :width]
 
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
         return (self.up(below) * above).sum(-1)
@@ -95,10 +95,10 @@ class Convolution(Coupling):
 
 def _blockwise(weights: Tensor) -> Tensor:
     """Weights of each pixel of a block from the features around it: (BLOCK², features, reach, reach)."""
-    reach = weights.shape[-1] + BLOCK - 1
-    windows = unfold(pad(weights.flip(2, 3), (BLOCK - 1,) * 4), reach)
+    reach = weights.shape[-1] + SQUARE - 1
+    windows = unfold(pad(weights.flip(2, 3), (SQUARE - 1,) * 4), reach)
     # The first pixel's weights come last.
-    return windows.flip(2).permute(2, 0, 1).reshape(BLOCK**2, len(weights), reach, reach)
+    return windows.flip(2).permute(2, 0, 1).reshape(SQUARE**2, len(weights), reach, reach)
 
 
 def _convolved(images: Tensor, weights: Tensor, margin: int) -> Tensor:

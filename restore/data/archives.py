@@ -13,9 +13,10 @@ from typing import IO, cast
 
 from restore.errors import InputError, RestoreError, reason, shown
 
+# The most files in an archive, and bytes of one and of all once they are unpacked: a small archive may hold gigabytes.
 MAX_MEMBERS = 200_000
 MAX_MEMBER_BYTES = 1 << 26
-MAX_BYTES = 1 << 33
+MAX_ARCHIVE_BYTES = 1 << 33
 
 ZIP = (b"PK\3\4", b"PK\5\6")
 GZIP = b"\x1f\x8b"
@@ -51,7 +52,7 @@ def members(path: Path, most: int | None = None) -> Iterator[tuple[str, Callable
         entries = archive.infolist()
         if len(entries) > MAX_MEMBERS:
             raise InputError(f"holds more than {MAX_MEMBERS} members; pack fewer into one archive", path)
-        if sum(entry.file_size for entry in entries) > (most or MAX_BYTES):
+        if sum(entry.file_size for entry in entries) > (most or MAX_ARCHIVE_BYTES):
             raise InputError("unpacks to too many bytes; pack fewer files into one archive", path)
         for entry in entries:
             name = posixpath.normpath(entry.filename.lstrip("/"))

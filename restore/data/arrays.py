@@ -10,14 +10,11 @@ from typing import IO
 import numpy as np
 
 from restore.data.archives import readable, unpacked
-from restore.data.dataset import Images, Split, as_grey
+from restore.data.dataset import VALUES_AT_ONCE, Images, Split, as_grey
 from restore.errors import InputError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together
 
 NPY, IDX = b"\x93NUMPY", b"\0\0\x08\x03"
-
-# Values that are converted together, to limit memory.
-_AT_ONCE = 1 << 20
 
 
 def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
@@ -31,8 +28,8 @@ def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tu
     as_grey(np.empty(0, kind), name)
     _check_size(shape, name, max_pixels)
     levels = np.empty(math.prod(shape), np.uint8)
-    for first in range(0, len(levels), _AT_ONCE):
-        wanted = levels[first : first + _AT_ONCE]
+    for first in range(0, len(levels), VALUES_AT_ONCE):
+        wanted = levels[first : first + VALUES_AT_ONCE]
         part = np.frombuffer(stream.read(wanted.size * kind.itemsize), kind)
         if part.size < wanted.size:
             raise InputError("ends before its last value; get an intact copy", name)

@@ -16,8 +16,8 @@ from restore.images import check_unit_range
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]
 
-# Numbers that are drawn together, to limit memory.
-_AT_ONCE = 1 << 20
+# Values that are drawn or converted together, to limit memory.
+VALUES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +127,9 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     """
     flat, bits = _flat(images).ravel(), np.random.PCG64(seed)
     binary = np.empty(flat.shape, dtype=np.float32)
-    for first in range(0, len(flat), _AT_ONCE):
-        part = flat[first : first + _AT_ONCE]
-        binary[first : first + _AT_ONCE] = fractions(bits, part.shape) < part / 255
+    for first in range(0, len(flat), VALUES_AT_ONCE):
+        part = flat[first : first + VALUES_AT_ONCE]
+        binary[first : first + VALUES_AT_ONCE] = fractions(bits, part.shape) < part / 255
     return binary.reshape(_flat(images).shape)
 
 

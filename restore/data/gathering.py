@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
-from restore.data.stock import Limits, Stock, of_arrays, some
-from restore.errors import TrainingError, option, require
+from restore.data.stock import Limits, Stock, of_arrays
+from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import Tones, counted, has_third_tone
 
@@ -26,9 +26,9 @@ Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 # The most pixels of an image for a machine with a weight for every pixel and hidden unit.
 MAX_PIXELS = 128 * 128
 # Images with larger sides are learnt in random windows unless a shape is given: the limit, number and side of windows.
-LARGE = 40
+LARGE_SIDE = 40
 WINDOWS = 1000
-WINDOW = 32
+WINDOW_SIDE = 32
 # The minimum number of images for a split by file.
 FEWEST = 3
 # Images in the sample that tells black and white from grey.
@@ -43,7 +43,7 @@ class Gathering:
         levels: kind of pixels; "auto" lets `restore.images.tones` decide between black and white and grey. "" gathers
             nothing: a recipe then uses images as they are read.
         shape: height and width of training images; others are resized to it by averaging over area; by default the
-            images' own, or the most common of several; where these have sides beyond `LARGE`, windows of them.
+            images' own, or the most common of several; where these have sides beyond `LARGE_SIDE`, windows of them.
         patches: 0, or the number of random patches of `shape` to learn from, spread evenly over files; the held-out
             files give the share `held_out` of that number.
         held_out: share of the images to hold out; at least one is held out, and at least two are not.
@@ -160,10 +160,10 @@ def gather(
 
 def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[str, ...]]:
     """Set windows for images that are too large to learn whole, unless the caller has set them, with a note."""
-    if gathering.shape or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
+    if gathering.shape or min(commonest(stock.sizes)) <= LARGE_SIDE or stock.sizes.min() < WINDOW_SIDE:
         return gathering, ()
-    shape = (WINDOW, WINDOW)
-    note = f"images larger than {LARGE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
+    shape = (WINDOW_SIDE, WINDOW_SIDE)
+    note = f"images larger than {LARGE_SIDE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
     return replace(gathering, shape=shape, patches=WINDOWS), (note,)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from restore.data.archives import ZIP, readable, unpacked
 from restore.data.arrays import IDX, NPY, holds_arrays, parse_idx, parse_npy, read_npz
 from restore.data.dataset import Dataset, Images, Split, checked
-from restore.data.sets import NAMED
+from restore.data.sets import NAMED_SETS
 from restore.data.sets.named import own_array, read_named
 from restore.data.stock import Limits, Stock, of_archive, of_folder, of_rows
 from restore.errors import InputError, TrainingError, UsageError, shown
@@ -76,15 +76,15 @@ def open_stock(source: str | Path, split: Split = "train", limits: Limits = Limi
     """Open a data set as `load` does, whatever the sizes of its images."""
     if split not in get_args(Split):
         raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
-    if isinstance(source, str) and source in NAMED:
-        return of_rows(read_named(NAMED[source], split, limits.root), source)
+    if isinstance(source, str) and source in NAMED_SETS:
+        return of_rows(read_named(NAMED_SETS[source], split, limits.root), source)
     path = Path(source)
     if not _exists(path):
         path = own_array(str(source), split, limits.root) or path
     if not str(source) or not _exists(path):
-        near = difflib.get_close_matches(str(source), NAMED, n=1)
+        near = difflib.get_close_matches(str(source), NAMED_SETS, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"neither a path nor a known data set ({', '.join(NAMED)}){hint}", source)
+        raise InputError(f"neither a path nor a known data set ({', '.join(NAMED_SETS)}){hint}", source)
     if path.is_dir():
         return of_folder(path, split, limits)
     rows = _array(path, split, limits.max_pixels)

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split, as_grey
-from restore.errors import InputError, RestoreError, TrainingError, option, require, shown
+from restore.errors import InputError, RestoreError, TrainingError, option, require, shown, some
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
-
-_NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +132,6 @@ def pictures_in(
         places = " and ".join(map(shown, archives))
         raise InputError(f"holds {len(pictures)} different pictures instead of {count}; get the file again", places)
     return dict(sorted(pictures.items()))
-
-
-def some(names: Iterable[str]) -> str:
-    """List the first few names and the number of the others."""
-    every = [shown(name) for name in names]
-    more = f" and {len(every) - _NAMES_SHOWN} more" if len(every) > _NAMES_SHOWN else ""
-    return ", ".join(every[:_NAMES_SHOWN]) + more
 
 
 def _members(path: Path, wanted: Callable[[str], bool]) -> Iterator[PictureFile]:

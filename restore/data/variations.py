@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from restore.data.dataset import Images, fractions
 
 # Points across and down at which an image is bent, smoothly between them.
-PLACES = 4
+BENDING_POINTS = 4
 
 # Pixels that are bent at a time.
-TOGETHER = 2**22
+PIXELS_AT_ONCE = 2**22
 
 
 def varied(
@@ -71,10 +71,10 @@ def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
 
     height, width = images.shape[1:]
     result = np.empty_like(images)
-    count = max(1, TOGETHER // (height * width))
+    count = max(1, PIXELS_AT_ONCE // (height * width))
     for first in range(0, len(images), count):
         part = images[first : first + count]
-        moves = torch.from_numpy(2 * fractions(bits, (len(part), 2, PLACES, PLACES)) - 1).float() * bend
+        moves = torch.from_numpy(2 * fractions(bits, (len(part), 2, BENDING_POINTS, BENDING_POINTS)) - 1).float() * bend
         smooth = interpolate(moves, (height, width), mode="bicubic", align_corners=True).movedim(1, -1)
         still = affine_grid(torch.eye(2, 3).expand(len(part), 2, 3), [len(part), 1, height, width], align_corners=False)
         # A sampling grid spans the image from -1 to 1.

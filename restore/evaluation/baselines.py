@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from restore.channels import Damage
-from restore.channels.flips import CERTAIN
+from restore.channels.flips import CERTAIN_FIELD
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Median:
         """The observed pixels, NaN where hidden, and a mask of certain ones; (N, D)."""
         if not self.grey:
             evidence = damage.channel(grey=False).evidence(observed).linear
-            return torch.where(evidence == 0, torch.nan, (evidence > 0).to(observed)), evidence.abs() >= CERTAIN
+            return torch.where(evidence == 0, torch.nan, (evidence > 0).to(observed)), evidence.abs() >= CERTAIN_FIELD
         hidden = torch.zeros(1, 1) if damage.hidden is None else torch.as_tensor(damage.hidden).flatten(1)
         visible = torch.where(hidden > 0, torch.nan, observed)
         return visible, ~visible.isnan() & (not damage.p and not damage.sigma)

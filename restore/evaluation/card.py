@@ -16,7 +16,7 @@ from restore.zoo.description import Description
 
 # Tasks of priors that are given the damage, by the kind of observation.
 _NOISE = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3")
-TASKS: Mapping[str, tuple[str, ...]] = {
+CARD_TASKS: Mapping[str, tuple[str, ...]] = {
     "flips and mask": ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12"),
     "noise and mask": (*_NOISE, "salt:0.2", "patch:8"),
     "one noise and mask": _NOISE,
@@ -34,7 +34,7 @@ def tasks_of(header: Description, *, whole: bool) -> list[Task]:
     """The tasks of a prior's card; for a conditional prior the task that it has learnt."""
     if header.task:
         return [task_of(header)]
-    tasks = WHOLE_TASKS if whole else TASKS
+    tasks = WHOLE_TASKS if whole else CARD_TASKS
     named = tasks[header.kind.observation(header)]
     return list(map(header.task_of, named))
 

@@ -31,10 +31,10 @@ from restore.zoo.description import Description
 Restorer: TypeAlias = Callable[[Tensor, Damage, tuple[int, int]], Tensor]
 
 # Sides of the median filters of the baseline.
-SIDES = (3, 5)
+MEDIANS = (3, 5)
 
 # The scores of a report: label, factor, unit and digits for people.
-SCORES = {
+SCORE_FORMATS = {
     "error_all": ("wrong pixels", 100, " %", 3),
     "error_changed": ("wrong among changed pixels", 100, " %", 2),
     "error_unchanged": ("wrong among unchanged pixels", 100, " %", 3),
@@ -133,8 +133,8 @@ class Report:
 
     @property
     def scores(self) -> dict[str, Score]:
-        """The available scores, by the names of `SCORES`."""
-        every = {name: getattr(self, name) for name in SCORES}
+        """The available scores, by the names of `SCORE_FORMATS`."""
+        every = {name: getattr(self, name) for name in SCORE_FORMATS}
         return {name: score for name, score in every.items() if score is not None}
 
     def as_json(self) -> str:
@@ -165,7 +165,7 @@ class Report:
 
 
 def _line(name: str, score: Score, whose: str = "") -> str:
-    label, factor, unit, digits = SCORES[name]
+    label, factor, unit, digits = SCORE_FORMATS[name]
     value, error = score.mean * factor, score.standard_error * factor
     return f"  {label + whose:<30} {value:8.{digits}f} ± {error:.{digits}f}{unit}"
 
@@ -175,7 +175,7 @@ class Measured:
     """The scores of images of one size.
 
     Attributes:
-        scores: by the names of `SCORES`, (N,) each; NaN for images without the score.
+        scores: by the names of `SCORE_FORMATS`, (N,) each; NaN for images without the score.
         pixels: the denominators of scores that are shares, (N,); other scores weigh all images the same.
     """
 
@@ -269,6 +269,6 @@ def compare(
     def score(other: Restorer, watch: Watch = lambda share: None) -> Report:
         return evaluate(other, batches, task, torch.Generator().manual_seed(seed), grey=grey, watch=watch)
 
-    medians = {f"median of {side}x{side}": score(by_median(side, grey=grey)) for side in SIDES}
+    medians = {f"median of {side}x{side}": score(by_median(side, grey=grey)) for side in MEDIANS}
     best = min(medians, key=lambda name: medians[name].loss)
     return replace(score(restorer, watch), beside={"as it is": score(nothing), best: medians[best]})

@@ -25,8 +25,6 @@ from restore.zoo.description import Description
 MANIFEST, FORMAT = "manifest.json", 1
 # The others, in the order of writing: a graph is refused next to weights that it was not made from.
 FILES = (WEIGHTS, GRAPH, CARD)
-# Bytes of a bundle, and of what is packed in it.
-MOST = limits.FILE // 4
 
 HUB = "hf:"
 _AGAIN = "get the file again"
@@ -88,8 +86,8 @@ def _download(url: str, file: str, pooch: Any) -> None:
         answer.raise_for_status()
         for part in answer.iter_content(2**20):
             stream.write(part)
-            if stream.tell() > MOST:
-                raise ValueError(f"more than {MOST} bytes")
+            if stream.tell() > limits.PACKED:
+                raise ValueError(f"more than {limits.PACKED} bytes")
 
 
 def _from_hub(source: str, folder: Path) -> Path:
@@ -129,7 +127,7 @@ def read(path: Path) -> tuple[dict[str, bytes], Description]:
         return files, _checked(files, path)
     files = {}
     with readable(path):
-        for name, read in members(path, MOST):
+        for name, read in members(path, limits.PACKED):
             if name not in (MANIFEST, *FILES):
                 raise ModelError(f"{shown(name)} is no file of a bundle; {_AGAIN}", path)
             files[name] = read()
@@ -152,7 +150,7 @@ def _of_folder(folder: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for name in FILES:
         try:
-            check_regular(folder / name, MOST)
+            check_regular(folder / name, limits.PACKED)
             files[name] = (folder / name).read_bytes()
         except FileNotFoundError:
             continue
@@ -170,8 +168,8 @@ def _checked(files: Mapping[str, bytes], where: Path) -> Description:
     import numpy as np
     from safetensors.numpy import load
 
-    if len(files.get(CARD, b"")) > limits.CARD:
-        raise ModelError(f"its {CARD} has more than {limits.CARD} bytes; {_AGAIN}", where)
+    if len(files.get(CARD, b"")) > limits.CARD_BYTES:
+        raise ModelError(f"its {CARD} has more than {limits.CARD_BYTES} bytes; {_AGAIN}", where)
     with TemporaryDirectory() as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)

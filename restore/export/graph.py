@@ -23,8 +23,8 @@ from restore.families import OBSERVED
 from restore.fields import Fields
 from restore.inference.onnx.contract import GraphFacts
 from restore.inference.torch_engine import grey_polarity_gain, polarity_gain, solve
-from restore.marginals import Status
 from restore.solvers import Solution, solver_of
+from restore.status import Status
 from restore.zoo import TrainedPrior, assembled
 from restore.zoo.description import Description
 
@@ -36,7 +36,7 @@ IR_VERSION = 8
 DOT = "__"
 
 # Height and width of the example for a graph that takes images of any size.
-FREE = (41, 37)
+FREE_SHAPE = (41, 37)
 
 # Constants with more elements are not computed in advance.
 FOLDED = 64
@@ -171,7 +171,7 @@ def trace(facts: GraphFacts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     graph = GRAPHS[facts.channel](facts.header, stored).eval()
     # A number of images, and sizes where these are free, that differ from all other sizes.
     free = facts.header.kind.any_size
-    image = torch.zeros(3, *(FREE if free else facts.header.image_shape))
+    image = torch.zeros(3, *(FREE_SHAPE if free else facts.header.image_shape))
     # What is broadcast has sizes of 1, so that the exporter takes no size from it. Each input has its own tensor: the
     # same tensor twice would become one input.
     one = torch.full((1, 1, 1), 0.1)

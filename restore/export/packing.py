@@ -21,9 +21,9 @@ from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 
 # Starts per image for which the batch of a solver's graph is chosen.
-STARTS = 16
+TYPICAL_STARTS = 16
 # Typical number of starts of an image if only weak evidence has several.
-FEW = 4
+FEW_STARTS = 4
 
 
 def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
@@ -76,8 +76,8 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
         }
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     # With few starts per image, more images share a matrix product.
-    starts = FEW if header.inference.clear else header.inference.starts
-    at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
+    starts = FEW_STARTS if header.inference.clear else header.inference.starts
+    at_once = solver.graph_batch * max(1, TYPICAL_STARTS // (starts or TYPICAL_STARTS))
     facts = GraphFacts(
         header, "field" if field else observation, light_ground(stored["pixel_means"].numpy()), digest, at_once
     )

@@ -15,8 +15,9 @@ from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 _PAGED = frozenset(suffix for format in FORMATS.values() if format.pages for suffix in format.suffixes)
 # A file by its name, or a standard stream by its number; the shell may have redirected it to a file.
 File = Path | int
+# The numbers of the standard streams, as in POSIX; and what stands for both.
 STDIN, STDOUT = 0, 1
-STDIO = "-"  # stands for both
+STDIO = "-"
 
 # True if a path leads to a folder. Unlike `Path.is_dir`, False if that is unknown: opening will report it.
 is_folder = os.path.isdir

@@ -21,19 +21,17 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from PIL.ExifTags import Base as Tag
 
 from restore.errors import InputError, UsageError, extra, shown
 from restore.images.colours import spread
 
 # The most seconds that a page may take, and bytes beside its pixels.
 SECONDS = 60
-BYTES = 2**30
+PAGE_BYTES = 2**30
 # Dots per inch of an image that does not say, and the sides that a page may have, in points.
 DPI = 96
-SIDES = (3, 14_400)
-
-# Tags of a TIFF: where its strip begins, and how long it is.
-_STRIP, _LENGTH = 273, 279
+PAGE_SIDES = (3, 14_400)
 
 
 def areas(content: bytes, label: str) -> list[int]:
@@ -95,7 +93,7 @@ def bound(images: Sequence[bytes]) -> bytes:
         with Image.open(io.BytesIO(content)) as image:
             dpi = image.info.get("dpi", (DPI, DPI))
             width, height = (
-                min(max(72 * side / (resolution or DPI), SIDES[0]), SIDES[1])
+                min(max(72 * side / (resolution or DPI), PAGE_SIDES[0]), PAGE_SIDES[1])
                 for side, resolution in zip(image.size, map(float, dpi), strict=True)
             )
             data, facts = _embedded(image)
@@ -120,7 +118,7 @@ def _embedded(image: Image.Image) -> tuple[bytes, dict[str, Any]]:
         strip = io.BytesIO()
         image.save(strip, "TIFF", compression="group4", strip_size=width * height)
         with Image.open(strip) as fax:
-            start, length = (fax.tag_v2[tag][0] for tag in (_STRIP, _LENGTH))  # type: ignore[attr-defined]
+            start, length = (fax.tag_v2[tag][0] for tag in (Tag.StripOffsets, Tag.StripByteCounts))  # type: ignore[attr-defined]
         coding = Dictionary(K=-1, Columns=width, Rows=height, BlackIs1=True)
         facts |= {"BitsPerComponent": 1, "Filter": Name.CCITTFaxDecode, "DecodeParms": coding}
         return strip.getvalue()[start : start + length], facts
@@ -138,7 +136,7 @@ def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:
     The images are as for `bound`, and show what `page` has drawn. Errors are as in `page`.
     """
     sheets = bound(list(images.values()))
-    most = BYTES + 4 * (len(content) + len(sheets))
+    most = PAGE_BYTES + 4 * (len(content) + len(sheets))
     return _child("exchanging.py", [list(images), len(content), most], content + sheets, label)[1]
 
 
@@ -146,7 +144,7 @@ def _drawing(content: bytes, label: str, number: int | str | None, max_pixels: i
     """Run `drawing` on a PDF; return its header on pages, and the pixels drawn."""
     if find_spec("pypdfium2") is None:
         raise UsageError(f"reading PDF needs pypdfium2; {extra('pdf')}", label)
-    limits = [number, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels]
+    limits = [number, max_pixels, PAGE_BYTES + 2 * len(content) + 16 * max_pixels]
     return _child("drawing.py", limits, content, label)
 
 
@@ -159,7 +157,7 @@ def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple
         line, _, rest = done.stdout.partition(b"\n")
         header = json.loads(line)
     except (subprocess.SubprocessError, ValueError) as fault:
-        why = f"takes more than {SECONDS} s or {BYTES >> 20} MiB to draw"
+        why = f"takes more than {SECONDS} s or {PAGE_BYTES >> 20} MiB to draw"
         raise InputError(f"{why}; save it as TIFF", label) from fault
     if "fault" in header:
         why = f"cannot be read as a PDF ({shown(header['fault'])})"

@@ -14,7 +14,7 @@ from restore.errors import InputError, UsageError
 # A picture of colours that are names, as of classes in a map, has no more than these; and a sample shows most of them.
 _CLASSES, _SAMPLE = 16, 256
 # Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
-ROUNDED = 0.5 / 255
+HALF_LEVEL = 0.5 / 255
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +147,6 @@ def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> N
     """Raise InputError if values are not finite, or lie more than `beyond` and a rounding error outside [0, 1]."""
     if not np.isfinite(values).all():
         raise InputError("holds NaN or infinite values; replace them by numbers in [0, 1]", name)
-    if values.size and max(-values.min(), values.max() - 1) > beyond + ROUNDED:
+    if values.size and max(-values.min(), values.max() - 1) > beyond + HALF_LEVEL:
         span, allowed = f"{values.min():g} to {values.max():g}", f"[{0 - beyond:g}, {1 + beyond:g}]"
         raise InputError(f"holds values from {span}, outside {allowed}; scale them to [0, 1]", name)

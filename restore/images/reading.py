@@ -31,7 +31,6 @@ Source = str | os.PathLike[str] | BinaryIO | bytes
 _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.
 _MUCH = 0.5
-_PHOTOMETRIC = 262  # a TIFF tag
 # The first bytes of a PNG; its chunks that define colours, and those that are kept by other means.
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
@@ -86,7 +85,7 @@ def read_picture(
             image.seek(number)
         # Read these first: loading forgets them.
         layout, info = _layout(image), _kept(image)
-        negative = bool(pages) and image.tag_v2.get(_PHOTOMETRIC) == 0  # type: ignore[attr-defined]
+        negative = bool(pages) and image.tag_v2.get(ExifTags.Base.PhotometricInterpretation) == 0  # type: ignore[attr-defined]
         orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
         if layout == "I;12":
             raise InputError("has levels of 12 bits; convert it to 8 or 16 bits first", label)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from PIL.ExifTags import Base as Tag
 from PIL.ImageFile import ImageFile
 
 from restore.errors import InputError
@@ -24,9 +25,10 @@ MOST_PAGES = 1000
 MOST_ENTRIES = 4096
 MOST_STRIPS = 100_000
 
-_WIDTH, _LENGTH, _TILE_WIDTH, _TILE_LENGTH, _ROWS, _PLANES, _SAMPLES = 256, 257, 322, 323, 278, 284, 277
-_COMPRESSION, _FILL_ORDER, _FAX_OPTIONS, _FAX = 259, 266, 292, (3, 4)
-_PLACES, _LENGTHS = (273, 324), (279, 325)
+# Compressions of a fax, of groups 3 and 4.
+_FAX = (3, 4)
+# Where strips or tiles begin, and how long they are.
+_PLACES, _LENGTHS = (Tag.StripOffsets, Tag.TileOffsets), (Tag.StripByteCounts, Tag.TileByteCounts)
 # Bytes of a value, by its type.
 _BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 # Directories within a directory, by tag, and those within them: EXIF, what it says of other readers, and GPS.
@@ -80,7 +82,7 @@ def pages(content: bytes, label: str) -> list[int]:
                 promised += number * _BYTES.get(kind, 1)
             if promised > 4 * len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
-            area, tile = ((_WIDTH, _LENGTH), (_TILE_WIDTH, _TILE_LENGTH))
+            area, tile = ((Tag.ImageWidth, Tag.ImageLength), (Tag.TileWidth, Tag.TileLength))
             sizes[start] = max(math.prod(sides.get(side, 0) for side in pair) for pair in (area, tile))
     except (struct.error, OverflowError) as fault:
         raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
@@ -164,18 +166,19 @@ def check_rows(image: ImageFile, content: bytes, label: str) -> None:
     """Refuse a page that lacks rows where Pillow and libtiff do not: strips are missing, or fax data end early."""
     tags = image.tag_v2  # type: ignore[attr-defined]
     places, lengths = (next((tags[tag] for tag in group if tag in tags), ()) for group in (_PLACES, _LENGTHS))
-    width, height = tags[_WIDTH], tags[_LENGTH]
-    across, down = tags.get(_TILE_WIDTH, width), tags.get(_TILE_LENGTH, min(tags.get(_ROWS, height), height))
+    width, height = tags[Tag.ImageWidth], tags[Tag.ImageLength]
+    across = tags.get(Tag.TileWidth, width)
+    down = tags.get(Tag.TileLength, min(tags.get(Tag.RowsPerStrip, height), height))
     wanted = math.ceil(width / across) * math.ceil(height / down)
-    wanted *= tags.get(_SAMPLES, 1) if tags.get(_PLANES, 1) == 2 else 1
+    wanted *= tags.get(Tag.SamplesPerPixel, 1) if tags.get(Tag.PlanarConfiguration, 1) == 2 else 1
     short = len(places) < wanted
-    if tags.get(_COMPRESSION, 1) in _FAX and _TILE_WIDTH not in tags:
+    if tags.get(Tag.Compression, 1) in _FAX and Tag.TileWidth not in tags:
         for row, start, length in zip(range(0, height, down), places, lengths, strict=False):
             data = np.frombuffer(content[start : start + length], np.uint8)
-            if tags.get(_FILL_ORDER, 1) == 2:
+            if tags.get(Tag.FillOrder, 1) == 2:
                 data = np.packbits(np.unpackbits(data, bitorder="little"))
             bits = _END_MARKS.sub("", f"{int.from_bytes(data.tobytes(), 'big'):0{8 * len(data)}b}")
-            start_of_line = _END_OF_LINE if tags[_COMPRESSION] == 3 else ""
+            start_of_line = _END_OF_LINE if tags[Tag.Compression] == 3 else ""
             # The decoder reads noise behind the data only if they end early.
             noises = (8 * (start_of_line + noise) for noise in _NOISES)
             one, other = (_decoded(bits + noise, width, min(down, height - row), tags) for noise in noises)
@@ -190,8 +193,9 @@ def _decoded(bits: str, width: int, rows: int, tags: dict[int, int]) -> bytes | 
 
     data = np.packbits(np.frombuffer(bits.encode(), np.uint8) & 1).tobytes()
     directory, stream = ImageFileDirectory_v2(), io.BytesIO()
-    strip = {_WIDTH: width, _LENGTH: rows, 258: 1, 262: 1, 273: 0, _ROWS: rows, 279: len(data)}
-    for tag, value in (strip | {tag: tags[tag] for tag in (_COMPRESSION, _FAX_OPTIONS) if tag in tags}).items():
+    strip = {Tag.ImageWidth: width, Tag.ImageLength: rows, Tag.BitsPerSample: 1, Tag.PhotometricInterpretation: 1}
+    strip |= {Tag.StripOffsets: 0, Tag.RowsPerStrip: rows, Tag.StripByteCounts: len(data)}
+    for tag, value in (strip | {tag: tags[tag] for tag in (Tag.Compression, Tag.T4Options) if tag in tags}).items():
         directory[tag] = value
     directory.save(stream)
     stream.write(data)

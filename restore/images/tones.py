@@ -21,7 +21,7 @@ _MIDDLE = (0.25, 0.75)
 _MOST = 0.2
 # The share of pixels that may have a third tone: off black and white by this part of their distance, and equal to
 # their neighbours; and the side, in pixels, of the middle of a picture where they are counted.
-THIRD, _APART, _SIDE = 0.01, 0.125, 1024
+THIRD, _APART, _COUNTED_SIDE = 0.01, 0.125, 1024
 # Ink is darker than its paper by at least this share of the paper's level: on the pages of DIBCO 2009 to 2013 by .20 at
 # least, and what shows through an empty leaf by .10 at most.
 _FAINT = 0.15
@@ -94,7 +94,7 @@ def has_third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None
 
     Black and white are the medians of the pixels up to and above a threshold in [0, 1], like the grey values.
     """
-    rows, columns = (slice(max(0, (size - _SIDE) // 2), (size + _SIDE) // 2) for size in grey.shape)
+    rows, columns = (slice(max(0, (size - _COUNTED_SIDE) // 2), (size + _COUNTED_SIDE) // 2) for size in grey.shape)
     part = np.asarray(grey[rows, columns], np.float64)
     visible = np.ones(part.shape, bool) if hidden is None else ~hidden[rows, columns]
     below, above = part[visible & (part <= threshold)], part[visible & (part > threshold)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from PIL.ExifTags import Base as Tag
 
 from restore.errors import OutputError, UsageError, reason
 from restore.images import pdf, tiff
@@ -23,7 +24,7 @@ _SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "P": b"RGB
 # Names, for messages, of the facts that a picture keeps, by the keys of its `info`.
 _KEPT = {"dpi": "resolution", "icc_profile": "colour profile", "exif": "EXIF", "xmp": "XMP"}
 _KEPT |= {"comment": "comment", "chunks": "texts and colour space"}
-_XMP, _PNG_XMP = 700, b"XML:com.adobe.xmp\0\0\0\0\0"
+_PNG_XMP = b"XML:com.adobe.xmp\0\0\0\0\0"
 
 
 def check_format(picture: Picture, format: str, *, name: str) -> None:
@@ -91,7 +92,7 @@ def _saved(image: Image.Image, format: str, kept: dict[str, Any]) -> bytes:
     stream, tags = io.BytesIO(), tiff.Tags()
     if format == "TIFF":
         tags = tiff.kept(kept.pop("exif", b"")[6:], exif=True)[0] | kept.pop("tags", {})
-        tags |= {_XMP: (1, kept.pop("xmp"))} if "xmp" in kept else {}
+        tags |= {Tag.XMLPacket: (1, kept.pop("xmp"))} if "xmp" in kept else {}
         known = _OF_BITS if image.mode == "1" else _LOSSLESS
         if kept.get("compression", known[0]) not in known:
             kept["compression"] = known[0]

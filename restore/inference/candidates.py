@@ -12,24 +12,24 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.values import probability_of
 from restore.images.colours import AXES, in_colours, in_planes
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.tiles.blend import MANY, Watch, batch, in_blocks, solved
+from restore.inference.tiles.blend import HALF_PRECISION_PIXELS, Watch, batch, in_blocks, solved
 from restore.inference.tiles.blocks import blocks_of
 from restore.zoo.inference import Effort
 
 # Sides of squares, in pixels. Most larger ones have a divisor among them.
-SIDES = range(2, 9)
+SQUARE_SIDES = range(2, 9)
 
 # The coupling of neighbours: of .1 to .8, this leaves fewest wrong pixels of drawings after flips and holes.
 COUPLING = 0.8
 
 # Neighbours stop once no pixel changes by more than this, or after this number of steps: more would only swallow thin
 # lines. A step keeps a share of the means before it.
-STILL = 1e-6
-STEPS = 60
+NEIGHBOURS_TOLERANCE = 1e-6
+MOST_STEPS = 60
 KEPT = 0.5
 
 # Neighbours have converged if the last step changes pixels by less than this on average.
-CONVERGED = 1e-3
+NEIGHBOURS_CONVERGED = 1e-3
 
 
 # The upper left corners of parts in their pictures.
@@ -173,12 +173,12 @@ def squares_in(picture: Observed) -> list[Squares]:
     [(3, 2)]
     """
     height, width = picture.shape
-    if height * width > MANY:
+    if height * width > HALF_PRECISION_PIXELS:
         return []
     white, visible = picture.values() > 0.5, picture.visible
     down = ((white[1:] != white[:-1]) & visible[1:] & visible[:-1]).sum(1)
     across = ((white[:, 1:] != white[:, :-1]) & visible[:, 1:] & visible[:, :-1]).sum(0)
-    sides = [side for side in SIDES if side < min(height, width)]
+    sides = [side for side in SQUARE_SIDES if side < min(height, width)]
     return [Squares(side, _most_changed(down, side), _most_changed(across, side)) for side in sides]
 
 
@@ -203,13 +203,13 @@ class Neighbours:
         means, steps, change = mean_field(damage.log_odds(pictures), self.coupling)
         white = (1 + means) / 2
         posterior = Posterior.of_pixels(white, white * (1 - white), steps)
-        return replace(posterior, residual=change, unsettled=(change >= CONVERGED).astype(int))
+        return replace(posterior, residual=change, unsettled=(change >= NEIGHBOURS_CONVERGED).astype(int))
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         return self.solve(*batch(picture))
 
 
-def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:
+def mean_field(evidence: np.ndarray, coupling: float, most: int = MOST_STEPS) -> tuple[np.ndarray, int, np.ndarray]:
     """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
 
     The naive mean field (MacKay, 2003, section 33.2), from log-odds of white, (N, H, W).
@@ -225,7 +225,7 @@ def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, 
     """
     field = np.asarray(evidence, np.float32) / 2
     means, steps, moved = np.tanh(field), 0, np.ones_like(field)
-    while steps < STEPS and moved.max() > STILL:
+    while steps < most and moved.max() > NEIGHBOURS_TOLERANCE:
         drawn = field.copy()
         pull = np.float32(coupling) * means
         drawn[..., 1:, :] += pull[..., :-1, :]

@@ -16,11 +16,11 @@ from restore.inference import threads
 from restore.inference.candidates import Candidate
 from restore.inference.restored import Level
 from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import leave_out
 
 # The number of predicted pixels after which no further turns are taken.
-ENOUGH = 8000
+ENOUGH_PREDICTED = 8000
 
 # The lag, in nats, at which a candidate is given up; or the root of the number of predicted pixels if that is less.
 # Leads vary by about as much.
@@ -113,7 +113,7 @@ def _predictions(
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
     if len(first) < len(every):
         plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
-    turns = min(FOLDS, -(-ENOUGH * FOLDS // int(sample.pixels[sample.owner == 0].size)))
+    turns = min(FOLDS, -(-ENOUGH_PREDICTED * FOLDS // int(sample.pixels[sample.owner == 0].size)))
     if turns > 1:
         plan.append((range(1, turns), every))
     near, predictions = near.copy(), dict[int, Prediction]()

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from restore.channels.damage import Damage
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort
 

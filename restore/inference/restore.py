@@ -28,8 +28,8 @@ from restore.inference.options import Options
 from restore.inference.restored import Level, Restored, outcome
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
-from restore.marginals import Status
 from restore.sizes import check_near, lost_detail, near
+from restore.status import Status
 from restore.zoo import leave_out
 from restore.zoo.description import Description
 
@@ -40,8 +40,8 @@ INVERTED = 0.05
 BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
 
 # The most pixels of pictures that are restored together, and the most of such pictures at a time.
-SMALL = 64 * 64
-TOGETHER = 256
+SMALL_PICTURE = 64 * 64
+PICTURES_AT_ONCE = 256
 
 # It is said if the posterior expects more than this share of the filled pixels to be wrong.
 UNSURE = 0.05
@@ -93,7 +93,7 @@ class _Job:
     def alike(self) -> Any:
         """What small pictures share that are restored together; of larger ones each is alone."""
         damage, shape = self.picture.damage, self.picture.shape
-        if len(shape) > 2 or shape[0] * shape[1] > SMALL or self.original.damage.specks is not None:
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or self.original.damage.specks is not None:
             return self.index
         return *map(id, self.engines), self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
 
@@ -126,8 +126,8 @@ def restore(
         else:
             groups.setdefault(job.alike, []).append(job)
     for jobs in groups.values():
-        for first in range(0, len(jobs), TOGETHER):
-            part = jobs[first : first + TOGETHER]
+        for first in range(0, len(jobs), PICTURES_AT_ONCE):
+            part = jobs[first : first + PICTURES_AT_ONCE]
             for job, answer in zip(part, _answers(part, options, watch), strict=True):
                 answers[job.index] = answer
     return [answers[index] for index in range(len(pictures))]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from restore.channels.damage import Damage
-from restore.marginals import Status
 from restore.registry import LEVELS
+from restore.status import Status
 from restore.zoo.description import Description
 
 

@@ -23,10 +23,10 @@ from restore.inference.restored import Level
 
 # The number of turns in which pixels are hidden; and the greatest side of a hidden block, in pixels.
 FOLDS = 4
-WIDEST = 12
+WIDEST_HOLE = 12
 
 # The side of a crop in pixels, the greatest number of crops, and how many of them show which candidates may win.
-SIDE = 56
+CROP_SIDE = 56
 CROPS = 8
 FIRST = 2
 
@@ -35,15 +35,15 @@ FIRST = 2
 BLANK = 1.3
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
-CELL = 8
-MOST = 400
+CONTENT_CELL = 8
+MOST_CROPS = 400
 
 # The level of flips under which a picture is predicted if nothing is damaged.
-EXACT = 0.02
+UNDAMAGED = 0.02
 
-# Log-odds beyond which predictions say no more, and the number of bins that count them.
-SURE = 9.0
-BINS = 181
+# Log-odds beyond which predictions say no more, and the number of bins of a tenth that count them.
+LOG_ODDS_LIMIT = 9
+BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 
 # The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
@@ -96,7 +96,7 @@ class Crops:
         """The damage to predict under: what is known, and a guess for what is not."""
         if self.damage.unknown:
             return self.damage.at(self.damage.scale(grey=self.grey).guess)
-        return self.damage if self.damage.touched or self.grey else replace(self.damage, p=EXACT)
+        return self.damage if self.damage.touched or self.grey else replace(self.damage, p=UNDAMAGED)
 
     @property
     def visible(self) -> np.ndarray:
@@ -116,7 +116,7 @@ class Crops:
             lattice = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
             return np.broadcast_to(lattice, self.pixels.shape)
         holes, runs = self.sums(hidden), self.sums(np.diff(hidden, axis=2, prepend=False) & hidden)
-        sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST).astype(int)
+        sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST_HOLE).astype(int)
         folds = {}
         for side in set(sides.tolist()):
             blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))
@@ -202,8 +202,8 @@ class Prediction:
     def counts(self) -> np.ndarray:
         """Predicted pixels of each picture that were seen white, and black, by their log-odds, (2, N, BINS)."""
         sample = self.sample
-        odds = log_odds_of(self.means.astype(np.float64)).clip(-SURE, SURE)
-        bins = ((odds + SURE) * ((BINS - 1) / (2 * SURE))).round().astype(int)
+        odds = log_odds_of(self.means.astype(np.float64)).clip(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)
+        bins = ((odds + LOG_ODDS_LIMIT) * ((BINS - 1) / (2 * LOG_ODDS_LIMIT))).round().astype(int)
         bins += BINS * sample.owner[:, None, None]
         white = sample.pixels > 0.5
         both = (np.bincount(bins[colour & self.mask], minlength=BINS * sample.count) for colour in (white, ~white))
@@ -214,7 +214,7 @@ class Prediction:
 
         `surer` are factors by which log-odds may be too large; the best one counts.
         """
-        odds, flips = np.linspace(-SURE, SURE, BINS), BitFlip(levels[:, None])
+        odds, flips = np.linspace(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, BINS), BitFlip(levels[:, None])
 
         def at(factor: float) -> np.ndarray:
             of_bins = (flips.log_predictive(white, probability_of(odds / factor)) for white in (True, False))
@@ -263,11 +263,11 @@ def _peak(curve: np.ndarray, places: np.ndarray) -> float:
 def _places(picture: Observed) -> list[tuple[slice, slice]]:
     """The slices of the crops of a picture; the whole picture if it is no larger than a few crops."""
     height, width = picture.shape[:2]
-    if height * width <= SIDE * SIDE * FIRST:
+    if height * width <= CROP_SIDE * CROP_SIDE * FIRST:
         return [(slice(0, height), slice(0, width))]
     corners = [(top, left) for top in _along(height) for left in _along(width)]
     if len(corners) > CROPS:
-        corners = [corners[index] for index in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
+        corners = [corners[index] for index in np.unique(np.linspace(0, len(corners) - 1, MOST_CROPS).astype(int))]
         richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
         weight = (richness - BLANK * richness.min()).clip(0)
         total = np.cumsum(weight if weight.any() else np.ones(len(weight)))
@@ -278,19 +278,19 @@ def _places(picture: Observed) -> list[tuple[slice, slice]]:
 
 
 def _crop(corner: tuple[int, int]) -> tuple[slice, slice]:
-    return slice(corner[0], corner[0] + SIDE), slice(corner[1], corner[1] + SIDE)
+    return slice(corner[0], corner[0] + CROP_SIDE), slice(corner[1], corner[1] + CROP_SIDE)
 
 
 def _along(length: int) -> list[int]:
     """The starts of crops that lie side by side, and of one at the end."""
-    last = max(0, length - SIDE)
-    return sorted({*range(0, last + 1, SIDE), last})
+    last = max(0, length - CROP_SIDE)
+    return sorted({*range(0, last + 1, CROP_SIDE), last})
 
 
 def _richness(part: Observed) -> float:
     """The standard deviation of the means of cells, without those that are all hidden."""
     visible, values = part.visible.astype(float), np.asarray(part.pixels)
-    high, wide = (min(CELL, length) for length in values.shape)
+    high, wide = (min(CONTENT_CELL, length) for length in values.shape)
     rows, columns = values.shape[0] // high, values.shape[1] // wide
 
     def sums(of: np.ndarray) -> np.ndarray:

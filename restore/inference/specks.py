@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from restore.channels.damage import Damage
-from restore.channels.specks import LEAST, MOST, Specks, log_share
+from restore.channels.specks import LARGEST, SMALLEST, Specks, log_share
 from restore.channels.values import log_odds_of, probability_of
 from restore.inference.candidates import Prior
 
 # The side in pixels of what a prior that takes any size is shown around a piece.
-AROUND = 24
+SHOWN_SIDE = 24
 
 # Windows that are solved at a time.
-TOGETHER = 4096
+WINDOWS_AT_ONCE = 4096
 
 # The most pixels at edges from which the temperature is estimated.
 PREDICTED = 1000
@@ -45,13 +45,13 @@ BESIDE: tuple[tuple[Any, Any], ...] = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], n
 # Nats by which specks have to explain a picture better than none. With `conv-text` clean pages for training have 77 at
 # most, found anew, and with specks on .1 % 224 at least, when 2,000 and more pixels at edges were predicted
 # (`benchmarks/specks.py --tuning --pages 4 --seed 9100`).
-AHEAD = 100.0
+SPECKS_MARGIN = 100.0
 
 # Pieces of one shape are marks, such as dots of i, if as many specks have at most the probability exp(-`REPEATED`).
 REPEATED = 5.0
 
 # The rate is final once a step changes it by a smaller part than this, or after this number of steps.
-STILL, STEPS = 1e-4, 500
+RATE_TOLERANCE, RATE_STEPS = 1e-4, 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +74,12 @@ class Pieces:
         labels = np.arange(white.size, dtype=np.int64).reshape(white.shape)
         alike = [white[after] == white[before] for after, before in BESIDE]
         # In a piece no pixel is further from the first than this.
-        for _ in range(MOST - 1):
+        for _ in range(LARGEST - 1):
             for (after, before), same in zip(BESIDE, alike, strict=True):
                 for here, there in ((after, before), (before, after)):
                     np.minimum(labels[here], labels[there], out=labels[here], where=same)
         count = np.bincount(labels.ravel(), minlength=white.size)
-        whole = (count >= LEAST) & (count <= MOST)
+        whole = (count >= SMALLEST) & (count <= LARGEST)
         for (after, before), same in zip(BESIDE, alike, strict=True):
             split = same & (labels[after] != labels[before])
             whole[labels[after][split]] = whole[labels[before][split]] = False
@@ -88,7 +88,7 @@ class Pieces:
         _, owner = np.unique(labels.ravel()[places], return_inverse=True)
         pixels = np.stack(np.unravel_index(places, white.shape), 1)
         pieces = cls(pixels, owner, np.zeros(0, int))
-        bits = np.uint64(1) << ((pixels - pieces.corners[owner]) @ [MOST, 1]).astype(np.uint64)
+        bits = np.uint64(1) << ((pixels - pieces.corners[owner]) @ [LARGEST, 1]).astype(np.uint64)
         shapes = np.zeros(len(pieces), np.uint64)
         np.bitwise_or.at(shapes, owner, bits)
         _, kind = np.unique(np.stack([shapes, white[tuple(pixels[pieces.first].T)]], 1), axis=0, return_inverse=True)
@@ -139,7 +139,7 @@ def cleaned(picture: np.ndarray, prior: Prior, specks: Specks | None = None) -> 
     odds = evidence(pieces, picture, prior)
     if specks is None:
         rate, nats = likeliest_rate(pieces, odds, picture.size)
-        rate = rate if nats > AHEAD else 0.0
+        rate = rate if nats > SPECKS_MARGIN else 0.0
     else:
         rate = specks.rate
     dirt = probabilities(pieces, odds, rate, picture.size)
@@ -173,19 +173,19 @@ def temperature(pieces: Pieces, picture: np.ndarray, prior: Prior) -> float:
 def log_odds(pieces: Pieces, picture: np.ndarray, prior: Prior) -> np.ndarray:
     """log p(piece | rest) - log p(inverted piece | rest) of each piece under a prior, (N,)."""
     header = prior.engine.header
-    most = (AROUND, AROUND) if header.whole else header.image_shape
+    most = (SHOWN_SIDE, SHOWN_SIDE) if header.whole else header.image_shape
     shape = np.minimum(most, picture.shape)
     corners = (pieces.middles - shape // 2).clip(0, np.array(picture.shape) - shape)
     down, right = (np.arange(length) for length in shape)
     odds = np.zeros(len(pieces.pixels))
-    for first in range(0, len(odds), TOGETHER):
-        steps = np.arange(first, min(first + TOGETHER, len(odds)))
+    for first in range(0, len(odds), WINDOWS_AT_ONCE):
+        steps = np.arange(first, min(first + WINDOWS_AT_ONCE, len(odds)))
         owner, rows = pieces.owner[steps], np.arange(len(steps))
         corner = corners[owner]
         where = np.ix_(rows, down, right)
         where = (corner[:, 0, None, None] + where[1], corner[:, 1, None, None] + where[2])
         windows = picture[where].astype(np.float32)
-        for back in range(1, MOST):
+        for back in range(1, LARGEST):
             before = (steps - back).clip(0)
             own = (steps >= back) & (pieces.owner[before] == owner)
             row, column = (pieces.pixels[before] - corner)[own].T
@@ -216,11 +216,11 @@ def probabilities(pieces: Pieces, odds: np.ndarray, rate: float, area: int) -> n
 def likeliest_rate(pieces: Pieces, odds: np.ndarray, area: int) -> tuple[float, float]:
     """The rate at which pieces are likeliest, without marks, and their lead over a rate of 0 in nats."""
     rate, dirt = len(pieces) / area, np.zeros(len(pieces))
-    for _ in range(STEPS):
-        if rate * area < STILL:
+    for _ in range(RATE_STEPS):
+        if rate * area < RATE_TOLERANCE:
             return 0.0, 0.0
         dirt = probabilities(pieces, odds, rate, area)
         before, rate = rate, float(dirt.sum() / area)
-        if abs(rate - before) <= STILL * before:
+        if abs(rate - before) <= RATE_TOLERANCE * before:
             break
     return rate, float(np.logaddexp(0, odds[dirt > 0] + np.log(rate)).sum() - rate * area)

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 # Where Linux says which control group a process belongs to, and lists these.
-OWN, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+OWN_GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def count() -> int:
@@ -23,11 +23,11 @@ def count() -> int:
     return (int(setting) if setting.isdecimal() else 0) or processors()
 
 
-def processors() -> int:
+def processors(own: Path = OWN_GROUP, groups: Path = GROUPS) -> int:
     """The number of processors that this process may use, by its affinity and the quota of its control groups."""
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError):
-        folder = GROUPS / OWN.read_text("utf-8").rpartition("::")[2].strip().strip("/")
+        folder = groups / own.read_text("utf-8").rpartition("::")[2].strip().strip("/")
         for group in (folder, *folder.parents):
             with suppress(OSError, ValueError):  # no such group, or "max"
                 quota, period = map(int, (group / "cpu.max").read_text("utf-8").split())

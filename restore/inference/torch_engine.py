@@ -16,7 +16,7 @@ from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.engine import Posterior
-from restore.inference.tiles.blocks import PART, PART_ON_GPU
+from restore.inference.tiles.blocks import PART_SIDE, PART_SIDE_ON_GPU
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import concatenate
@@ -28,13 +28,13 @@ from restore.zoo.inference import Effort
 
 # Rows (images times starts) solved side by side: few enough that their state stays in a processor's caches. On a GPU as
 # many as its memory holds: every batch waits for its slowest images, which leave the GPU idle.
-ROWS = {"cpu": 2048, "cuda": 2**20}
+ROWS_AT_ONCE = {"cpu": 2048, "cuda": 2**20}
 
 # How many arrays of all units a row takes on a GPU at most.
-ARRAYS = 24
+ARRAYS_PER_ROW = 24
 
 # Machines with more hidden units than this are solved in smaller parts.
-UNITS = 2000
+MANY_HIDDEN = 2000
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Engine:
 
     @property
     def part(self) -> int:
-        return PART if self.device.type == "cpu" else PART_ON_GPU
+        return PART_SIDE if self.device.type == "cpu" else PART_SIDE_ON_GPU
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
@@ -130,8 +130,8 @@ class Engine:
             # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
-        much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // UNITS)
-        first, kept, size = 0, self.device, max(1, self._planned(ROWS[self.device.type]) // much)
+        much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // MANY_HIDDEN)
+        first, kept, size = 0, self.device, max(1, self._planned(ROWS_AT_ONCE[self.device.type]) // much)
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -156,7 +156,7 @@ class Engine:
     def _planned(self, rows: int) -> int:
         """The number of rows, at most `rows`, for which a GPU has room; running out of memory is handled, too."""
         free = room(self.device)
-        return rows if free is None else min(rows, free // (4 * ARRAYS * sum(self.header.sizes)))
+        return rows if free is None else min(rows, free // (4 * ARRAYS_PER_ROW * sum(self.header.sizes)))
 
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:

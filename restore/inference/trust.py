@@ -7,15 +7,15 @@ import math
 import numpy as np
 
 from restore.inference.choose import Choice
-from restore.marginals import Status
+from restore.status import Status
 
 # Bits per pixel by which a prior has to be ahead of independent pixels where visible ones may change; and bits in all.
 # Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/recognised.py
 # --tuning`). A little is needed in any case, for among many candidates one is ahead by chance, as of clean grain
 # (`benchmarks/no_harm.py --seed 11 --only grain`).
-AHEAD = 0.02
-AT_LEAST = 0.004
-IN_ALL = 4.5
+MARGIN_PER_PIXEL = 0.02
+LEAST_MARGIN = 0.004
+MARGIN_IN_ALL = 4.5
 
 # Nats by which a prior that was named may be behind the field of neighbours, as for silhouettes and small priors.
 BEHIND = 60.0
@@ -23,13 +23,13 @@ BEHIND = 60.0
 # How far apart, in pixels, pairs of changed pixels are counted; how many times as many there may be as if pixels had
 # changed independently, and how many more, as a share of all pixels; and standard errors by which their number may be
 # off. Of `benchmarks/no_harm.py`, seeds 0, 1, 2 and 4.
-REACH = 8
+PAIR_REACH = 8
 PAIRED = 1.5
 MORE = 0.003
 ERRORS = 4.0
 
 # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
-NOISIEST = 0.35
+NOISIEST_FLIPS = 0.35
 
 # Where the solver stopped early, its last iteration moved what it watches by no more than that.
 RESTLESS = 0.1
@@ -54,7 +54,7 @@ def refusal(
     p, hidden = choice.damage.p, choice.damage.hidden
     if before.dtype != bool or p is None or (before == after).all():
         return None
-    if choice.level is not None and choice.level.value > NOISIEST:
+    if choice.level is not None and choice.level.value > NOISIEST_FLIPS:
         return Status.TOO_NOISY
     visible = np.ones(before.shape, bool) if hidden is None else ~hidden
     if not visible.any():
@@ -79,8 +79,8 @@ def recognised(choice: Choice) -> bool:
     damage = choice.damage
     left = float(np.mean(1 - 2 * np.asarray(damage.known("p")))) ** 4
     # Nothing that is visible can be harmed where only holes are filled.
-    needed = max(AHEAD * left, AT_LEAST) if damage.touched or damage.hidden is None else 0.0
-    return choice.ahead >= max(needed, IN_ALL / max(choice.pixels, 1))
+    needed = max(MARGIN_PER_PIXEL * left, LEAST_MARGIN) if damage.touched or damage.hidden is None else 0.0
+    return choice.ahead >= max(needed, MARGIN_IN_ALL / max(choice.pixels, 1))
 
 
 def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:
@@ -108,10 +108,10 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
 
 
 def _pairs(values: np.ndarray) -> np.ndarray:
-    """Sums of products of pixels, for every displacement up to `REACH` but none: the autocorrelation."""
-    padded = [size + REACH for size in values.shape]
+    """Sums of products of pixels, for every displacement up to `PAIR_REACH` but none: the autocorrelation."""
+    padded = [size + PAIR_REACH for size in values.shape]
     whole = np.fft.irfft2(np.abs(np.fft.rfft2(values, padded)) ** 2, padded)
-    down, across = np.arange(REACH + 1), np.arange(-REACH, REACH + 1)
+    down, across = np.arange(PAIR_REACH + 1), np.arange(-PAIR_REACH, PAIR_REACH + 1)
     sums = whole[down[:, None] % padded[0], across % padded[1]]
     later = (down[:, None] > 0) | (across > 0)
     return np.asarray(sums[later])

@@ -21,10 +21,10 @@ from restore.errors import TrainingError
 from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units, pixel_means
 from restore.learning.rules.contract import Pairs, Restorations
-from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import SOLVERS, UNITS
 from restore.solvers import Solution, solver_of
+from restore.status import Status
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
 from restore.zoo.inference import Inference
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 VALIDATION_BATCH = 1000
 
 # A prior in training is judged by at most this many images: enough to compare epochs, and the time belongs to learning.
-JUDGED = 500
+JUDGED_IMAGES = 500
 
 # The most iterations of the solver that judges.
-ITERATIONS = 100
+JUDGE_ITERATIONS = 100
 
 
 class Judged(NamedTuple):
@@ -67,7 +67,7 @@ class Trial:
         cls, clean: Tensor, task: str, image_shape: tuple[int, int], pixels: Units, seed: int, *, grey: bool
     ) -> Trial:
         """Damage the first of the images (M, D) by a task with a seed; `pixels` are independent units."""
-        clean = clean[:JUDGED]
+        clean = clean[:JUDGED_IMAGES]
         generator = torch.Generator(clean.device).manual_seed(seed)
         observed, damage = parse_task(task, grey=grey).damage(clean, image_shape, generator)
         channel = damage.channel(grey)
@@ -76,7 +76,7 @@ class Trial:
 
     def judged(self, prior: LayeredPrior, inference: Inference) -> Judged:
         """Judge a prior by restoring them, from one start each if the solver takes starts."""
-        solver = solver_of(replace(inference, max_iter=min(inference.max_iter, ITERATIONS)))
+        solver = solver_of(replace(inference, max_iter=min(inference.max_iter, JUDGE_ITERATIONS)))
         machine = prior.tilt(self.channel.evidence(self.observed))
         start = self.start if SOLVERS[inference.solver].starts else None
         return verdict([solver.solve(machine, start)], self.clean, grey=self.grey)

@@ -24,16 +24,16 @@ from restore.zoo import TrainedPrior
 from restore.zoo.inference import Inference
 
 # Gibbs sweeps that lead a chain away from the training image it starts at.
-SWEEPS = 500
+MODE_SWEEPS = 500
 
 # The number of chains side by side.
-BLOCK = 1000
+CHAINS = 1000
 
 # The number of sweeps between two looks at the clock, if time is limited.
-AT_ONCE = 10
+SWEEPS_PER_LOOK = 10
 
 # The most images restored after each damage: with 500, temperatures of published priors differ by less than .03.
-IMAGES = 200
+TEMPERATURE_IMAGES = 200
 
 # The bounds of the search for a temperature.
 COLD, HOT = 0.5, 4.0
@@ -51,13 +51,13 @@ def own_modes(
     Gibbs chains start at training images (N, D) and leave them, so that modes are found as often as they have mass.
     """
     move: Callable[..., Tensor] = gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
-    at_once = SWEEPS if late is None else AT_ONCE
+    at_once = MODE_SWEEPS if late is None else SWEEPS_PER_LOOK
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     count, blocks = inference.modes, list[Tensor]()
-    for first in range(0, count, BLOCK):
-        chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
+    for first in range(0, count, CHAINS):
+        chosen = torch.randint(len(images), (min(CHAINS, count - first),), generator=generator, device=images.device)
         chains = images[chosen]
-        for _ in range(0, SWEEPS, at_once):
+        for _ in range(0, MODE_SWEEPS, at_once):
             if late is None or not late():
                 chains = move(prior, chains, at_once, generator)
         blocks.append(pack(solver.solve(prior, chains).means[0] > 0.5))
@@ -77,7 +77,7 @@ def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int)
     """
     generator = torch.Generator(clean.device).manual_seed(seed)
     header = replace(prior.description, temperature=1.0)
-    engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:IMAGES]
+    engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:TEMPERATURE_IMAGES]
     damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
     answers = [engine.restore(batch.observed, batch.damage.channel(grey=False)).means[0] for batch in damaged]
     return best([log_odds_of(means.cpu().numpy().astype(np.float64)) for means in answers], clean.cpu().numpy() > 0.5)

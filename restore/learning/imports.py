@@ -12,26 +12,23 @@ import torch
 from torch import Tensor
 
 from restore.channels import parse_task
+from restore.console import Meter
 from restore.errors import InputError, ModelError, UsageError, option, reason, shown
 from restore.learning.course import independent_pixels
 from restore.learning.finish import own_modes
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.plan import STARTS
-from restore.marginals import Status
 from restore.priors import RBM
-from restore.progress import Meter
 from restore.solvers import solver_of
+from restore.status import Status
 from restore.zoo import TrainedPrior, limits
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference, calmer
 
-# Bytes of a file, and of what is packed in it, which may be numbers of one byte.
-MOST = limits.FILE // 4
-
 # Sweeps in which images that are drawn cool down from noise; and images that are damaged to find the solver's damping.
 SWEEPS, TRIED = 600, 100
 # The share of these for which the solver has to converge, and its most iterations.
-ENOUGH, STEPS = 0.95, 1000
+CONVERGED_SHARE, MOST_ITERATIONS = 0.95, 1000
 
 
 def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tuple[int, int]]:
@@ -45,12 +42,12 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
     """
     where = shown(path)
     try:
-        if path.stat().st_size > MOST:
-            raise ValueError(f"more than {MOST} bytes")
+        if path.stat().st_size > limits.PACKED:
+            raise ValueError(f"more than {limits.PACKED} bytes")
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as arrays:
-                if sum(member.file_size for member in archive.infolist()) > MOST:
-                    raise ValueError(f"more than {MOST} bytes are packed in it")
+                if sum(member.file_size for member in archive.infolist()) > limits.PACKED:
+                    raise ValueError(f"more than {limits.PACKED} bytes are packed in it")
                 values = [torch.from_numpy(np.asarray(arrays[name], np.float32)) for name in "Wbc"]
         else:
             from safetensors import safe_open
@@ -66,7 +63,7 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
             f"no .npz or safetensors file of W, b and c ({reason(fault)}); save these alone", where
         ) from fault
     weights, visible, hidden = values
-    if weights.shape != (*visible.shape, *hidden.shape) or not weights.numel() > 0 or max(weights.shape) > limits.UNITS:
+    if weights.shape != (*visible.shape, *hidden.shape) or not weights.numel() or max(weights.shape) > limits.WIDEST:
         sizes = ", ".join("x".join(map(str, value.shape)) or "one number" for value in values)
         raise ModelError(f"W, b and c are {sizes}, not (pixels, hidden), (pixels), (hidden); save them so", where)
     if not all(bool(value.isfinite().all()) for value in values):
@@ -101,10 +98,10 @@ def _settled(machine: RBM, images: Tensor, shape: tuple[int, int], seed: int) ->
     observed, damage = parse_task("flip:0.2").damage(images[:TRIED], shape, torch.Generator().manual_seed(seed))
     evidence = damage.channel(grey=False).evidence(observed)
     tilted, start = machine.tilt(evidence), independent_pixels("bernoulli", images).moments(evidence)[0]
-    inference = Inference(max_iter=STEPS, **STARTS)
+    inference = Inference(max_iter=MOST_ITERATIONS, **STARTS)
     while True:
         share = float((solver_of(inference).solve(tilted, start).status == Status.CONVERGED).double().mean())
         damping, tol = calmer(inference.damping, inference.tol)
-        if share >= ENOUGH or damping > 0.95:
+        if share >= CONVERGED_SHARE or damping > 0.95:
             return inference, share
         inference = replace(inference, damping=damping, tol=tol)

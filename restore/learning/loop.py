@@ -18,8 +18,8 @@ from torch import Tensor
 
 from restore.errors import RestoreWarning, TrainingError, shown
 from restore.learning.optimizers import optimizer_of, scheduled_rate
-from restore.learning.recipe.spec import JUDGED
-from restore.learning.rules.conditional.likelihood import CONVERGED
+from restore.learning.recipe.spec import TIMES_JUDGED
+from restore.learning.rules.conditional.likelihood import CONVERGED_MONITOR
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
@@ -47,7 +47,7 @@ MOSTLY = 0.5
 # The most times that training goes back after it diverged.
 MOST_HALVINGS = 8
 # The tensors of a checkpoint that each process has for itself.
-OWN = ("generator", "learner_state.", "sums.")
+OWN_TENSORS = ("generator", "learner_state.", "sums.")
 # The share of a limited time that judging may take.
 JUDGING = 0.1
 
@@ -349,7 +349,7 @@ class Steps:
         averages = {name: float(value) / steps for name, value in summed(state.sums).items()}
         due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
         if clock.limited:
-            rest = max(state.judging / JUDGING, clock.limit / JUDGED)
+            rest = max(state.judging / JUDGING, clock.limit / TIMES_JUDGED)
             due = keep = bool(highest(clock.used - self.judged_at >= rest))
         # Judging must not begin when even the time after learning begins to run out.
         late = bool(highest(clock.used + state.judging > clock.end(LATE)))
@@ -357,7 +357,7 @@ class Steps:
             averages |= self._judge(epoch)
         record: dict[str, Any] = {"epoch": epoch + 1, "step": state.step, "rate": rate, "seconds": clock.used}
         record |= averages
-        share = averages.get(CONVERGED, 1.0)
+        share = averages.get(CONVERGED_MONITOR, 1.0)
         if state.mostly_converged and share < MOSTLY:
             # Its gradient is not one any more.
             kept = f"; the best prior so far, from epoch {state.best_epoch + 1}, is kept" if self.judged else ""
@@ -405,7 +405,7 @@ class Steps:
         except Diverged as fault:
             self._go_back(fault)
         made = checkpoints.of(self.state, facts)
-        own = {name: value for name, value in made.tensors.items() if name.startswith(OWN)}
+        own = {name: value for name, value in made.tensors.items() if name.startswith(OWN_TENSORS)}
         for number, tensors in enumerate(collected(own)[1:], 1):
             made.tensors.update({f"process.{number}.{name}": value for name, value in tensors.items()})
         return made

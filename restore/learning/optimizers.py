@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from restore.learning.recipe.spec import Optimizer
 
 # The factors of X, X Xᵀ X and (X Xᵀ)² X that bring all singular values near 1 in this number of iterations.
-NEWTON_SCHULZ, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
+NEWTON_SCHULZ, NEWTON_SCHULZ_STEPS = (3.4445, -4.7750, 2.0315), 5
 
 # The rate of biases under Muon, relative to that of weights.
 OF_BIASES = 0.3
@@ -55,7 +55,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     estimate = wide / wide.norm().clamp_min(torch.finfo(wide.dtype).tiny)
     first, third, fifth = NEWTON_SCHULZ
-    for _ in range(ITERATIONS):
+    for _ in range(NEWTON_SCHULZ_STEPS):
         square = estimate @ estimate.T
         estimate = first * estimate + (third * square + fifth * square @ square) @ estimate
     return estimate if wide is matrix else estimate.T

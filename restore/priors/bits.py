@@ -6,19 +6,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-PLACES = (128, 64, 32, 16, 8, 4, 2, 1)
+# What each bit of a byte counts for, from the highest.
+BIT_VALUES = (128, 64, 32, 16, 8, 4, 2, 1)
 
 
 def pack(images: Tensor) -> Tensor:
     """Pack images (..., pixels) of zeros and ones into bytes (..., bytes)."""
-    places = torch.tensor(PLACES, dtype=torch.uint8, device=images.device)
+    places = torch.tensor(BIT_VALUES, dtype=torch.uint8, device=images.device)
     bits = pad(images.to(torch.uint8), (0, -images.shape[-1] % 8)).unflatten(-1, (-1, 8))
     return (bits * places).sum(-1, dtype=torch.uint8)
 
 
 def unpack(packed: Tensor, pixels: int) -> Tensor:
     """Unpack bytes (..., bytes) into boolean images (..., pixels)."""
-    places = torch.tensor(PLACES, dtype=torch.uint8, device=packed.device)
+    places = torch.tensor(BIT_VALUES, dtype=torch.uint8, device=packed.device)
     # No comparison: onnxruntime 1.20 has none for bytes.
     return (packed[..., None] & places).bool().flatten(-2)[..., :pixels]
 

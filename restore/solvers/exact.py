@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.marginals import Status
 from restore.priors import GaussianMixture
 from restore.solvers.solution import Solution
+from restore.status import Status
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import first_means
 from restore.solvers.loop import State, check_settings, iterate, largest_change
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
+from restore.status import Status
 from restore.tracing import tracing
 from restore.zoo.inference import DAMPING
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch._higher_order_ops.while_loop import while_loop
 
 from restore.errors import UsageError
-from restore.marginals import Status
+from restore.status import Status
 from restore.tracing import tracing
 
 State = tuple[Tensor, ...]

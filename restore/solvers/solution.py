@@ -19,7 +19,7 @@ class Solution:
         log_partition: the method's estimate of log Z per image (batch,); minus the free energy.
         iterations: iterations spent per image (batch,), int64.
         residual: how far what the solver watches moved in the last iteration, per image (batch,): what `tol` limits.
-        status: a `restore.marginals.Status` value per image (batch,), int64.
+        status: a `restore.status.Status` value per image (batch,), int64.
         pairs: E[x_0 x_1^T] averaged over the batch, (units of layer 0, units of layer 1); None if not asked for.
     """
 

@@ -21,11 +21,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, softplus
 
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.priors.bits import inner_products, unpack
 from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
+from restore.status import Status
 from restore.tracing import tracing
 from restore.zoo import inference
 
@@ -37,7 +37,7 @@ SAME = 0.05
 WINDOW = 8
 
 # No more images than this are solved at a time; an exporter wants to know.
-MANY = 2**31
+MOST_IMAGES = 2**31
 
 # Under evidence weaker than this at every pixel, modes whose log-likelihoods differ by less count as equally likely, in
 # nats. So the choice of starts no longer depends on an image whose evidence vanishes, at a flip probability of 1/2.
@@ -106,7 +106,7 @@ class SeveralStarts:
         """
         batch, hard = first.shape[0], several.nonzero().squeeze(-1)
         if tracing():
-            torch._check(hard.shape[0] <= MANY)
+            torch._check(hard.shape[0] <= MOST_IMAGES)
         # One image more, which is dropped: a runtime reduces an array without rows to one of the wrong shape.
         some = torch.cat([hard, hard.new_zeros(1)])
         further = others(some)

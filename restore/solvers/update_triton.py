@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 # Units that a program updates.
-BLOCK = 1024
+UNITS_PER_PROGRAM = 1024
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def bernoulli(  # type: ignore[no-untyped-def]
     REACTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The moments of units under W a and (W∘W) c, damped; the units of row n have their biases at n * stride."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(0).to(tl.int64) * UNITS_PER_PROGRAM + tl.arange(0, UNITS_PER_PROGRAM)
     there = at < count
     old = tl.load(means + at, mask=there)
     odds = tl.load(bias + at // width * stride + at % width, mask=there) + tl.load(linear + at, mask=there)
@@ -48,8 +48,8 @@ def updated(
     new_mean, new_variance = (torch.empty_like(linear, memory_format=torch.contiguous_format) for _ in range(2))
     parts = [part.contiguous() for part in (linear, linear if squared is None else squared, bias, mean, variance)]
     stride = bias.shape[-1] if bias.dim() == 2 and len(bias) > 1 else 0
-    bernoulli[(triton.cdiv(linear.numel(), BLOCK),)](
+    bernoulli[(triton.cdiv(linear.numel(), UNITS_PER_PROGRAM),)](
         *parts, new_mean, new_variance, linear.numel(), linear.shape[-1], stride, float(damping),
-        REACTS=squared is not None, BLOCK=BLOCK,
+        REACTS=squared is not None, BLOCK=UNITS_PER_PROGRAM,
     )  # fmt: skip
     return new_mean, new_variance

@@ -36,10 +36,10 @@ class Precision(NamedTuple):
 PRECISIONS = {torch.float64: Precision(22, 34.0), torch.float32: Precision(12, 17.0)}
 
 # Units that are integrated together on a CPU; their nodes fill less than 1 MiB each way.
-BLOCK = 20_000
+INTEGRATED = 20_000
 
 # Bisections of a sample, after which two Newton steps reach rounding.
-HALVINGS = 12
+BISECTIONS = 12
 
 
 class Piece(NamedTuple):
@@ -168,9 +168,9 @@ def law_of(
     rule: Quadrature, split: Callable[[Tensor, Tensor], Split], linear: Tensor, quadratic: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Log-partition, mean and variance, in blocks of units that fit into a processor's caches."""
-    if tracing() or linear.is_cuda or linear.numel() <= BLOCK:
+    if tracing() or linear.is_cuda or linear.numel() <= INTEGRATED:
         return _law(rule, split(linear, quadratic))
-    blocks = zip(linear.reshape(-1).split(BLOCK), quadratic.reshape(-1).split(BLOCK), strict=True)
+    blocks = zip(linear.reshape(-1).split(INTEGRATED), quadratic.reshape(-1).split(INTEGRATED), strict=True)
     parts = zip(*(_law(rule, split(*block)) for block in blocks), strict=True)
     log_partition, mean, variance = (torch.cat(part).view(linear.shape) for part in parts)
     return log_partition, mean, variance
@@ -184,7 +184,7 @@ def _inverse(rule: Quadrature, piece: Piece, curvature: Tensor, part: Tensor) ->
 
     wanted = part * mass(piece.length)
     near, far = torch.zeros_like(part), piece.length
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (near + far) / 2
         below = mass(middle) < wanted
         near, far = torch.where(below, middle, near), torch.where(below, far, middle)

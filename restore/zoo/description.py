@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HOLES = 0.01
 
 # The newest format of weights files.
-FORMAT = 2
+NEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Description(Spec):
 
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
-        facts = dataclasses.asdict(self) | {"format_version": FORMAT}
+        facts = dataclasses.asdict(self) | {"format_version": NEWEST}
         for name in ("deeper", "components", "kernel", "layers", "unfinished", "run", "auto"):
             if not facts[name]:
                 del facts[name]
@@ -216,8 +216,8 @@ class Description(Spec):
             raise ModelError(f"holds no prior of this package; train one with {train}", where)
         try:
             version = int(header["format_version"])
-            if version > FORMAT:
-                raise ModelError(f"written in format {version}, this version reads {FORMAT}; update the package", where)
+            if version > NEWEST:
+                raise ModelError(f"written in format {version}, this version reads {NEWEST}; update the package", where)
             if version < 1 or max(map(len, header.values())) > limits.TEXT:
                 raise ValueError(f"format {version}, or a text of more than {limits.TEXT} characters")
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
@@ -242,8 +242,8 @@ class Description(Spec):
         if min(self.image_shape) < 1 or self.auto < 0 or not 0 <= self.threshold < 255:
             raise ValueError(f"images of shape {self.image_shape}, threshold {self.threshold}, place {self.auto}")
         largest = max(size for sizes in (self.sizes, *self.shapes.values()) for size in sizes)
-        if len(self.sizes) > limits.LAYERS or largest > limits.UNITS:
-            raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
+        if len(self.sizes) > limits.LAYERS or largest > limits.WIDEST:
+            raise ValueError(f"at most {limits.LAYERS} layers of {limits.WIDEST} units are known here")
         starts = min(self.inference.starts, self.inference.modes + 1)
         if 4 * starts**2 * self.pixels > limits.DISTANCES:
             raise ValueError(f"{starts} starts of {self.pixels} pixels take too much memory")

@@ -72,7 +72,7 @@ class Inference:
             tol=(0, limits.FINITE),
             damping=(0, MOST_DAMPING),
             modes=(0, limits.MODES),
-            starts=(0, limits.STARTS),
+            starts=(0, limits.MOST_STARTS),
             trust=(LEAST_TRUST, limits.FINITE),
             clear=(0, 1),
         )

@@ -11,14 +11,17 @@ from restore.errors import UsageError
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
 
+# Bytes of a bundle or an archive of numbers, and of what is packed in it, which may be numbers of one byte.
+PACKED = FILE // 4
+
 # Bytes of a card. Published cards have 2,000.
-CARD = 2**20
+CARD_BYTES = 2**20
 
 # Characters of a text in the header of a weights file. Published headers have 1,200 bytes.
 TEXT = 4096
 
 # Units of a layer, including pixels: an image of 1024x1024. Arrays of this size are made besides the tensors.
-UNITS = 2**20
+WIDEST = 2**20
 
 # Layers of units; a solver goes through all of them at every step.
 LAYERS = 16
@@ -28,7 +31,7 @@ MODES = 100_000
 
 # Starts per image; and the bytes of the distances between their solutions, starts x starts x pixels in single
 # precision. Published priors have up to 21 starts.
-STARTS = 1000
+MOST_STARTS = 1000
 DISTANCES = 2**31
 
 # Iterations per start; at a tenth of a millisecond each they take minutes. Published priors have up to 5,000.
@@ -41,7 +44,7 @@ COLDEST, HOTTEST = 0.01, 100
 OVERLAP = 16
 
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
-AT_ONCE = 4096
+IMAGES_AT_ONCE = 4096
 
 
 # Any finite number, where none is too large.

@@ -94,7 +94,7 @@ def card_of(folder: Path) -> str:
     """
     path = folder / CARD
     try:
-        check_regular(path, limits.CARD)
+        check_regular(path, limits.CARD_BYTES)
         return path.read_text("utf-8", errors="backslashreplace")
     except FileNotFoundError:
         return ""

@@ -13,7 +13,7 @@ from restore.errors import UsageError, reason, require, shown
 Made = TypeVar("Made")
 
 # Larger whole numbers than files can hold cannot even be written into a message.
-LARGEST = 2**63
+LARGEST_INTEGER = 2**63
 
 _NAMES: Mapping[Any, str] = {
     int: "a whole number",
@@ -67,9 +67,9 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
 
 def expect(value: Any, kind: type, where: str) -> Any:
     """Check that a value has a type of TOML, turning whole numbers into floats where these are meant."""
-    if kind is float and type(value) is int and abs(value) < LARGEST:
+    if kind is float and type(value) is int and abs(value) < LARGEST_INTEGER:
         return float(value)
-    if type(value) is not kind or (isinstance(value, int) and abs(value) >= LARGEST):
+    if type(value) is not kind or (isinstance(value, int) and abs(value) >= LARGEST_INTEGER):
         raise UsageError(f"{where} must be {_NAMES[kind]}, not {said(value)}")
     return value
 

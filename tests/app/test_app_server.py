@@ -34,7 +34,7 @@ from restore.app.server import Server
 from restore.errors import Foreign, InputError, RestoreError, TooLarge, UsageError
 from restore.inference import open as opening
 from restore.inference.options import Options
-from restore.marginals import Status
+from restore.status import Status
 
 ASSETS = Path(__file__).parents[2] / "assets"
 SITE = assembly.PAGE

@@ -14,7 +14,7 @@ from restore.app import assembly
 from restore.errors import ModelError, OutputError
 from restore.inference.restore import BLIND
 from restore.inference.restored import outcome
-from restore.marginals import Status
+from restore.status import Status
 
 ROOT = Path(__file__).parents[2]
 

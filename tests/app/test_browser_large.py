@@ -19,7 +19,7 @@ from restore.inference.options import Options
 from restore.inference.restore import BLIND, restore
 from restore.inference.restored import Restored
 from restore.inference.tiles.blocks import parts_of
-from restore.marginals import Status
+from restore.status import Status
 
 # Both compute in single precision, and differ in the order of their sums.
 ROUNDING = 2e-5

@@ -14,7 +14,7 @@ from PIL import Image
 import restore
 from restore import zoo
 from restore.app import assembly
-from restore.marginals import Status
+from restore.status import Status
 
 # ------------------------------------------------------------------------------------------------------ restorations
 

@@ -14,7 +14,7 @@ from machines import seeded
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, Damage, Occlusion
-from restore.channels.flips import CERTAIN
+from restore.channels.flips import CERTAIN_FIELD
 from restore.errors import UsageError
 
 PIXELS = 4
@@ -82,9 +82,9 @@ def test_certainty_is_finite_evidence_that_outweighs_anything(p: float) -> None:
     for y in IMAGES:
         truth = y if p == 0 else 1 - y
         fields = channel.evidence(y)
-        assert fields.linear.abs().unique().tolist() == [CERTAIN]
+        assert fields.linear.abs().unique().tolist() == [CERTAIN_FIELD]
         gap = evidence_of(channel, y, truth) - evidence_of(channel, y, IMAGES)
-        torch.testing.assert_close(gap, CERTAIN * (truth != IMAGES).sum(-1).double())
+        torch.testing.assert_close(gap, CERTAIN_FIELD * (truth != IMAGES).sum(-1).double())
         likelihood = log_likelihood(channel, y.expand_as(IMAGES), IMAGES).sum(-1)
         assert torch.equal(likelihood, torch.where((truth == IMAGES).all(-1), 0.0, -math.inf).double())
 
@@ -93,14 +93,14 @@ def test_an_occluded_pixel_and_one_flipped_half_of_the_time_say_nothing() -> Non
     assert BitFlip(0.5).evidence(IMAGES).linear.abs().max() == 0
     fields = Occlusion(MASK).evidence(IMAGES)
     assert fields.linear[:, MASK].abs().max() == 0
-    assert torch.equal(fields.linear[:, ~MASK], CERTAIN * (2 * IMAGES - 1)[:, ~MASK])
+    assert torch.equal(fields.linear[:, ~MASK], CERTAIN_FIELD * (2 * IMAGES - 1)[:, ~MASK])
 
 
 def test_extreme_probabilities_in_single_precision() -> None:
     p = torch.tensor([0.0, 1e-45, 1e-12, 1 - 2**-24, 1.0])
     field = BitFlip(p).evidence(torch.ones(1, 5)).linear[0]
     assert field.dtype == torch.float32
-    wanted = [CERTAIN, -math.log(1.401298464324817e-45), 12 * math.log(10), -24 * math.log(2), -CERTAIN]
+    wanted = [CERTAIN_FIELD, -math.log(1.401298464324817e-45), 12 * math.log(10), -24 * math.log(2), -CERTAIN_FIELD]
     torch.testing.assert_close(field, torch.tensor(wanted), rtol=1e-6, atol=0)
 
 

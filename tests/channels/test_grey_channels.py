@@ -17,7 +17,7 @@ from scipy.stats import kstest, norm
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, Damage, GaussianNoise, Occlusion, SaltAndPepper, parse_task
-from restore.channels.noise import CERTAIN
+from restore.channels.noise import CERTAIN_PRECISION
 from restore.errors import UsageError
 from restore.units import Spiked, TruncatedGaussian
 
@@ -136,10 +136,10 @@ def test_the_posterior_of_a_unit_with_an_atom_is_that_of_bayes(channel: Channel,
 )
 def test_an_exact_pixel_is_known_to_a_hundredth(channel: Channel, y: float) -> None:
     fields = channel.evidence(values(y))
-    assert (float(fields.linear), float(fields.quadratic)) == (y * CERTAIN, CERTAIN)
+    assert (float(fields.linear), float(fields.quadratic)) == (y * CERTAIN_PRECISION, CERTAIN_PRECISION)
     mean, variance = UNIT.slab.moments(fields)
     assert float(mean) == pytest.approx(y, abs=0.01)
-    assert float(variance) <= 1 / CERTAIN
+    assert float(variance) <= 1 / CERTAIN_PRECISION
 
 
 def test_impulses_alone_say_nothing() -> None:
@@ -155,7 +155,9 @@ def test_impulses_alone_say_nothing() -> None:
 def test_evidence_of_every_sigma_is_finite(sigma: float, dtype: torch.dtype) -> None:
     fields = GaussianNoise(sigma).evidence(torch.tensor([-1.0, 0.0, 2.0], dtype=dtype))
     assert (fields.linear.dtype, fields.quadratic.dtype) == (dtype, dtype)
-    assert float(fields.quadratic) == pytest.approx(min(CERTAIN, 1 / max(sigma, 1e-30) ** 2), rel=1e-6, abs=1e-40)
+    assert float(fields.quadratic) == pytest.approx(
+        min(CERTAIN_PRECISION, 1 / max(sigma, 1e-30) ** 2), rel=1e-6, abs=1e-40
+    )
     assert bool(torch.isfinite(fields.linear).all())
 
 

@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from restore.channels import Specks, parse_task
 from restore.channels import specks as module
-from restore.channels.specks import LEAST, MOST, SHAPES, log_share
+from restore.channels.specks import LARGEST, POLYOMINOES, SMALLEST, log_share
 from restore.errors import UsageError
 
 PAGE = np.random.default_rng(0).integers(0, 2, (90, 131)).astype(float)
@@ -18,12 +18,12 @@ PAGE = np.random.default_rng(0).integers(0, 2, (90, 131)).astype(float)
 
 def test_every_shape_of_a_size_is_there_once() -> None:
     cells = module._cells()
-    for size in range(LEAST, MOST + 1):
-        shapes = [frozenset(map(tuple, shape)) for shape in cells[size, : SHAPES[size]].tolist()]
-        assert len(set(shapes)) == SHAPES[size]
+    for size in range(SMALLEST, LARGEST + 1):
+        shapes = [frozenset(map(tuple, shape)) for shape in cells[size, : POLYOMINOES[size]].tolist()]
+        assert len(set(shapes)) == POLYOMINOES[size]
         assert {len(shape) for shape in shapes} == {size}
         for shape in shapes:
-            drawn = np.zeros((MOST, MOST), bool)
+            drawn = np.zeros((LARGEST, LARGEST), bool)
             drawn[tuple(np.array(list(shape)).T)] = True
             assert ndimage.label(drawn)[1] == 1 and drawn[0].any() and drawn[:, 0].any()
 
@@ -36,7 +36,7 @@ def test_lone_specks_have_the_sizes_and_shapes_that_are_scored(colour: int) -> N
     sizes = np.bincount(parts.ravel())[1:]
     expected = Specks(0.01).rate * observed.size
     assert count == pytest.approx(expected, abs=5 * expected**0.5 + 0.05 * expected)
-    for size in range(LEAST, MOST):
+    for size in range(SMALLEST, LARGEST):
         assert np.mean(sizes == size) == pytest.approx(1 / 7, abs=0.02)
     lying = sum(parts[index].shape == (1, 2) for index in ndimage.find_objects(parts))
     assert lying / count == pytest.approx(np.exp(log_share(np.array(2))), abs=0.01)
@@ -70,7 +70,7 @@ def test_tensors_are_damaged_alike_for_a_seed_and_flips_are_told() -> None:
 def test_a_rate_and_a_share_say_the_same() -> None:
     assert Specks.of_rate(Specks(0.03).rate).share == pytest.approx(0.03)
     # The mean size of specks of both colours.
-    assert 2 * Specks(0.03).rate * np.arange(LEAST, MOST + 1).mean() == pytest.approx(0.03)
+    assert 2 * Specks(0.03).rate * np.arange(SMALLEST, LARGEST + 1).mean() == pytest.approx(0.03)
     assert np.isneginf(log_share(np.array([0, 1, 9, 100]))).all()
 
 

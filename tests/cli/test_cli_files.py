@@ -157,9 +157,9 @@ def test_pictures_under_way_are_few_however_many_there_are(
 
     monkeypatch.setattr(batch, "read_picture", counted)
     monkeypatch.setattr(batch, "print_json", tell)
-    source = images(tmp_path / "in", 6 * batch.CHUNK)
+    source = images(tmp_path / "in", 6 * batch.CHUNK_PICTURES)
     assert run("denoise", source, "--model", model, "--p", 0.3, "-o", f"{tmp_path}/out/", "--json") == 0
-    assert read == told == 6 * batch.CHUNK and most <= 3 * batch.CHUNK
+    assert read == told == 6 * batch.CHUNK_PICTURES and most <= 3 * batch.CHUNK_PICTURES
 
 
 def test_large_pictures_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def of_machine(path: Path, machine: RBM) -> Path:
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(imports, "SWEEPS", 20)
-    monkeypatch.setattr("restore.learning.finish.SWEEPS", 5)
+    monkeypatch.setattr("restore.learning.finish.MODE_SWEEPS", 5)
     weights = 0.3 * torch.randn(36, 5, generator=seeded(5))
     return written(tmp_path / "rbm.npz", weights, -torch.ones(36), torch.zeros(5))
 

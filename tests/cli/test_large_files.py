@@ -38,7 +38,7 @@ def test_a_large_file_shows_how_far_it_has_come(
     model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("restore.inference.tiles.blocks.TILES", 3)
-    monkeypatch.setattr("restore.progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("restore.console.PLAIN_SECONDS", 0.0)
     saved(tmp_path / "it.png", (60, 60))
     assert run("denoise", tmp_path / "it.png", "--model", model, "--p", 0.1, "--force") == 0
     assert "restored 100%" in capsys.readouterr().err

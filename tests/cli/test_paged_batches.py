@@ -171,7 +171,7 @@ def test_only_a_few_pages_are_held(run: Run, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(batch, "CHUNK_PIXELS", 4 * 28 * 28)
     assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 0
     # Four at a time, and those that are read ahead.
-    assert 4 <= most <= 8 + batch.AHEAD
+    assert 4 <= most <= 8 + batch.READ_AHEAD
     assert levels(tmp_path / "book.restored.tif", 59).shape == SHAPE
 
 

@@ -17,7 +17,7 @@ from commands import Run
 from PIL import Image
 from priors import random_prior, saved_prior
 
-from restore.console import say
+from restore.console import progress, say
 from restore.zoo import save
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -225,7 +225,6 @@ def test_nothing_steers_the_terminal(run: Run, places: Path, capsys: pytest.Capt
 
 
 def test_progress_bars_do_not_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    from restore.progress import progress
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -88,7 +88,7 @@ def test_what_is_declared_is_judged_before_it_is_unpacked(tmp_path: Path, monkey
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
     monkeypatch.setattr(archives, "MAX_MEMBER_BYTES", 10_000_000)
-    monkeypatch.setattr(archives, "MAX_BYTES", 2_000_000)
+    monkeypatch.setattr(archives, "MAX_ARCHIVE_BYTES", 2_000_000)
     with pytest.raises(InputError):
         load(str(bomb))
 

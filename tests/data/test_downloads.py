@@ -13,7 +13,7 @@ from processes import Mirror
 
 from restore.data import load
 from restore.data.arrays import read_idx
-from restore.data.sets import NAMED
+from restore.data.sets import NAMED_SETS
 from restore.data.sets.download import RemoteFile, fetch
 from restore.data.sets.named import NamedSet
 from restore.errors import InputError
@@ -71,7 +71,7 @@ def test_a_damaged_copy_in_the_cache_is_replaced(mirror: Mirror, tmp_path: Path)
 def named(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     """A data set "tiny" with one file, published by the mirror; no own copy, and a cache of its own."""
     file = remote(mirror.address)
-    monkeypatch.setitem(NAMED, "tiny", NamedSet("tiny", {"train": (file,)}, lambda _, paths: read_idx(paths[0])))
+    monkeypatch.setitem(NAMED_SETS, "tiny", NamedSet("tiny", {"train": (file,)}, lambda _, paths: read_idx(paths[0])))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("RESTORE_DATA", raising=False)
     mirror.answers["/x-ubyte.gz"] = (200, CONTENT)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from restore.channels.damage import Damage, Observed
 from restore.data import Gathering, gather
 from restore.data.fitting import drawn, patches, resized, spread
-from restore.data.gathering import WINDOW, WINDOWS, held_out_of
+from restore.data.gathering import WINDOW_SIDE, WINDOWS, held_out_of
 from restore.errors import TrainingError
 from restore.images import shrink
 from restore.inference.scans import reading
@@ -55,7 +55,7 @@ def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
     halves[:, 20, :3] = np.diag([255, 255, 255])
     gathered = gather(halves)
     assert (gathered.patches, len(gathered.training.images)) == (WINDOWS, WINDOWS)
-    assert gathered.training.images.shape[1:] == gathered.held_out.images.shape[1:] == (WINDOW, WINDOW)
+    assert gathered.training.images.shape[1:] == gathered.held_out.images.shape[1:] == (WINDOW_SIDE, WINDOW_SIDE)
     assert any("larger than 40 pixels are learnt in 1000 windows" in note for note in gathered.notes)
     for wanted in (Gathering(shape=(41, 50)), Gathering(shape=(20, 20))):
         assert gather(halves, wanted).patches == 0

@@ -170,6 +170,7 @@ def test_the_folder_may_be_spelt_either_way(tmp_path: Path, folder: str) -> None
     assert dataset.name == NAME and dataset.fingerprint == silhouettes("test").fingerprint
 
 
+@pytest.mark.thorough
 @needs_cbcl
 def test_the_faces_never_change() -> None:
     train, test = cbcl("train"), cbcl("test")

@@ -10,7 +10,7 @@ from machines import random_rbm, seeded
 from oracle import exact_moments
 
 from restore.errors import ModelError, UsageError
-from restore.evaluation.likelihoods.ais import NAMED, estimate, log_weights, temperatures
+from restore.evaluation.likelihoods.ais import SCHEDULES, estimate, log_weights, temperatures
 from restore.fields import Fields
 from restore.priors import RBM
 
@@ -101,7 +101,7 @@ def test_the_schedules_of_the_papers() -> None:
         ]
         assert counts == [500, 4_000, 10_000]
     assert len(temperatures("s-dcp")) == 10_000
-    for name in NAMED:
+    for name in SCHEDULES:
         schedule = temperatures(name)
         assert schedule[0] == 0 and schedule[-1] == 1 and bool((schedule.diff() > 0).all())
     assert temperatures("linear:5").tolist() == [0, 0.25, 0.5, 0.75, 1]

@@ -71,7 +71,7 @@ def index_of(states: Tensor) -> np.ndarray:
 @every_model
 @pytest.mark.parametrize("chunk", [2, 13], ids=["many chunks", "one chunk"])
 def test_exact_likelihoods(name: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact, "CHUNK", chunk)
+    monkeypatch.setattr(exact, "CHUNK_EXPONENT", chunk)
     truth = np.log(probabilities(name))[index_of(images())]
     told: list[int] = []
     likelihood = exact_likelihood(MODELS[name], images(), lambda done, note="": told.append(done))

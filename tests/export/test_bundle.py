@@ -24,6 +24,7 @@ from safetensors.numpy import save
 from restore import zoo
 from restore.export import bundle
 from restore.export.bundle import FILES, MANIFEST, pack
+from restore.zoo import limits
 
 Files = dict[str, bytes]
 
@@ -112,7 +113,7 @@ def test_a_download_ends_at_the_largest_size(
     mirror: Mirror, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror.answers["/endless"] = (200, bytes(2**22))
-    monkeypatch.setattr(bundle, "MOST", 2**21)
+    monkeypatch.setattr(limits, "PACKED", 2**21)
     assert run("import", f"{mirror.address}/endless", "--name", "mine") == 3
     assert not home.exists()
 
@@ -206,7 +207,7 @@ def test_a_bad_bundle_leaves_nothing(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bundle, "MOST", 2**22)
+    monkeypatch.setattr(limits, "PACKED", 2**22)
     Path("bad.zip").write_bytes(bad(of_folder(zoo.find(QUICK))))
     assert run("import", "bad.zip", *["--name", "mine"][: 2 * named], "--quiet") == code
     assert "bad.zip" in fault(capsys)

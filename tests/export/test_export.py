@@ -32,7 +32,7 @@ from priors import grey_prior, random_conditional
 from restore.channels.damage import Damage
 from restore.export.graph import Flips, Graph, Grey, Learnt, Shared
 from restore.inference.torch_engine import Engine, polarity_gain
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import TrainedPrior
 
 # ------------------------------------------------------------------------------------------- what a graph finds

@@ -15,7 +15,7 @@ from restore.errors import ModelError
 from restore.export import packing
 from restore.inference.onnx.engine import OnnxEngine
 from restore.zoo import GRAPH
-from restore.zoo.description import FORMAT
+from restore.zoo.description import NEWEST
 
 # ------------------------------------------------------------------------------------- files that are refused
 
@@ -119,7 +119,7 @@ CHANGED: dict[str, tuple[Change, str]] = {
     "hidden-in-metadata": (prop("hidden", "99"), "means.1, variances.1"),
     "channel-in-metadata": (prop("channel", "field"), "field, image"),
     "newer-graph": (prop("graph_version", "3"), ""),
-    "newer-format": (prop("format_version", str(FORMAT + 1)), ""),
+    "newer-format": (prop("format_version", str(NEWEST + 1)), ""),
     "version-not-a-number": (prop("graph_version", "one"), ""),
     "no-graph-version": (prop("graph_version", None), ""),
     "no-format-version": (prop("format_version", None), ""),

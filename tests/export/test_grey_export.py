@@ -14,7 +14,7 @@ from restore.errors import UsageError
 from restore.export.packing import standalone
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import TrainedPrior
 
 # To export such a prior takes half a minute.

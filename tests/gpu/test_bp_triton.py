@@ -16,10 +16,10 @@ from machines import brute_force, random_rbm, seeded
 from textbook import agree, forest, kinds, needs_kernel, numpy_of, under_evidence
 
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation
 from restore.solvers.messages import bp_kernel
+from restore.status import Status
 
 pytestmark = needs_triton
 
@@ -179,7 +179,7 @@ def test_compiled_kernels_fit_a_multiprocessor(name: str, kind: str, architectur
     from restore.solvers.messages import bp_triton
 
     rows, columns, warps = bp_triton.shapes(MNIST)
-    tile = {"ROWS": rows, "COLS": columns, "KIND": bp_kernel.KINDS[kind], "COUNT": 64, "HIDDEN": bp_triton.HIDDEN}
+    tile = {"ROWS": rows, "COLS": columns, "KIND": bp_kernel.KIND_CODES[kind], "COUNT": 64, "HIDDEN": bp_triton.HIDDEN}
     found = compiled(getattr(bp_triton, name), architecture, {"settled": 1, "hidden_once": 4}.get(name, warps), **tile)
     assert found.spilled == 0
     # Programs of one warp: as many of them as are planned for.
@@ -207,5 +207,5 @@ def test_a_message_takes_four_bytes_of_memory(architecture: int) -> None:
 def test_wider_machines_are_for_the_operations_of_torch() -> None:
     from restore.solvers.messages import belief_propagation, bp_triton
 
-    rows, columns, warps = bp_triton.shapes(torch.empty(10, belief_propagation.WIDEST, device="meta"))
-    assert rows == 1 and columns == belief_propagation.WIDEST and warps == 32
+    rows, columns, warps = bp_triton.shapes(torch.empty(10, belief_propagation.KERNEL_HIDDEN_UNITS, device="meta"))
+    assert rows == 1 and columns == belief_propagation.KERNEL_HIDDEN_UNITS and warps == 32

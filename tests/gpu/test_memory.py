@@ -15,7 +15,7 @@ from restore.devices import room
 from restore.errors import InputError
 from restore.fields import Fields
 from restore.inference import torch_engine
-from restore.inference.torch_engine import ARRAYS, Engine
+from restore.inference.torch_engine import ARRAYS_PER_ROW, Engine
 from restore.solvers import BeliefPropagation, FixedPoint, Solution
 from restore.zoo import TrainedPrior
 
@@ -47,7 +47,7 @@ def test_batches_are_planned_for_the_memory_that_is_free(
     tried = batches(100)
     with card():
         engine = Engine.of(trained(starts=1), torch.device("cuda"))
-        row = 4 * ARRAYS * (12 + 6)
+        row = 4 * ARRAYS_PER_ROW * (12 + 6)
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2 * 4 * row, 2**40))
         engine.restore(some_images(9), BitFlip(0.1))
     assert tried == [4, 4, 1]
@@ -80,7 +80,7 @@ def test_results_are_joined_on_the_processor_where_there_is_no_room_for_them(mon
         return join(parts)
 
     monkeypatch.setattr(torch_engine, "concatenate", limited)
-    monkeypatch.setitem(torch_engine.ROWS, "cuda", 4)
+    monkeypatch.setitem(torch_engine.ROWS_AT_ONCE, "cuda", 4)
     with card():
         found = Engine.of(trained(starts=1), torch.device("cuda")).restore(some_images(9), BitFlip(0.1))
         assert found.status.device.type == "cpu"

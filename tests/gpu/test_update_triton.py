@@ -70,5 +70,5 @@ def test_on_the_card_it_is_launched_unless_a_gradient_passes() -> None:
 def test_it_reads_and_writes_four_numbers_at_a_time(architecture: int) -> None:
     from restore.solvers import update_triton
 
-    found = compiled(update_triton.bernoulli, architecture, 4, REACTS=1, BLOCK=update_triton.BLOCK)
+    found = compiled(update_triton.bernoulli, architecture, 4, REACTS=1, BLOCK=update_triton.UNITS_PER_PROGRAM)
     assert found.spilled == 0 and found.occupancy(architecture) >= 0.5

@@ -113,7 +113,7 @@ def test_a_page_is_measured_before_it_is_drawn_and_pages_have_one_budget(tmp_pat
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     # The child dies alone.
-    monkeypatch.setattr("restore.images.pdf.BYTES", 0)
+    monkeypatch.setattr("restore.images.pdf.PAGE_BYTES", 0)
     with pytest.raises(InputError):
         read(drawn(720, 720), max_pixels=9_000_000)
 

@@ -39,7 +39,7 @@ def test_nothing_is_resized_by_more_than_two_unless_forced(shape: tuple[int, int
         check_near(shape, WANTED)
 
 
-@settings(max_examples=20)
+@settings(max_examples=6)
 @given(SIZES, st.booleans())
 def test_there_are_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tuple[int, int], grey: bool) -> None:
     if shape in ((28, 28), (19, 19), (16, 16), (10, 10)):

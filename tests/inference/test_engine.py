@@ -18,10 +18,10 @@ from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference import torch_engine as engine_module
 from restore.inference.torch_engine import Engine, grey_polarity_gain, polarity_gain, starts
-from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import unpack
 from restore.solvers import TAP, Solution
+from restore.status import Status
 from restore.zoo import TrainedPrior
 
 CHANNELS: dict[str, Channel] = {
@@ -126,7 +126,7 @@ def test_a_batch_gives_what_each_image_alone_gives(channel: Channel, monkeypatch
     monkeypatch.setattr(engine_module, "solve", watched)
     whole = engine.restore(images, channel)
     # Two images with four starts each go side by side.
-    monkeypatch.setitem(engine_module.ROWS, "cpu", 8)
+    monkeypatch.setitem(engine_module.ROWS_AT_ONCE, "cpu", 8)
     together = engine.restore(images, channel)
     assert sizes == [9, 2, 2, 2, 2, 1]
     monkeypatch.undo()
@@ -152,7 +152,7 @@ def test_row63_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytes
 
     monkeypatch.setattr(engine_module, "solve", small)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    monkeypatch.setitem(engine_module.ROWS, "cpu", 16)
+    monkeypatch.setitem(engine_module.ROWS_AT_ONCE, "cpu", 16)
     limit = 1
     got = engine.restore(images, BitFlip(0.1))
     assert sizes == [4, 2, *[1] * 9]

@@ -22,11 +22,11 @@ from restore.images.colours import AXES
 from restore.inference import trust
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.options import Options
-from restore.inference.restore import TOGETHER, restore
+from restore.inference.restore import PICTURES_AT_ONCE, restore
 from restore.inference.restored import Restored
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
 from restore.priors import RBM, GaussianMixture
+from restore.status import Status
 from restore.units import Gaussian
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
@@ -195,9 +195,9 @@ def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
 
 def test_many_pictures_of_one_size_are_solved_together() -> None:
     known = engine()
-    pictures = [Observed(flipped(seed), Damage(0.1)) for seed in range(TOGETHER + 3)]
+    pictures = [Observed(flipped(seed), Damage(0.1)) for seed in range(PICTURES_AT_ONCE + 3)]
     results = answers(pictures, known)
-    assert [len(grey) for grey, _ in known.calls] == [TOGETHER, 3]
+    assert [len(grey) for grey, _ in known.calls] == [PICTURES_AT_ONCE, 3]
     np.testing.assert_allclose(results[-1].means, answer(pictures[-1].values(), Damage(0.1)).means, atol=1e-6)
 
 

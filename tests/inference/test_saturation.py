@@ -11,8 +11,8 @@ import torch
 from restore.channels.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
 from restore.priors.bits import unpack
+from restore.status import Status
 from restore.zoo import find, load
 
 ROWS, COLUMNS = np.mgrid[:64, :64]

@@ -262,7 +262,9 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
     first = [corner for corner, rank in zip(crops.corners, crops.rank, strict=True) if rank < room.FIRST]
     late = np.where(picture > 0.5, 0.99, 0.01)
     for top, left in first:
-        late[top : top + room.SIDE, left : left + room.SIDE] = 1 - late[top : top + room.SIDE, left : left + room.SIDE]
+        late[top : top + room.CROP_SIDE, left : left + room.CROP_SIDE] = (
+            1 - late[top : top + room.CROP_SIDE, left : left + room.CROP_SIDE]
+        )
     plain, lost = Knowing(np.full(picture.shape, 0.5)), Knowing(late)
     (choice,) = choose([Observed(picture, Damage("auto"))], [lost, plain], grey=False)
     assert choice.candidate is plain
@@ -278,8 +280,8 @@ def test_a_candidate_is_given_up_for_one_picture_of_a_batch_and_kept_for_another
     late = np.where(observed > 0.5, 0.99, 0.01)
     for (top, left), rank in zip(crops.corners, crops.rank, strict=True):
         if rank < room.FIRST:
-            late[top : top + room.SIDE, left : left + room.SIDE] = (
-                1 - late[top : top + room.SIDE, left : left + room.SIDE]
+            late[top : top + room.CROP_SIDE, left : left + room.CROP_SIDE] = (
+                1 - late[top : top + room.CROP_SIDE, left : left + room.CROP_SIDE]
             )
     plain, lost = Knowing(np.full(observed.shape, 0.5)), Knowing(late)
     pictures = [Observed(values, Damage("auto")) for values in (observed, (late > 0.5).astype(float))]
@@ -308,7 +310,7 @@ def test_crops_lie_where_something_is() -> None:
         assert 1 <= len(sample.pixels) <= room.CROPS
         assert all(0.01 < crop.mean() < 0.99 for crop in sample.pixels)
         for crop, (top, left) in zip(sample.pixels, sample.corners, strict=True):
-            np.testing.assert_array_equal(crop, given[top : top + room.SIDE, left : left + room.SIDE])
+            np.testing.assert_array_equal(crop, given[top : top + room.CROP_SIDE, left : left + room.CROP_SIDE])
 
 
 def test_the_pixels_predicted_are_under_the_guess_and_not_under_the_word() -> None:
@@ -320,7 +322,7 @@ def test_the_pixels_predicted_are_under_the_guess_and_not_under_the_word() -> No
     hole[5:9, 5:9] = True
     exact = Knowing(spots(30, 40)[0])
     choose([Observed(spots(30, 40)[1], Damage(hidden=hole))], [exact], grey=False)
-    assert exact.calls[0][1].p == room.EXACT
+    assert exact.calls[0][1].p == room.UNDAMAGED
     assert all(damage.hidden is not None and damage.hidden[:, hole].all() for _, damage in exact.calls)
 
 

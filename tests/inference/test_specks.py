@@ -16,7 +16,7 @@ from scipy import ndimage, stats
 import restore as package
 from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
-from restore.channels.specks import LEAST, MOST, log_share
+from restore.channels.specks import LARGEST, SMALLEST, log_share
 from restore.channels.values import probability_of
 from restore.errors import Foreign, UsageError
 from restore.inference import specks
@@ -25,7 +25,7 @@ from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.inference.specks import Pieces, cleaned, evidence, likeliest_rate, log_odds, probabilities, temperature
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import find
 
 ENGINE = ExactEngine.of(small_machine(), SHAPE)
@@ -39,7 +39,9 @@ def by_labels(white: np.ndarray) -> set[tuple[bool, frozenset[tuple[int, int]]]]
     for colour in (False, True):
         parts, count = ndimage.label(white == colour)
         blobs = (np.argwhere(parts == number) for number in range(1, count + 1))
-        actual |= {(colour, frozenset(map(tuple, cells.tolist()))) for cells in blobs if LEAST <= len(cells) <= MOST}
+        actual |= {
+            (colour, frozenset(map(tuple, cells.tolist()))) for cells in blobs if SMALLEST <= len(cells) <= LARGEST
+        }
     return actual
 
 
@@ -62,14 +64,14 @@ def test_pieces_are_what_labels_say(height: int, width: int, share: float, seed:
         assert [other == shape for other in shapes] == (pieces.kind == kind).tolist()
 
 
-@pytest.mark.parametrize("length", [LEAST, MOST, MOST + 1])
+@pytest.mark.parametrize("length", [SMALLEST, LARGEST, LARGEST + 1])
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_longest_pieces_and_longer_ones(length: int, turned: bool) -> None:
     white = np.zeros((12, 30), bool)
     white[4, 5 : 5 + length] = True
     pieces = Pieces.of(white.T if turned else white)
-    assert pieces.sizes.tolist() == [length] * (length <= MOST)
-    assert pieces.middles.tolist() == [[4, 5 + (length - 1) // 2][:: -1 if turned else 1]] * (length <= MOST)
+    assert pieces.sizes.tolist() == [length] * (length <= LARGEST)
+    assert pieces.middles.tolist() == [[4, 5 + (length - 1) // 2][:: -1 if turned else 1]] * (length <= LARGEST)
 
 
 @pytest.mark.parametrize("invert", [False, True])
@@ -280,7 +282,7 @@ def test_the_answer_of_one_picture_does_not_depend_on_others(monkeypatch: pytest
     observed = TABLE.drawn(3, seed=2)
     pictures = [Observed(values, Damage(specks=0.1)) for values in observed]
     together = restore(pictures, Options(force=True), Opened((ENGINE,)))
-    monkeypatch.setattr(specks, "TOGETHER", 1)
+    monkeypatch.setattr(specks, "WINDOWS_AT_ONCE", 1)
     for picture, answer in zip(pictures, together, strict=True):
         (alone,) = restore([picture], Options(force=True), Opened((ENGINE,)))
         np.testing.assert_array_equal(alone.means, answer.means)

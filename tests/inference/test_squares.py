@@ -7,10 +7,10 @@ import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
 from restore.channels.damage import Damage, Observed
-from restore.inference.candidates import SIDES, Squares, squares_in
+from restore.inference.candidates import SQUARE_SIDES, Squares, squares_in
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.marginals import Status
+from restore.status import Status
 
 
 def code(modules: int, side: int, seed: int = 0) -> np.ndarray:
@@ -68,7 +68,7 @@ def test_a_part_of_a_picture_keeps_the_places_of_squares(corner: tuple[int, int]
     np.testing.assert_array_equal(two.means[1], actual.means[0])
 
 
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", SQUARE_SIDES)
 def test_edges_are_found_where_colours_change(side: int) -> None:
     large = code(20, side)
     for top, left in ((0, 0), (1, side - 1), (side - 1, 1)):

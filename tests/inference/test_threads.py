@@ -53,17 +53,19 @@ def test_processors_are_those_that_the_process_may_use(
     own: str | None, quotas: dict[str, str], count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Of a machine with 64, four by its affinity, and as many as the quota of its control groups pays for."""
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 64)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 5, 9}, raising=False)
-    monkeypatch.setattr(threads, "GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(threads, "OWN", tmp_path / "own")
     if own is not None:
         (tmp_path / "own").write_text(own)
     for name, quota in quotas.items():
         (tmp_path / "groups" / name).mkdir(parents=True, exist_ok=True)
         (tmp_path / "groups" / name / "cpu.max").write_text(quota + "\n")
-    assert threads.processors() == threads.count() == count
+    assert threads.processors(tmp_path / "own", tmp_path / "groups") == count
+
+
+def test_without_a_setting_every_processor_has_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads.count() == threads.processors() >= 1
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from restore.channels.damage import Damage
 from restore.inference import trust
 from restore.inference.choose import Choice
 from restore.inference.restored import Level
-from restore.inference.trust import NOISIEST, independent, refusal
-from restore.marginals import Status
+from restore.inference.trust import NOISIEST_FLIPS, independent, refusal
+from restore.status import Status
 
 SHAPE = (60, 80)
 DISC = np.hypot(*(np.mgrid[:60, :80] - np.array([30, 40])[:, None, None])) < 20
@@ -53,17 +53,20 @@ def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
     # The noisier the picture, the less is left to know of pairs of pixels, but there is a least lead.
     cases = ((0.0, 1.0), (0.1, 0.8**4), (np.full(SHAPE, 0.1), 0.8**4), (0.3, 0.4**4))
     for p, left in cases:
-        needed = max(trust.AHEAD * left, trust.AT_LEAST)
+        needed = max(trust.MARGIN_PER_PIXEL * left, trust.LEAST_MARGIN)
         assert judged(p=p, ahead=needed - 1e-6) is Status.UNRECOGNISED
         assert judged(p=p, ahead=needed + 1e-6) is not Status.UNRECOGNISED
     # Gaussian noise hides no pixel, and where only holes are filled nothing visible can be harmed.
-    for damage, least in ((Damage(sigma=0.1), trust.AHEAD), (Damage(hidden=DISC), trust.IN_ALL / 4800)):
+    for damage, least in (
+        (Damage(sigma=0.1), trust.MARGIN_PER_PIXEL),
+        (Damage(hidden=DISC), trust.MARGIN_IN_ALL / 4800),
+    ):
         for more in (-1e-6, 1e-6):
             choice = Choice(NONE, damage, None, -0.3, least + more, 4800)
             assert trust.recognised(choice) is (more > 0)
     # Of few pixels a lead per pixel says less: they have to sum to some bits, whatever their number.
     for pixels in (10, 100, 400):
-        least = trust.IN_ALL / pixels
+        least = trust.MARGIN_IN_ALL / pixels
         assert judged(ahead=least * 0.999, pixels=pixels) is Status.UNRECOGNISED
         assert judged(ahead=least * 1.001, pixels=pixels) is Status.CONVERGED
 
@@ -82,8 +85,8 @@ def test_what_changes_has_to_be_spread_like_flips() -> None:
 
 def test_a_level_above_the_limit_is_not_believed() -> None:
     noisy = DISC ^ (np.random.default_rng(1).random(SHAPE) < 0.26)
-    assert judged(p=NOISIEST + 0.01, estimate=NOISIEST + 0.01, before=noisy) is Status.TOO_NOISY
-    assert judged(p=NOISIEST - 0.01, estimate=NOISIEST - 0.01, before=noisy) is Status.CONVERGED
+    assert judged(p=NOISIEST_FLIPS + 0.01, estimate=NOISIEST_FLIPS + 0.01, before=noisy) is Status.TOO_NOISY
+    assert judged(p=NOISIEST_FLIPS - 0.01, estimate=NOISIEST_FLIPS - 0.01, before=noisy) is Status.CONVERGED
     # A level that the user gave is none that was found.
     assert judged(p=0.26, estimate=None, before=noisy) is Status.CONVERGED
 
@@ -151,8 +154,8 @@ def counted(values: np.ndarray) -> dict[tuple[int, int], float]:
     """Sums of products of pixels at every displacement, pair by pair."""
     height, width = values.shape
     sums: dict[tuple[int, int], float] = {}
-    for down in range(trust.REACH + 1):
-        for across in range(-trust.REACH, trust.REACH + 1):
+    for down in range(trust.PAIR_REACH + 1):
+        for across in range(-trust.PAIR_REACH, trust.PAIR_REACH + 1):
             if (down, across) <= (0, 0) or down >= height or abs(across) >= width:
                 continue
             first = values[: height - down, max(0, -across) : width - max(0, across)]
@@ -171,7 +174,7 @@ def test_pairs_are_those_that_are_counted() -> None:
         changed = visible & (draw.random(shape) < np.where(white, 0.2, 0.05))
         if number % 2:
             # Lines in a direction, so that pairs at one displacement are many.
-            step = draw.integers(4, 2 * trust.REACH)
+            step = draw.integers(4, 2 * trust.PAIR_REACH)
             changed |= visible & (np.indices(shape)[number % 4 // 2] % step == 0) & (draw.random(shape) < 0.9)
         rates = np.zeros(shape)
         for colour in (white & visible, ~white & visible):

@@ -244,7 +244,11 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
     (tmp_path / "run").mkdir()
     link("lock", "log.jsonl")
-    run(recipe_of(), tmp_path / "run", watch=lambda passed: link(checkpoints.NAME) if passed.done == EPOCHS else None)
+    run(
+        recipe_of(),
+        tmp_path / "run",
+        watch=lambda passed: link(checkpoints.NAME) if passed.done == EPOCHS else None,
+    )
     assert len(log_of(tmp_path / "run")) == EPOCHS
     for name in ("lock", "log.jsonl", checkpoints.NAME):
         assert (tmp_path / name).read_bytes() == b"mine" and not (tmp_path / "run" / name).is_symlink()

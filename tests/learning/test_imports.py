@@ -22,6 +22,7 @@ from restore.learning import imports
 from restore.learning.imports import prior_of, read_rbm
 from restore.learning.recipe.plan import STARTS
 from restore.priors import RBM
+from restore.zoo import limits
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
@@ -56,17 +57,17 @@ def test_a_prior_of_two_modes_has_both(monkeypatch: pytest.MonkeyPatch) -> None:
     # 16 pixels, mostly all black or all white, each as often as the other. Plain Gibbs sampling never leaves the mode
     # that it is in: the hidden unit would have to turn against 16 pixels.
     machine = RBM.binary(torch.full((16, 1), 4.0), torch.full((16,), -2.0), torch.full((1,), -32.0))
-    monkeypatch.setattr("restore.learning.finish.SWEEPS", 5)
+    monkeypatch.setattr("restore.learning.finish.MODE_SWEEPS", 5)
     prior, converged = prior_of(machine, header((4, 4)), 0, lambda done, note="": None)
     assert abs(float(prior.pixel_means.mean()) - 0.5) < 5 * 0.5 / STARTS["modes"] ** 0.5
-    assert converged >= imports.ENOUGH and len(prior.modes) == prior.description.inference.modes
+    assert converged >= imports.CONVERGED_SHARE and len(prior.modes) == prior.description.inference.modes
 
 
 def test_damping_is_the_least_that_converges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("restore.learning.finish.SWEEPS", 5)
+    monkeypatch.setattr("restore.learning.finish.MODE_SWEEPS", 5)
     weak = RBM.binary(torch.zeros(36, 4), torch.zeros(36), torch.zeros(4))
     prior, share = prior_of(weak, header((6, 6)), 0, lambda done, note="": None)
-    assert share == 1 and prior.description.inference == Inference(max_iter=imports.STEPS, **STARTS)
+    assert share == 1 and prior.description.inference == Inference(max_iter=imports.MOST_ITERATIONS, **STARTS)
 
 
 @pytest.mark.thorough
@@ -75,7 +76,7 @@ def test_a_machine_that_was_trained_with_more_damping_gets_more() -> None:
     assert isinstance(published.machine, RBM) and published.description.inference.damping > Inference().damping
     prior, share = prior_of(published.machine, header((28, 28)), 0, lambda done, note="": None)
     found = prior.description.inference
-    assert share >= imports.ENOUGH and found.damping > Inference().damping and found.tol < Inference().tol
+    assert share >= imports.CONVERGED_SHARE and found.damping > Inference().damping and found.tol < Inference().tol
 
 
 # --- bad files ---
@@ -140,7 +141,7 @@ BAD: Mapping[str, tuple[Callable[[Path], object], type[RestoreError]]] = {
 def test_bad_files(
     make: Callable[[Path], object], error: type[RestoreError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "MOST", 2**20)
+    monkeypatch.setattr(limits, "PACKED", 2**20)
     path = tmp_path / "rbm.npz"
     make(path)
     with pytest.raises(error) as caught:

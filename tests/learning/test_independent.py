@@ -10,7 +10,7 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.fields import Fields
-from restore.learning.gradients.independent import LIMIT, independent_units
+from restore.learning.gradients.independent import LARGEST_PARAMETER, independent_units
 from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
 PIXELS = 4
@@ -68,10 +68,10 @@ def test_pixels_that_never_change_keep_finite_parameters(broad: Units) -> None:
     images = values(0, 1, 0.4, 1e-3).expand(60_000, -1)
     found = independent_units(broad, images)
     for name, value in found.parameters.items():
-        assert bool((value.abs() <= LIMIT).all())
+        assert bool((value.abs() <= LARGEST_PARAMETER).all())
         # Where a bound holds a parameter back, the likelihood would grow beyond it; elsewhere nothing is left to gain.
         slope = gap(found, images, broad)[name]
-        held = value.abs() == LIMIT
+        held = value.abs() == LARGEST_PARAMETER
         assert bool((slope[held] * value[held] < 0).all())
         torch.testing.assert_close(slope[~held], torch.zeros_like(slope[~held]), rtol=0, atol=1e-5)
     torch.testing.assert_close(found.moments(NOTHING)[0], images[0], rtol=0, atol=0.01)

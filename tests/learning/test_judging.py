@@ -17,8 +17,8 @@ from restore.learning.course import CleanImages, Trial, course_of, pixel_means, 
 from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
 from restore.learning.run.session import Session
 from restore.learning.train import train
-from restore.marginals import Status
 from restore.solvers import Solution
+from restore.status import Status
 
 # --- the verdict ---
 

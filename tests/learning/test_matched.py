@@ -25,7 +25,7 @@ from restore.channels import parse_task
 from restore.fields import Fields
 from restore.learning.course import RestoredImages
 from restore.learning.rules.contract import Restorations
-from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise
+from restore.learning.rules.matched import LEAST_LOSS, LOSS_MEMORY, MatchedMarginals, surprise
 from restore.priors import BoltzmannMachine, ConvolutionalDBM, ConvolutionalRBM, FullyVisible
 from restore.registry import SOLVERS
 from restore.units import Bernoulli
@@ -93,7 +93,7 @@ def balanced(
 def own_losses(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> Tensor:
     one = torch.ones(2, dtype=torch.float64)
     parts = [Restorations(*(_rows(each, batch.tasks == task) for each in batch)) for task in (0, 1)]
-    return torch.stack([-balanced(rule, machine, part, one) for part in parts]).clamp_min(LEAST)
+    return torch.stack([-balanced(rule, machine, part, one) for part in parts]).clamp_min(LEAST_LOSS)
 
 
 def _rows(value: Any, mine: Tensor) -> Any:
@@ -203,7 +203,7 @@ def test_tasks_count_alike_whatever_their_loss() -> None:
         after = rule.step(machine, batch, state, seeded()).state["loss"]
     own = own_losses(rule, machine, batch)
     # The first task is met for the first time, the second is remembered.
-    torch.testing.assert_close(after, torch.stack([own[0], 4 + (own[1] - 4) / MEMORY]))
+    torch.testing.assert_close(after, torch.stack([own[0], 4 + (own[1] - 4) / LOSS_MEMORY]))
 
 
 def test_each_task_damages_its_share_of_a_mini_batch() -> None:

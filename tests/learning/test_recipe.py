@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from recipes import GOOD, with_line, write
 
-from restore.data.sets import NAMED
+from restore.data.sets import NAMED_SETS
 from restore.learning.recipe.recipe import parse, read_recipe
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import FrankWolfe
@@ -54,7 +54,7 @@ def test_published_recipes_are_sound_and_named_as_their_file(path: Path) -> None
     assert recipe.name == path.stem
     if (published_folder() / path.stem).exists():
         assert describe(published_folder() / path.stem).recipe == recipe.digest
-    assert recipe.data.source in (*NAMED, *SETS)
+    assert recipe.data.source in (*NAMED_SETS, *SETS)
     assert recipe.data.threshold == 127
 
 

@@ -191,7 +191,7 @@ def test_layers_of_every_type_have_the_marginals_of_enumeration() -> None:
     assert errors[0] > 3.2 * errors[1] > 0
 
 
-def enumerated(machine: ConvolutionalDBM, nodes: int = 24) -> Tensor:
+def enumerated(machine: ConvolutionalDBM, nodes: int = 10) -> Tensor:
     """The share of white of each pixel, over all states; clipped units take the nodes of Gauss and Legendre."""
     points, weights = np.polynomial.legendre.leggauss(nodes)
     unit = [((1 + point) / 2, weight / 2) for point, weight in zip(points, weights, strict=True)]

@@ -12,10 +12,10 @@ from scipy.stats import multivariate_normal
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import GaussianMixture
 from restore.priors.mixture import CENTRE, whitened
 from restore.solvers.exact import Exact
+from restore.status import Status
 
 
 def some_mixture(components: int, pixels: int, rank: int, seed: int) -> GaussianMixture:

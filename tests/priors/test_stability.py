@@ -17,10 +17,10 @@ from torch import Tensor
 
 from restore.errors import ModelError
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
 from restore.priors.stability import stable
 from restore.solvers import TAP, AdaptiveTAP, MeanField, RelaxedBeliefPropagation
+from restore.status import Status
 from restore.units import Gaussian
 from restore.zoo import WEIGHTS, TrainedPrior, read
 

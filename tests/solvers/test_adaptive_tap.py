@@ -13,7 +13,6 @@ from machines import gaussian_answers, gaussian_machine, of_shapes, random_rbm, 
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import AdaptiveTAP
 from restore.solvers.adaptive_tap import (
@@ -23,6 +22,7 @@ from restore.solvers.adaptive_tap import (
     joint_couplings,
     joint_response,
 )
+from restore.status import Status
 
 PRECISE: dict[str, Any] = {"max_iter": 3000, "tol": 1e-13, "damping": 0.3}
 

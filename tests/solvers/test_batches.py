@@ -10,9 +10,9 @@ from machines import halves, random_evidence, random_rbm, seeded
 
 from restore.channels import BitFlip
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.solvers import TAP, AdaptiveTAP, MeanField, RelaxedBeliefPropagation
 from restore.solvers.solution import concatenate
+from restore.status import Status
 
 
 @pytest.mark.parametrize("kind", [MeanField, TAP, RelaxedBeliefPropagation, AdaptiveTAP])

@@ -27,9 +27,9 @@ from textbook import (
 )
 
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation
+from restore.status import Status
 
 
 @forms

@@ -15,9 +15,9 @@ import torch
 from machines import random_rbm
 from textbook import kinds, needs_kernel, under_evidence, with_values
 
-from restore.marginals import Status
 from restore.solvers import BeliefPropagation
 from restore.solvers.messages import bp_kernel
+from restore.status import Status
 
 # --- where it is used ---
 

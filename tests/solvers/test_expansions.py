@@ -27,9 +27,9 @@ from oracle import exact_moments
 
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP, BeliefPropagation, MeanField, RelaxedBeliefPropagation, SeveralStarts
+from restore.status import Status
 
 LARGE: list[Any] = [RelaxedBeliefPropagation, AdaptiveTAP]
 every_large = pytest.mark.parametrize("kind", LARGE)

@@ -24,9 +24,9 @@ from oracle import exact_moments
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.gradients.statistics import fixed_point
-from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
 from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation, Solution
+from restore.status import Status
 from restore.units import Bernoulli, Gaussian
 
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.3}

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from restore.marginals import Status
 from restore.solvers.loop import average_change, iterate, largest_change
+from restore.status import Status
 from restore.tracing import tracing
 
 

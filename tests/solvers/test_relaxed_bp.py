@@ -13,9 +13,9 @@ from oracle import exact_moments
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import TAP, RelaxedBeliefPropagation
+from restore.status import Status
 from restore.units import Bernoulli, Gaussian
 
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.3}

@@ -14,11 +14,11 @@ from machines import seeded, two_patterns
 from restore.channels import BitFlip
 from restore.fields import Fields
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
 from restore.priors import FullyVisible
 from restore.priors.bits import pack
 from restore.solvers import TAP, MeanField, SeveralStarts, Solution
 from restore.solvers.starts import SAME, merge, nearest_modes, open_bits, repeated
+from restore.status import Status
 
 
 def made_up(means: list[list[float]], log_partition: list[float], status: list[int] | None = None) -> Solution:

@@ -20,9 +20,9 @@ from tap_likelihood import log_weights
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import TAP
+from restore.status import Status
 
 
 def flipped(patterns: Tensor, flips: int, seed: int = 0) -> Tensor:

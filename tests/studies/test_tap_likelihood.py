@@ -23,9 +23,9 @@ from mean_likelihoods import exact_likelihood
 from tap_likelihood import log_weights, tap_likelihood
 from torch import Tensor
 
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers import TAP
+from restore.status import Status
 
 PRECISE = TAP(max_iter=5000, tol=1e-13, damping=0.3)
 NODES = 10

@@ -15,8 +15,8 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Neighbours
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.tiles.blend import Watch
-from restore.marginals import Status
 from restore.priors import RBM
+from restore.status import Status
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort, Inference
 

@@ -29,10 +29,10 @@ from restore.fields import Fields
 from restore.inference.onnx import contract
 from restore.inference.onnx import contract as seal
 from restore.inference.torch_engine import solve
-from restore.marginals import Status
 from restore.priors import RBM
 from restore.priors.bits import pack
 from restore.solvers import Solution, solver_of
+from restore.status import Status
 from restore.zoo import GRAPH, WEIGHTS, TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference

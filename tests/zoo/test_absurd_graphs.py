@@ -22,7 +22,7 @@ from restore import zoo
 from restore.channels.damage import Damage
 from restore.inference.onnx import contract as seal
 from restore.inference.onnx.engine import OnnxEngine
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo import GRAPH, WEIGHTS
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

@@ -32,7 +32,7 @@ from stored import (
 from restore import zoo
 from restore.inference.onnx.contract import read_intact
 from restore.zoo import GRAPH, WEIGHTS, describe, limits, load, save
-from restore.zoo.description import FORMAT
+from restore.zoo.description import NEWEST
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -208,8 +208,8 @@ ABSURD: dict[str, tuple[dict[str, str], str]] = {
     "trust-beyond-floats": (inference(trust="1" + "0" * 400), ""),
     "damping": (inference(damping="1.5"), "damping"),
     "damping-negative": (inference(damping="-1e300"), "damping"),
-    "pixels": ({"image_shape": "[2000000, 1]"}, str(limits.UNITS)),
-    "hidden": ({"hidden": str(2**40)}, str(limits.UNITS)),
+    "pixels": ({"image_shape": "[2000000, 1]"}, str(limits.WIDEST)),
+    "hidden": ({"hidden": str(2**40)}, str(limits.WIDEST)),
 }
 
 
@@ -268,8 +268,8 @@ def test_a_header_without_a_task(folder: Path) -> None:
 
 
 def test_a_newer_format(folder: Path) -> None:
-    rewritten(folder, format_version=str(FORMAT + 1), invented="later")
-    refused_prior(folder, str(FORMAT + 1))
+    rewritten(folder, format_version=str(NEWEST + 1), invented="later")
+    refused_prior(folder, str(NEWEST + 1))
 
 
 def test_a_newer_setting_is_not_taken_for_damage(folder: Path) -> None:

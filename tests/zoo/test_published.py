@@ -25,13 +25,13 @@ import restore
 from restore import zoo
 from restore.channels import parse_task
 from restore.data import Split, binarise
-from restore.evaluation.card import TASKS, WHOLE_TASKS
+from restore.evaluation.card import CARD_TASKS, WHOLE_TASKS
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.inference.engine import Posterior
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import read_recipe
-from restore.marginals import Status
+from restore.status import Status
 from restore.zoo.description import Description
 from training.data.drawings import drawings
 from training.data.photographs import photograph
@@ -89,7 +89,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
         return
     if folder in GREY:
         assert [row["task"] for row in GREY_ROW.finditer(card)] == [
-            str(parse_task(task)) for task in TASKS["noise and mask"]
+            str(parse_task(task)) for task in CARD_TASKS["noise and mask"]
         ]
         return
     if header.kind.any_size and header.data != "mnist":

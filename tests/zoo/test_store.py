@@ -18,7 +18,7 @@ from restore import zoo
 from restore.errors import OutputError, TrainingError
 from restore.priors import ConditionalRBM
 from restore.zoo import CARD, WEIGHTS, TrainedPrior, describe, load, save
-from restore.zoo.description import FORMAT
+from restore.zoo.description import NEWEST
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -83,7 +83,7 @@ def test_round_trip_of_grey_and_deep_priors(make: Callable[[], TrainedPrior], tm
         for name, value in prior.grey_pixels.parameters.items():
             assert torch.equal(result.grey_pixels.parameters[name], value)
     with safe_open(tmp_path / "again" / WEIGHTS, framework="numpy") as stored:
-        assert stored.metadata()["format_version"] == str(FORMAT)
+        assert stored.metadata()["format_version"] == str(NEWEST)
 
 
 def test_weights_that_half_precision_holds_take_half_the_room_and_stay_exact(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Simple restorers that the papers compare with.
 
 They read an observation only through `channel.evidence`, so they serve every channel: the sign of a binary pixel's
-field is what was seen, zero is a hidden pixel, and ±CERTAIN a pixel known exactly.
+field is what was seen, zero is a hidden pixel, and ±CERTAIN_FIELD a pixel known exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from restore.channels import Damage
-from restore.channels.flips import CERTAIN
+from restore.channels.flips import CERTAIN_FIELD
 from restore.units import Units
 
 # Images that are compared with all training images at a time, to bound memory.
@@ -78,5 +78,5 @@ class NearestNeighbour:
         scaled = evidence / evidence.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny)
         exemplars = self.images.to(evidence)
         found = torch.cat([exemplars[(part @ exemplars.T).argmax(dim=1)] for part in scaled.split(BLOCK)])
-        certain = evidence.abs() >= CERTAIN
+        certain = evidence.abs() >= CERTAIN_FIELD
         return torch.where(certain, (evidence > 0).to(found), found) if self.keep_known else found

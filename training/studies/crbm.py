@@ -22,7 +22,7 @@ from restore.errors import InputError, shown
 from restore.evaluation.card import plus_minus, table
 from restore.evaluation.evaluate import Report, evaluate, task_of
 from restore.inference.torch_engine import Engine
-from restore.marginals import Status
+from restore.status import Status
 
 METHODS = {
     "lr": "LR",

@@ -14,9 +14,9 @@ from dcp_small import Trials
 from harness import Asked, main, publish, read, write
 from torch import Tensor
 
+from restore.console import progress
 from restore.data import load, sample_binary
 from restore.errors import InputError
-from restore.progress import progress
 
 
 def study(asked: Asked) -> None:

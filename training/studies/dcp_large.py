@@ -15,6 +15,7 @@ from dcp_learners import ARRIVED, WEIGHT_SCALE, learner_of
 from mean_likelihoods import mean_log_likelihood
 from torch import Tensor
 
+from restore.console import Meter
 from restore.errors import TrainingError
 from restore.evaluation.card import plus_minus, table
 from restore.evaluation.likelihoods.ais import estimate, log_weights
@@ -26,7 +27,6 @@ from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.run.folder import epoch_seconds
 from restore.learning.run.session import Progress, Session
 from restore.priors import RBM, LayeredPrior
-from restore.progress import Meter
 
 # As in the paper: hidden units, sweeps per mini-batch, how many gradient steps share them, and images.
 HIDDEN, SWEEPS, INNER, BATCH = 500, 24, 6, 200

@@ -9,8 +9,8 @@ import torch
 from dcp_small import Trials
 from harness import Asked, main, publish, read, write
 
+from restore.console import progress
 from restore.evaluation.card import table
-from restore.progress import progress
 
 # The learner that in the paper leaves by the higher rate only.
 DATA, LEARNER = "shifting-bar", "CG"

@@ -12,10 +12,10 @@ from dcp_learners import ALGORITHMS, ARRIVED, TITLES, WEIGHT_SCALE, learner_of
 from oracle import log_likelihood
 from torch import Tensor
 
+from restore.console import Meter
 from restore.evaluation.card import table
 from restore.learning.course import initial_prior
 from restore.learning.rules.contract import LearnerState, Step
-from restore.progress import Meter
 
 # Mean log-likelihood, in nats, of a model that is the distribution of a computed set: see `restore.data.sets.patterns`.
 BEST = {"shifting-bar": -math.log(9), "bars-and-stripes": -0.75 * math.log(16) - 0.25 * math.log(8)}

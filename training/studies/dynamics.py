@@ -26,14 +26,13 @@ from probing.solutions import Solutions, tap_solutions
 from torch import Tensor
 
 from restore import zoo
-from restore.console import say
+from restore.console import progress, say
 from restore.data import Split
 from restore.devices import pick_device
 from restore.errors import InputError
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds
-from restore.progress import progress
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from restore.learning.course import CleanImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.session import Progress, Session
-from restore.marginals import Status
 from restore.priors import LayeredPrior
 from restore.solvers.solution import concatenate
+from restore.status import Status
 
 RECIPE = "dynamics/dynamics-mnist-100.toml"
 

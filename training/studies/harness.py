@@ -15,7 +15,7 @@ import typer
 from torch import Tensor
 
 from restore import zoo
-from restore.console import say, tell
+from restore.console import progress, say, tell
 from restore.data import Split, as_pixels, load
 from restore.devices import pick_device
 from restore.errors import InputError, RestoreError, TrainingError, shown
@@ -27,7 +27,6 @@ from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import load as load_checkpoint
 from restore.learning.run.session import Session
 from restore.learning.train import kept_epochs, train_and_save
-from restore.progress import progress
 from restore.zoo.structure import structure
 
 if TYPE_CHECKING:

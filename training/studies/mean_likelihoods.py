@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import Tensor
 
+from restore.console import Meter
 from restore.evaluation.likelihoods.ais import Estimate, Schedule, estimate, log_weights, temperatures
 from restore.evaluation.likelihoods.exact import Model, exact_log_partition, unnormalised
 from restore.priors import RBM, FullyVisible
-from restore.progress import Meter
 
 # Of fewer effective runs no interval is printed: their spread does not tell how far log Z may be off.
 LEAST_RUNS = 5

@@ -21,13 +21,12 @@ from probing.solutions import tap_solutions
 from torch import Tensor
 
 from restore import zoo
-from restore.console import say, tell
+from restore.console import progress, say, tell
 from restore.data import as_pixels, load
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning.train import kept_epochs
-from restore.progress import progress
 from restore.zoo.description import Description
 
 

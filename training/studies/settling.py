@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
 from restore.solvers.starts import calmer, replaced
+from restore.status import Status
 
 # How many times a start that has not converged is tried again, with half the step each time.
 AGAIN = 2

@@ -24,9 +24,9 @@ from torch import Tensor
 
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.exact import unnormalised
-from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP
+from restore.status import Status
 from restore.zoo.inference import Inference
 
 

@@ -10,4 +10,4 @@ from restore.data.sets.shapes import SHAPES
 
 _SETS = (MNIST, CALTECH101_SILHOUETTES, CBCL, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR, SHAPES)
 
-NAMED: dict[str, NamedSet] = {known.name: known for known in _SETS}
+NAMED_SETS: dict[str, NamedSet] = {known.name: known for known in _SETS}

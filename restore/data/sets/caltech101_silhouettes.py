@@ -19,14 +19,14 @@ from restore.data.dataset import Images, Split, fixed_order
 from restore.data.sets.download import RemoteFile, read_intact
 from restore.data.sets.named import NamedSet
 
-_FILE = RemoteFile(
+_SILHOUETTES = RemoteFile(
     "caltech101_silhouettes_28.mat",
     "862d0a4b828256d54ad5de7c5066c18c72f355cac5b7cde4c1c3be7c000d180b",
     ("https://people.cs.umass.edu/~marlin/data/",),
 )
-_SIDE = 28
+# The side of a picture in pixels, and the seed of the order in which they are split; then how many there are.
+_SIDE, _SEED = 28, 0
 _SIZES: dict[Split, int] = {"train": 4_100 + 2_264, "test": 2_307}
-_SEED = 0
 
 
 def rows_of(split: Split) -> NDArray[np.intp]:
@@ -46,8 +46,8 @@ def _read(split: Split, paths: tuple[Path, ...]) -> Images:
 
     # A damaged file can crash loadmat's compiled code, and the splits only fit the published order of the images. So
     # nothing but the published bytes is read, and no other fault can occur.
-    content = read_intact(paths[0], _FILE)
+    content = read_intact(paths[0], _SILHOUETTES)
     return upright(loadmat(io.BytesIO(content), variable_names=["X"])["X"][rows_of(split)])
 
 
-CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", {"train": (_FILE,), "test": (_FILE,)}, _read)
+CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", {"train": (_SILHOUETTES,), "test": (_SILHOUETTES,)}, _read)

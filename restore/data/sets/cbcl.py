@@ -25,8 +25,9 @@ _TRAIN, _TEST = (
         ("test", "639e848ca0a546c8f3d3cd146dc757691de0103a2f03a49d886ed1e2c7eb565e"),
     )
 )
-_FACES = {"train": 2_429, "test": 472}
+# The side of a face in pixels, and how many there are.
 _SIDE = 19
+_FACES = {"train": 2_429, "test": 472}
 
 # A face, in any folder of the archive; those for testing are from pictures of CMU.
 _FACE = re.compile(r"(?:.*/)?((?:face|cmu_)\d+)\.(?:png|pgm)")

@@ -31,9 +31,10 @@ _FILES = tuple(
         (2, "3ccaa407515a8778e5d0861875af38b17e418f301ad5bb3b5a6b65d901a41c7f"),
     )
 )
-_DRAWINGS = 4_840
+# How many drawings there are; and the seed of the order in which they are split, for ever.
+_DRAWINGS, _SEED = 4_840, 0
 _TESTED = _DRAWINGS // 4
-_SEED = 0
+# The side of a drawing in its file, and in the data set, in pixels.
 _SIDE, _SHOWN_SIDE = 105, 28
 
 # The path of a drawing in an archive: folder, then what names it: alphabet, character, drawing.

@@ -16,7 +16,7 @@ from restore.data.dataset import Images, Split, fractions
 from restore.data.sets.named import NamedSet
 
 # Tests for the points of each kind, inside a circle of radius 1.
-KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]] = {
+SHAPE_KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]] = {
     "disc": lambda u, v: np.hypot(u, v) <= 1,
     "ring": lambda u, v: (np.hypot(u, v) <= 1) & (np.hypot(u, v) > 0.55),
     "square": lambda u, v: np.maximum(abs(u), abs(v)) <= np.sqrt(0.5),
@@ -24,35 +24,32 @@ KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np
     "triangle": lambda u, v: np.maximum(v, np.sqrt(0.75) * abs(u) - v / 2) <= 0.5,
     "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
 }
-SIDE = 16
-TRAINED = 4_000
-TESTED = 1_000
-
-_SEED = 0
-# Enough draws for that number of different pictures.
-_DRAWN = 6_000
-_RADII = (4.0, 7.0)
+# The side of a picture, and the bounds of a shape's radius, in pixels.
+_SIDE, _RADII = 16, (4.0, 7.0)
+# The number of different pictures of each split; enough draws for both; and their seed.
+TRAINED, TESTED = 4_000, 1_000
+_DRAWS, _SEED = 6_000, 0
 
 
 def shapes(count: int, seed: int) -> Images:
     """Draw pictures of the kinds in turn, (count, 16, 16), 0 or 255; some may be the same."""
     numbers = fractions(np.random.PCG64(seed), (4, count, 1, 1))
     radius = _RADII[0] + (_RADII[1] - _RADII[0]) * numbers[0]
-    row, column = radius + (SIDE - 2 * radius) * numbers[1:3]
+    row, column = radius + (_SIDE - 2 * radius) * numbers[1:3]
     angle = 2 * np.pi * numbers[3]
-    pixels = np.arange(SIDE) + 0.5
+    pixels = np.arange(_SIDE) + 0.5
     down, right = (pixels[:, None] - row) / radius, (pixels - column) / radius
     u, v = np.cos(angle) * right + np.sin(angle) * down, np.cos(angle) * down - np.sin(angle) * right
-    images = np.zeros((count, SIDE, SIDE), dtype=np.uint8)
-    for number, within in enumerate(KINDS.values()):
-        turn = slice(number, None, len(KINDS))
+    images = np.zeros((count, _SIDE, _SIDE), dtype=np.uint8)
+    for number, within in enumerate(SHAPE_KINDS.values()):
+        turn = slice(number, None, len(SHAPE_KINDS))
         images[turn][within(u[turn], v[turn])] = 255
     return images
 
 
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:
-    drawn = shapes(_DRAWN, _SEED)
-    _, first = np.unique(drawn.reshape(_DRAWN, -1), axis=0, return_index=True)
+    drawn = shapes(_DRAWS, _SEED)
+    _, first = np.unique(drawn.reshape(_DRAWS, -1), axis=0, return_index=True)
     different = drawn[np.sort(first)]
     return different[:TRAINED] if split == "train" else different[TRAINED : TRAINED + TESTED]
 

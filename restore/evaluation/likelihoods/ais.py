@@ -15,9 +15,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from restore.console import Meter
 from restore.errors import ModelError, UsageError
 from restore.priors import RBM, FullyVisible
-from restore.progress import Meter
 from restore.units import Bernoulli, log_one_plus_exp
 
 # Probability that an estimate's interval contains the truth, provided that its runs visit the machine's modes.
@@ -30,7 +30,7 @@ POOR = 0.2
 # End of each stretch of temperatures, from 0, and their number in it: Salakhutdinov & Murray, "On the quantitative
 # analysis of deep belief networks", ICML 2008, sec. 4.1; also FW, sec. 5, and TAP machine, fig. 12.
 _SALAKHUTDINOV = ((0.5, 500), (0.9, 4_000), (1.0, 10_000))
-NAMED: Mapping[str, tuple[tuple[float, int], ...]] = {
+SCHEDULES: Mapping[str, tuple[tuple[float, int], ...]] = {
     "salakhutdinov": _SALAKHUTDINOV,
     "frank-wolfe": _SALAKHUTDINOV,
     "tap-machine": _SALAKHUTDINOV,
@@ -175,7 +175,7 @@ def temperatures(schedule: Schedule) -> Tensor:
     """The inverse temperatures of a schedule: strictly increasing from 0 to 1, shape (K,), float64, K >= 2.
 
     Args:
-        schedule: a key of `NAMED`, "linear:K" for K evenly spaced ones, or the inverse temperatures themselves.
+        schedule: a key of `SCHEDULES`, "linear:K" for K evenly spaced ones, or the inverse temperatures themselves.
 
     Raises:
         UsageError: if there is no such schedule, it has fewer than two temperatures, or they do not increase from 0
@@ -196,11 +196,11 @@ def temperatures(schedule: Schedule) -> Tensor:
 
 
 def _named(schedule: str) -> Tensor:
-    if schedule in NAMED:
-        return _stretches(NAMED[schedule])
+    if schedule in SCHEDULES:
+        return _stretches(SCHEDULES[schedule])
     kind, colon, count = schedule.partition(":")
     if kind != "linear" or not colon or not count.isdecimal() or len(count) > 7:
-        known = ", ".join(NAMED)
+        known = ", ".join(SCHEDULES)
         raise UsageError(f"no such schedule; give linear:K for K temperatures, or one of {known}", schedule)
     if int(count) < 2:
         raise UsageError(f"annealing needs at least 2 temperatures, not {count}; give linear:1000, say")

@@ -7,15 +7,15 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from restore.console import Meter
 from restore.errors import ModelError, UsageError
 from restore.priors import RBM
-from restore.progress import Meter
 
 # 2**25 states of 784 pixels take about a minute on one core; every further unit doubles the time.
 MAX_SUMMED = 25
 
 # States that are summed at a time, as a power of two: tens of megabytes with 784 units on the other side.
-CHUNK = 13
+CHUNK_EXPONENT = 13
 
 
 class Model(Protocol):
@@ -49,7 +49,7 @@ def chunks(model: Model, pixels: int) -> int:
             f"an exact likelihood is a sum over 2^{units} states; at most 2^{MAX_SUMMED} can be summed: "
             "choose another likelihood"
         )
-    return 2 ** max(units - CHUNK, 0)
+    return 2 ** max(units - CHUNK_EXPONENT, 0)
 
 
 @torch.inference_mode()
@@ -68,7 +68,7 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
     bits = torch.arange(units, device=like.device)
     parts = []
     for index in range(chunks(model, like.shape[-1])):
-        codes = torch.arange(2 ** min(units, CHUNK), device=like.device) + index * 2**CHUNK
+        codes = torch.arange(2 ** min(units, CHUNK_EXPONENT), device=like.device) + index * 2**CHUNK_EXPONENT
         states = ((codes[:, None] >> bits) & 1).to(like.dtype)
         # A number, not a tensor: small tensors that stay would fragment the memory that large ones free.
         parts.append(float(torch.logsumexp(unnormalised(summed, states), 0)))

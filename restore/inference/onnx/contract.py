@@ -15,7 +15,7 @@ from restore.errors import ModelError, reason, shown
 from restore.families import OBSERVED, Observation
 from restore.files import check_regular
 from restore.zoo.description import Description
-from restore.zoo.limits import AT_ONCE, FILE
+from restore.zoo.limits import FILE, IMAGES_AT_ONCE
 
 # Raise this when inputs, outputs or their meaning change.
 VERSION = 2
@@ -111,7 +111,7 @@ class GraphFacts:
             header = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
             channel, polarity = metadata["channel"], metadata["polarity"]
             at_once = int(metadata["images_at_once"])
-            if channel not in OBSERVED or polarity not in POLARITIES or not 1 <= at_once <= AT_ONCE:
+            if channel not in OBSERVED or polarity not in POLARITIES or not 1 <= at_once <= IMAGES_AT_ONCE:
                 raise ValueError(f"{channel}, {polarity}, {at_once}")
             light = polarity == POLARITIES[True]
             return cls(header, cast(Observation, channel), light, metadata["weights_sha256"], at_once)

@@ -18,9 +18,9 @@ from restore.errors import ModelError, UsageError, option, pip, reason, shown
 from restore.inference import threads
 from restore.inference.engine import Posterior
 from restore.inference.onnx.contract import OBSERVED, SHARED, GraphFacts, Kind, read_intact
-from restore.inference.tiles.blocks import PART
-from restore.marginals import Status
+from restore.inference.tiles.blocks import PART_SIDE
 from restore.registry import LEVELS
+from restore.status import Status
 from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort, calmer
@@ -33,12 +33,12 @@ FATAL_ONLY = 4
 
 # Bytes that all graphs together may take: half of the machine's memory. One that needs more is damaged or too large.
 # Windows does not say how much there is; 0 is no limit.
-MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
+GRAPHS_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
 onnxruntime.create_and_register_allocator(
     onnxruntime.OrtMemoryInfo(
         "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
     ),
-    onnxruntime.OrtArenaCfg({"max_mem": MEMORY}),
+    onnxruntime.OrtArenaCfg({"max_mem": GRAPHS_MEMORY}),
 )
 
 # Where tensors may lie that are not in the graph. onnxruntime reads them nowhere else, and through no link.
@@ -48,8 +48,8 @@ FOLDER = "session.model_external_initializers_file_folder_path"
 NOT_BEFORE = ["ConstantFolding"]
 
 # Units, of all starts: batches of fewer take as long, and where images have any size, batches of several have no more.
-SMALL = 2**15
-LARGE = 2**18
+SMALL_BATCH = 2**15
+LARGE_BATCH = 2**18
 
 # The execution provider of the processor, which does what others cannot.
 CPU = "CPUExecutionProvider"
@@ -90,7 +90,7 @@ class OnnxEngine:
     """
 
     backend: ClassVar[str] = "onnx"
-    part: ClassVar[int] = PART
+    part: ClassVar[int] = PART_SIDE
 
     facts: GraphFacts
     session: InferenceSession
@@ -112,7 +112,7 @@ class OnnxEngine:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
         options.intra_op_num_threads = 1  # each batch has a thread; see `solve`
-        options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
+        options.add_session_config_entry("session.use_env_allocators", "1")  # see `GRAPHS_MEMORY`
         options.enable_mem_pattern = not device.startswith("directml")  # which refuses it
         try:
             if weights:
@@ -196,8 +196,8 @@ class OnnxEngine:
     def _at_once(self, images: int, header: Description) -> int:
         """The number of images to give the graph at a time: what caches hold, and a batch for every thread."""
         size = sum(header.sizes) * max(1, header.inference.starts)
-        most = max(1, LARGE // size) if header.kind.any_size else self.facts.at_once
-        return min(most, max(-(-images // threads.count()), SMALL // size)) if self.device == "cpu" else most
+        most = max(1, LARGE_BATCH // size) if header.kind.any_size else self.facts.at_once
+        return min(most, max(-(-images // threads.count()), SMALL_BATCH // size)) if self.device == "cpu" else most
 
     def run(
         self, header: Description, observed: Mapping[str, np.ndarray], *, patient: bool = True

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from restore.channels.damage import Observed, Pixels
-from restore.channels.flips import CERTAIN
+from restore.channels.flips import CERTAIN_FIELD
 from restore.images.tones import Tones, counted, faint, has_dark_ground, has_third_tone
 from restore.inference.scans.sharpen import blur_of, sharpened
 from restore.inference.scans.two_tones import tones_of
-from restore.marginals import Status
+from restore.status import Status
 
 # More pixels than this say nothing new of the levels of a picture.
 ENOUGH = 2**20
@@ -114,7 +114,7 @@ def _scan(picture: Observed, *, careful: bool = False) -> Reading | Status:
         values = sharpened(values, blur)
         tones = tones_of(values) or tones
         note += f"; sharpened, as it was blurred by about {blur:g} pixels"
-    odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
+    odds = tones.channel.log_odds(values).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
     p = 1 / (1 + np.exp(np.abs(odds)))
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
     only_holes = hidden is not None and not picture.damage.touched

@@ -16,7 +16,7 @@ from restore.zoo.inference import Effort
 
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
 # (`benchmarks/sizes.py --scans 10000`).
-MANY = 2**24
+HALF_PRECISION_PIXELS = 2**24
 
 # Receives the share that is done of a picture restored in blocks.
 Watch = Callable[[float], None]
@@ -40,7 +40,7 @@ def in_blocks(
 ) -> Posterior:
     """The posterior of a large picture, block by block."""
     height, width = picture.shape
-    precision = np.float32 if height * width <= MANY else np.float16
+    precision = np.float32 if height * width <= HALF_PRECISION_PIXELS else np.float16
     means, variances = np.empty((2, 1, height, width), precision)
     parts, done = list[Posterior](), 0
     for block in blocks:

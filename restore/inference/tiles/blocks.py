@@ -18,16 +18,16 @@ TILES = 90
 
 # For a prior that takes a block as one image: the side of the block's core, and the margin around it, in pixels. A
 # pixel that is decided hardly depends on others that far away.
-SIDE = 1024
-MARGIN = 32
+CORE_SIDE = 1024
+CORE_MARGIN = 32
 
 # The same for the parts in which it takes a block: their state fits into the caches of a processor, and its cores share
 # them. Further away there is less than what solvers leave undone where they stop.
-PART = 128
-AROUND = 16
+PART_SIDE = 128
+PART_MARGIN = 16
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
-PART_ON_GPU = 512
+PART_SIDE_ON_GPU = 512
 
 # Rows and columns of an image; and a span of one of them, with what is around it.
 Part: TypeAlias = tuple[slice, slice]
@@ -54,13 +54,13 @@ class Block:
 def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
     """The blocks of an image (H, W) that a prior restores in tiles, or as a whole."""
     if header.whole:
-        return _crossed(*(_alike(size, SIDE, MARGIN) for size in shape))
+        return _crossed(*(_alike(size, CORE_SIDE, CORE_MARGIN) for size in shape))
     return _crossed(*(_of_tiles(size, side, header) for size, side in zip(shape, header.image_shape, strict=True)))
 
 
-def parts_of(shape: tuple[int, ...], part: int = PART) -> list[Block]:
+def parts_of(shape: tuple[int, ...], part: int = PART_SIDE) -> list[Block]:
     """The parts of a block for a prior that takes each as an image: all of one size, with what is around them."""
-    return _crossed(*(_alike(size, part, AROUND) for size in shape))
+    return _crossed(*(_alike(size, part, PART_MARGIN) for size in shape))
 
 
 def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:

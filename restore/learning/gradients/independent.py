@@ -19,13 +19,13 @@ from restore.units import Units
 Layer = TypeVar("Layer", bound=Units)
 
 # Larger natural parameters make a pixel no more certain in 8 bits, and its units slower to compute.
-LIMIT = 300.0
+LARGEST_PARAMETER = 300.0
 
 # The prior knowledge counts as this many images: a constant pixel still has finite log-odds.
 PSEUDO_COUNT = 1.0
 
 # A step that promises less, in nats per image, counts as the last.
-ENOUGH = 1e-9
+NEGLIGIBLE_STEP = 1e-9
 
 # The most steps; some ten are usual.
 MAX_STEPS = 200
@@ -43,7 +43,7 @@ def pixel_means(images: Tensor) -> Tensor:
 
 
 def independent_units(units: Layer, images: Tensor) -> Layer:
-    """Fit the natural parameters of largest likelihood, each within ±LIMIT, to images (N, D).
+    """Fit the natural parameters of largest likelihood, each within ±LARGEST_PARAMETER, to images (N, D).
 
     The search starts at the given layer, which counts as one more image, so that constant pixels keep finite
     parameters. It should be broad, such as the uniform distribution that zeros give on a bounded support.
@@ -70,16 +70,16 @@ def _matched(units: Layer, start: Tensor, target: Tensor) -> Tensor:
     in Bertsekas, Projected Newton Methods (SIAM J. Control Optim. 20, 1982): a parameter at its bound whose gradient
     points outwards stays, and the others move as if it were constant.
     """
-    parameters = start.clamp(-LIMIT, LIMIT)
+    parameters = start.clamp(-LARGEST_PARAMETER, LARGEST_PARAMETER)
     loss = _loss(units, parameters, target)
     damping = torch.full_like(loss, 1e-3)
     for _ in range(MAX_STEPS):
         slope = _expected(units, parameters) - target
-        free = (parameters.abs() < LIMIT) | (parameters * slope > 0)
+        free = (parameters.abs() < LARGEST_PARAMETER) | (parameters * slope > 0)
         step = _step(_covariance(units, parameters), torch.where(free, slope, 0.0), free, damping)
-        if bool(((slope * step).sum(0) < ENOUGH).all()):
+        if bool(((slope * step).sum(0) < NEGLIGIBLE_STEP).all()):
             return parameters
-        trial = (parameters - step).clamp(-LIMIT, LIMIT)
+        trial = (parameters - step).clamp(-LARGEST_PARAMETER, LARGEST_PARAMETER)
         trial_loss = _loss(units, trial, target)
         gains = trial_loss < loss
         parameters, loss = torch.where(gains, trial, parameters), torch.where(gains, trial_loss, loss)

@@ -19,13 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from restore.errors import TrainingError
+from restore.errors import TrainingError, some
 
 # Images of at most this many pixels are coded as numbers, to find equal ones. Larger images are hardly ever equal.
 CODED = 62
-
-# The most units that a message lists.
-NAMED = 5
 
 
 class Spins(NamedTuple):
@@ -179,6 +176,4 @@ def separated_units(objective: Objective, at: Spins) -> Tensor:
 
 def list_units(units: Tensor) -> str:
     """Name pixels in words: the first few by number."""
-    named = ", ".join(str(unit) for unit in units[:NAMED].tolist())
-    more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
-    return f"{'pixel' if len(units) == 1 else 'pixels'} {named}{more}"
+    return f"{'pixel' if len(units) == 1 else 'pixels'} {some(map(str, units.tolist()))}"

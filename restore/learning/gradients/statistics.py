@@ -190,4 +190,4 @@ class Kind(NamedTuple):
 
 
 # By their names in recipes.
-FREE = {"tap": Kind(TAP, by_tap), "adaptive_tap": Kind(AdaptiveTAP, by_adaptive_tap, any_units=False)}
+FREE_PHASES = {"tap": Kind(TAP, by_tap), "adaptive_tap": Kind(AdaptiveTAP, by_adaptive_tap, any_units=False)}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from restore.errors import require
 from restore.learning.learners import LEARNERS, METHODS
 from restore.learning.options import TrainOptions
-from restore.learning.recipe.spec import JUDGED
+from restore.learning.recipe.spec import TIMES_JUDGED
 from restore.learning.rules.frank_wolfe import FrankWolfe
 
 Tables = dict[str, dict[str, Any]]
@@ -23,11 +23,11 @@ EVERY = {"watch_every", "checkpoint_every"}
 # Share of black pixels from which the pixels' units may be exactly black.
 MOSTLY_BLACK = 0.3
 # Images with at most this many pixels get as many hidden units as pixels.
-SMALL = 200
+SMALL_IMAGE = 200
 # The least side of images for a convolutional prior, in pixels.
 LEAST_SIDE = 5
 # Pixels in all, some 3,000 images of 28x28, beyond which machines of whole images learn more than convolutional ones.
-MANY = 2_500_000
+MANY_PIXELS = 2_500_000
 # Binary priors: the number of modes, of starts to restore from, and the entropy up to which one is enough.
 STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
 # The most variations of each image if there are few.
@@ -129,7 +129,7 @@ def _method(facts: Facts, options: TrainOptions) -> str:
         by_steps = options.epochs is not None or "optimizer" in options.tables
         method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
     elif method == "auto":
-        few = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY
+        few = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY_PIXELS
         method = "convolutional" if few and options.hidden is None and not options.tables else "tap"
     fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
@@ -159,7 +159,7 @@ def _tables(method: str, facts: Facts, options: TrainOptions) -> Tables:
 
 def _usual_hidden(facts: Facts) -> int:
     """The usual number of hidden units: a third of the pixels, all in small images; at most a fourth of the images."""
-    return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
+    return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL_IMAGE)), facts.images // 4))
 
 
 def _grown(tables: Tables, facts: Facts, options: TrainOptions, most: int, images: int) -> None:
@@ -177,7 +177,7 @@ def _batch(images: int, largest: int) -> int:
     return max(5, min(largest, images // 10))
 
 
-def _every(epochs: int, judged: int = JUDGED) -> int:
+def _every(epochs: int, judged: int = TIMES_JUDGED) -> int:
     """The number of epochs from one that is judged, or kept, to the next."""
     return max(1, epochs // judged)
 
@@ -255,7 +255,7 @@ def _conditional(
     require(not alone or options.hidden in (None, 1), "logistic regression uses no hidden unit; leave hidden out")
     tables["prior"]["hidden"] = 1 if alone else options.hidden or min(most, _usual_hidden(facts))
     _grown(tables, facts, options, most, facts.images)
-    _set_length(tables, facts.images, _batch(facts.images, batch), steps, JUDGED)
+    _set_length(tables, facts.images, _batch(facts.images, batch), steps, TIMES_JUDGED)
     if tables["training"]["epochs"] > fixed and not alone:
         # The limit of iterations grows by one per epoch; with very many epochs it is fixed instead.
         tables["learner"] |= {"iterations": 25, "growth": 0}

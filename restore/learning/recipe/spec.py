@@ -12,7 +12,7 @@ from restore.errors import require
 from restore.families import Spec
 
 # How often a prior is judged and kept during a run, if a recipe does not say.
-JUDGED = 30
+TIMES_JUDGED = 30
 
 
 @dataclass(frozen=True)

@@ -34,19 +34,19 @@ from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import FullyVisible
 
 # The number of pairs of steps and gradient changes that quasi-Newton steps remember.
-MEMORY = 10
+QUASI_NEWTON_PAIRS = 10
 
 # A quasi-Newton step must gain this share of what the gradient promises (Armijo's rule), or it is halved.
-ENOUGH = 1e-4
+ARMIJO = 1e-4
 
 # The most halvings: less than rounding is left then.
-HALVINGS = 30
+STEP_HALVINGS = 30
 
 # Quasi-Newton steps end when one promises this share of the tolerance.
-NEGLIGIBLE = 1e-3
+NEGLIGIBLE_GAIN = 1e-3
 
 # The size of the blocks of a sweep, in numbers, so that they stay in a processor's caches.
-BLOCK = 2**15
+SWEEP_BLOCK = 2**15
 
 # The fewest images at a time.
 NARROWEST = 64
@@ -78,7 +78,7 @@ def sweep(objective: Objective, at: Spins) -> Spins:
     change = scale * (sample.means - predicted @ sample.shares - l2 * bias)
     bias += change
     predicted = _moved(predicted, change[:, None].tanh())
-    width = max(NARROWEST, BLOCK // len(bias))
+    width = max(NARROWEST, SWEEP_BLOCK // len(bias))
     parts = [
         [part.contiguous() for part in block.split(width, -1)] for block in (sample.spins, predicted, sample.shares)
     ]
@@ -115,18 +115,18 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
     spacer steps, with which the sweeps still converge (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
     """
     at, here = start, objective.evaluate(start)
-    known: deque[tuple[Spins, Spins]] = deque(maxlen=MEMORY)
+    known: deque[tuple[Spins, Spins]] = deque(maxlen=QUASI_NEWTON_PAIRS)
     # The step length that is safe for the curvature in any direction.
     first = 1 / (objective.sample.curvature + objective.l2)
     for _ in range(steps):
         direction = _quasi_newton(here.gradient, known, first)
         promised, length = float(direction.dot(here.gradient)), 1.0
-        if promised < NEGLIGIBLE * tol:
+        if promised < NEGLIGIBLE_GAIN * tol:
             break
-        for _ in range(HALVINGS):
+        for _ in range(STEP_HALVINGS):
             reached = at.plus(direction, length)
             there = objective.evaluate(reached)
-            if there.value > here.value + ENOUGH * length * promised or float(direction.dot(there.gradient)) >= 0:
+            if there.value > here.value + ARMIJO * length * promised or float(direction.dot(there.gradient)) >= 0:
                 break
             length /= 2
         else:

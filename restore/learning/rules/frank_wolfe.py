@@ -28,13 +28,13 @@ from restore.units import log_one_plus_exp
 BURN_IN = 50
 
 # The number of visible states whose fields on all hidden units are held at a time.
-BLOCK = 10_000
+STATES_AT_ONCE = 10_000
 
 # Sweeps between the samples with which a unit is sought and those by which it is judged, of the same chains.
-APART = 5
+SWEEPS_APART = 5
 
 # Removing a unit must gain this many standard errors.
-SURE = 2.0
+REMOVAL_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Growth:
         machine, sets = machine_of(state), [state["samples"]]
         for _ in range(settings.draws - 1):
             sets.append(gibbs_steps(machine, sets[-1], 1, generator))
-        fresh = gibbs_steps(machine, sets[-1], APART, generator)
+        fresh = gibbs_steps(machine, sets[-1], SWEEPS_APART, generator)
         state = state | {"samples": fresh}
         addition = find_unit(images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator)
         if addition is None and not state["weights"].shape[1]:
@@ -231,11 +231,11 @@ def without_worst(
         return None
     machine, bias, weights = machine_of(state), state["hidden_bias"], state["weights"].double()
     # The share of images for which each unit is on, the mean of its factor over images, and its penalty.
-    on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
+    on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(STATES_AT_ONCE)]
     share = torch.stack(on).sum(0) / len(images)
     of_images = state["means"] - share * (state["pixels"] @ weights)
     saved = settings.penalty / 2 * (weights.square().sum(0) + bias.double().square())
-    fresh = gibbs_steps(machine, state["samples"], APART, generator)
+    fresh = gibbs_steps(machine, state["samples"], SWEEPS_APART, generator)
     estimate, judged = (
         change(-of_images, -factor(inputs(machine, samples), share, bias)) for samples in (state["samples"], fresh)
     )
@@ -243,7 +243,7 @@ def without_worst(
     if worst is None:
         return None
     gain, error, overlap = (values[worst] for values in judged)
-    if overlap < settings.overlap or gain + saved[worst] <= SURE * error:
+    if overlap < settings.overlap or gain + saved[worst] <= REMOVAL_ERRORS * error:
         return None
     kept = torch.arange(machine.hidden.size, device=images.device) != worst
     shorter = state | {
@@ -261,7 +261,7 @@ def without_worst(
 def unit_means(machine: RBM, visible: Tensor) -> Tensor:
     """Mean of softplus(c_j + (Wᵀv)_j) over visible states (N, D), per unit; shape (H,), float64."""
     total = torch.zeros(machine.hidden.size, dtype=torch.float64, device=visible.device)
-    for block in visible.split(BLOCK):
+    for block in visible.split(STATES_AT_ONCE):
         total += log_one_plus_exp(inputs(machine, block)).sum(0, dtype=torch.float64)
     return total / len(visible)
 

@@ -25,10 +25,10 @@ from restore.solvers.loop import State
 from restore.zoo.inference import DAMPING
 
 # A task's mean loss remembers about this many mini-batches.
-MEMORY = 50
+LOSS_MEMORY = 50
 
 # A task whose images are restored almost perfectly counts as if this were its loss, in nats per image.
-LEAST = 0.5
+LEAST_LOSS = 0.5
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class MatchedMarginals(LearningRule):
             )
             # The mean loss of each task over the last mini-batches; 0 if it is not yet met.
             mean = sums / counts.clamp_min(1)
-            after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
+            after = torch.where(before > 0, before + (mean - before) / LOSS_MEMORY, mean)
             remembered = torch.where(counts > 0, after, before)
-            weights = remembered[own.tasks].clamp_min(LEAST).reciprocal() / len(batch.clean)
+            weights = remembered[own.tasks].clamp_min(LEAST_LOSS).reciprocal() / len(batch.clean)
             slopes = dict(zip(leaves, restored.slopes(weights, tuple(leaves.values())), strict=True))
         gradient = {name: -value for name, value in slopes.items()}
         for index, coupling in enumerate(prior.couplings):

@@ -27,7 +27,7 @@ from restore.priors.mixture import CENTRE
 FLATTEST = 1 / (12 * 255**2)
 
 # Patches whose components are found together.
-TOGETHER = 8192
+PATCHES_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Maximisation:
         covariances = images.new_zeros(self.components, pixels, pixels)
         weight, total = images.new_zeros(self.components), 0.0
         explain = densities(state)
-        for part in images.split(TOGETHER):
+        for part in images.split(PATCHES_AT_ONCE):
             patches = _without_means(part)
             log_weight = explain(patches)
             log_density = log_weight.logsumexp(1, keepdim=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 from restore.errors import UsageError, require
 from restore.fields import Fields
 from restore.learning.gradients.centring import GreyScale, centred, follow
-from restore.learning.gradients.statistics import FREE, clamped, clamped_above, difference
+from restore.learning.gradients.statistics import FREE_PHASES, clamped, clamped_above, difference
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
 from restore.priors import RBM, LayeredPrior
@@ -41,7 +41,7 @@ class TAPLikelihood(LearningRule):
         centring: take the gradient in the centred gauge.
         grey_unit: the unit of grey levels in the gradient, in (0, 1]; only for grey pixels. With the plain gradient (1)
             curvatures hardly move, as their scale is the inverse variance of a pixel given its neighbours.
-        fixed_point: what finds solutions of the machine without evidence, a key of `FREE`.
+        fixed_point: what finds solutions of the machine without evidence, a key of `FREE_PHASES`.
     """
 
     any_units: ClassVar[bool] = True
@@ -62,8 +62,8 @@ class TAPLikelihood(LearningRule):
             raise UsageError("grey_unit is part of the centred gauge; leave it out, or set centring")
         if self.solutions < 1 or self.iterations < 1:
             raise UsageError(f"solutions and iterations must be at least 1, not {self.solutions} and {self.iterations}")
-        if self.fixed_point not in FREE:
-            raise UsageError(f"fixed_point must be one of {', '.join(FREE)}, not {self.fixed_point!r}")
+        if self.fixed_point not in FREE_PHASES:
+            raise UsageError(f"fixed_point must be one of {', '.join(FREE_PHASES)}, not {self.fixed_point!r}")
         self.solver  # noqa: B018 - checks tol and damping
 
     def check(self, prior: PriorShape) -> None:
@@ -71,13 +71,13 @@ class TAPLikelihood(LearningRule):
         grey = prior.grey
         require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
         require(
-            prior.plain or FREE[self.fixed_point].any_units,
+            prior.plain or FREE_PHASES[self.fixed_point].any_units,
             f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it out',
         )
 
     @property
     def solver(self) -> TAP | AdaptiveTAP:
-        return FREE[self.fixed_point].solver(max_iter=self.iterations, tol=self.tol, damping=self.damping)
+        return FREE_PHASES[self.fixed_point].solver(max_iter=self.iterations, tol=self.tol, damping=self.damping)
 
     @property
     def remembers(self) -> bool:
@@ -104,7 +104,7 @@ class TAPLikelihood(LearningRule):
     def step(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
     ) -> Step:
-        free = FREE[self.fixed_point].solutions(self.solver, prior, self._start(prior, batch, state, generator))
+        free = FREE_PHASES[self.fixed_point].solutions(self.solver, prior, self._start(prior, batch, state, generator))
         data = self._clamped(prior, batch)
         gradient = difference(data, free.statistics)
         hidden = range(1, len(prior.layers))

@@ -12,7 +12,7 @@ from restore.errors import ModelError
 from restore.learning.lesson import Lesson
 from restore.learning.run.outcome import Trained, scored
 
-SCORES = "## Scores"
+SCORES_HEADING = "## Scores"
 
 
 def machine_facts() -> str:
@@ -68,7 +68,7 @@ Licence: {header.licence}.
 {lesson.text.strip()}
 ```
 
-{SCORES}
+{SCORES_HEADING}
 
 Not measured yet.
 """
@@ -76,7 +76,7 @@ Not measured yet.
 
 def with_scores(card: str, scores: str, where: str) -> str:
     """Replace the scores on a card; `where` names it in a ModelError if it has no such section."""
-    head, mark, _ = card.partition(SCORES)
+    head, mark, _ = card.partition(SCORES_HEADING)
     if not mark:
-        raise ModelError(f"has no section {SCORES!r}; train the model again", where)
-    return f"{head}{SCORES}\n\n{scores.strip()}\n"
+        raise ModelError(f"has no section {SCORES_HEADING!r}; train the model again", where)
+    return f"{head}{SCORES_HEADING}\n\n{scores.strip()}\n"

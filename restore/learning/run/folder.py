@@ -22,7 +22,7 @@ from restore.learning.run.parallel import from_first, highest, processes
 
 # What may change when a run is resumed, because nothing learnt so far depends on it: the threads, which affect the bits
 # of what follows, and the time limit.
-THREADS = "threads"
+THREADS_KEY = "threads"
 LIMITS = ("recipe.minutes", "recipe.training.minutes")
 
 # The folder inside a run's folder for the growth of hidden units before it.
@@ -55,7 +55,7 @@ class Lease:
 
 def circumstances() -> dict[str, int]:
     """The numbers of threads and processes: besides recipe and data they affect the bits of a result."""
-    return {THREADS: torch.get_num_threads(), "processes": processes()}
+    return {THREADS_KEY: torch.get_num_threads(), "processes": processes()}
 
 
 @contextmanager
@@ -109,14 +109,14 @@ def _checkpoint_of(folder: Path, identity: Mapping[str, Any], resume: bool) -> t
             folder,
         )
     changed = checkpoints.differences(checkpoint.facts["identity"], identity)
-    refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
+    refused = [phrase for key, phrase in changed.items() if key != THREADS_KEY and key not in LIMITS]
     if refused:
         raise TrainingError(
             f"the run was started with other settings ({'; '.join(refused)}); undo the change or use "
             f"a new {option('run')}",
             folder,
         )
-    return checkpoint, changed.get(THREADS, "")
+    return checkpoint, changed.get(THREADS_KEY, "")
 
 
 def set_generator(generator: torch.Generator, checkpoint: Checkpoint, seed: int) -> str:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from restore.channels import Damage
 from restore.errors import OutputError, RestoreError, RestoreWarning, option, shown
-from restore.evaluation.card import TASKS
-from restore.evaluation.evaluate import SIDES, Report, Restorer, by_median, evaluate, nothing, restorer_of, task_of
+from restore.evaluation.card import CARD_TASKS
+from restore.evaluation.evaluate import MEDIANS, Report, Restorer, by_median, evaluate, nothing, restorer_of, task_of
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine, moved_to
 from restore.learning.course import split
@@ -31,14 +31,14 @@ from restore.zoo.description import Description
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PICTURE, RECORD = "report.png", "report.json"
+REPORT_PICTURE, REPORT_JSON = "report.png", "report.json"
 # The number of held-out images that are scored, and that are shown.
-IMAGES = 100
-SHOWN = 8
+SCORED_IMAGES = 100
+SHOWN_IMAGES = 8
 # The seed of their damage.
 SEED = 0
 # A verdict by fewer held-out images is hardly one.
-FEW = 10
+FEW_IMAGES = 10
 
 Scores = Mapping[str, Mapping[str, Report]]
 
@@ -60,15 +60,15 @@ def write_report(
         worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
         lines += [f"{header.name}: {said}"] if said else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
-            images = (held_out if len(held_out) else training)[:SHOWN]
+            images = (held_out if len(held_out) else training)[:SHOWN_IMAGES]
             rival = best_filter(header.name, next(iter(scores.values()))) if scores else "median 3x3"
-            write_atomically(folder / PICTURE, _picture(folder, trained.prior, images, restorers, rival))
+            write_atomically(folder / REPORT_PICTURE, _picture(folder, trained.prior, images, restorers, rival))
         record: dict[str, Any] = {"name": header.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
         record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
         for task, by in scores.items():
             record["scores"][task] = {name: json.loads(one.as_json()) for name, one in by.items()}
-        write_atomically(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
-        lines.append(f"{shown(folder / RECORD)}: the scores in full")
+        write_atomically(folder / REPORT_JSON, (json.dumps(record, indent=1) + "\n").encode())
+        lines.append(f"{shown(folder / REPORT_JSON)}: the scores in full")
     except (OutputError, RestoreError, RuntimeError, ValueError) as fault:
         warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", RestoreWarning, stacklevel=2)
     return lines, worth
@@ -78,7 +78,7 @@ def tasks_for(header: Description) -> list[str]:
     """The tasks that score a prior: the damage it has learnt, or two usual ones."""
     if header.task:
         return [str(task_of(header))]
-    return list(TASKS[header.kind.observation(header)][1:3])
+    return list(CARD_TASKS[header.kind.observation(header)][1:3])
 
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
@@ -88,7 +88,7 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     def alone(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         return pixels.moments(damage.channel(header.grey).evidence(observed))[0].clamp(0, 1)
 
-    medians = {f"median {side}x{side}": by_median(side, grey=header.grey) for side in SIDES}
+    medians = {f"median {side}x{side}": by_median(side, grey=header.grey) for side in MEDIANS}
     return {"nothing": nothing, "pixel by pixel": alone, **medians}
 
 
@@ -104,7 +104,7 @@ def verdict(name: str, scores: Scores) -> str:
     won = sum(ahead(name, reports) for reports in scores.values())
     none = f"not worth using yet, and left out by {option('model', 'auto')}"
     words = "worth using" if won == len(scores) else "worth using in part" if won else none
-    few = f", judged by only {count} held-out images" if count < FEW else ""
+    few = f", judged by only {count} held-out images" if count < FEW_IMAGES else ""
     return f"{words}{few}: {'; '.join(figures)}"
 
 
@@ -120,7 +120,7 @@ def best_filter(name: str, reports: Mapping[str, Report]) -> str:
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
     task, generator = header.task_of(text), torch.Generator().manual_seed(SEED)
-    batch = images[:IMAGES].reshape(-1, *header.image_shape)
+    batch = images[:SCORED_IMAGES].reshape(-1, *header.image_shape)
     return evaluate(restorer, [batch], task, generator, grey=header.grey)
 
 

@@ -24,24 +24,24 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
 from restore.solvers.loop import State, check_settings, damped, iterate, largest_change
 from restore.solvers.messages import bp_kernel
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
+from restore.status import Status
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
 
-NAME = "belief propagation"
+METHOD = "belief propagation"
 
 Kind = Literal["sum", "max", "mixed"]
 
 # Arrays of messages per image during a step of the plain form.
-ARRAYS = 8
+ARRAYS_PER_IMAGE = 8
 
 # The most hidden units of a machine for the kernel of GPUs, whose programs have 32 warps and no more.
-WIDEST = 8192
+KERNEL_HIDDEN_UNITS = 8192
 
 
 def message(weights: Tensor, cavity: Tensor, kind: Kind) -> Tensor:
@@ -170,17 +170,17 @@ class BeliefPropagation:
         if tracing():
             return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
-        plain = ARRAYS * max(1, machine.weights.numel()) * machine.weights.element_size()
+        plain = ARRAYS_PER_IMAGE * max(1, machine.weights.numel()) * machine.weights.element_size()
         if largest is not None and not machine.weights.is_cuda:
-            at_once = images_at_once(NAME, machine, bp_kernel.memory(machine.weights, pairs), self.max_memory)
+            at_once = images_at_once(METHOD, machine, bp_kernel.memory(machine.weights, pairs), self.max_memory)
             run = partial(bp_kernel.run, largest=largest, threads=min(at_once, torch.get_num_threads()))
             return self._fused(run, machine, batch, pairs)
         memory, solved = plain, self._plain
-        if largest is not None and machine.hidden.size <= WIDEST:
+        if largest is not None and machine.hidden.size <= KERNEL_HIDDEN_UNITS:
             from restore.solvers.messages import bp_triton
 
             memory, solved = bp_triton.memory(machine.weights, pairs), partial(self._fused, bp_triton.run)
-        parts = parts_of(machine, batch, images_at_once(NAME, machine, memory, self.max_memory), memory)
+        parts = parts_of(machine, batch, images_at_once(METHOD, machine, memory, self.max_memory), memory)
         return concatenate([solved(machine.rows(rows), len(rows), pairs) for rows in parts])
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:

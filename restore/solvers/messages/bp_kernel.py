@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 SOURCE = Path(__file__).with_suffix(".c")
-KINDS = {"sum": 0, "max": 1, "mixed": 2}
+KIND_CODES = {"sum": 0, "max": 1, "mixed": 2}
 
 # With larger weights the odds of a weight and a belief cannot be multiplied in single precision; see the kernel.
 LARGEST_WEIGHT = 30.0
@@ -37,13 +37,13 @@ LARGEST_WEIGHT = 30.0
 LARGEST_FIELD = 1e8
 
 # The kernel takes visible units in multiples of this, as in its source.
-ROWS = 4
+ROW_MULTIPLE = 4
 
 # And hidden units: the numbers in single precision of a vector register of 512 bits.
 LANES = 16
 
 # Its arrays are aligned to this many bytes, which are such a register and a line of the cache.
-ALIGNMENT = 64
+ALIGNMENT = 4 * LANES
 
 # The field of units added to reach such a multiple.
 OFF = -1000.0
@@ -212,7 +212,7 @@ def run(
             ctypes.c_int64(last - first),
             ctypes.c_int64(rows),
             ctypes.c_int64(columns),
-            ctypes.c_int(KINDS[settings.kind]),
+            ctypes.c_int(KIND_CODES[settings.kind]),
             ctypes.c_int(min(settings.max_iter, 2**31 - 1)),
             ctypes.c_float(settings.tol),
             ctypes.c_int(every),
@@ -245,7 +245,7 @@ def _work(rows: int, columns: int) -> int:
 def _padded(weights: Tensor) -> tuple[int, int]:
     """The numbers of units, rounded up to multiples."""
     visible, hidden = weights.shape
-    return -(-visible // ROWS) * ROWS, -(-hidden // LANES) * LANES
+    return -(-visible // ROW_MULTIPLE) * ROW_MULTIPLE, -(-hidden // LANES) * LANES
 
 
 def _filled(fields: Tensor, units: int) -> Tensor:

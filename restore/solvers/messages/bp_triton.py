@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from restore.solvers.loop import ASKED
-from restore.solvers.messages.bp_kernel import KINDS, OFF, KernelResult, KernelSettings
+from restore.solvers.messages.bp_kernel import KIND_CODES, OFF, KernelResult, KernelSettings
 from restore.units import log_one_plus_exp
 
 # Edges of a tile for each warp: eight of a thread, counted in docs/gpu.md.
@@ -36,10 +36,10 @@ SPANS = tl.constexpr(64)
 BUSY = 24
 
 # Belief odds are cut at 2 to this power and its inverse, as in the C kernel.
-LIMIT = tl.constexpr(71)
+ODDS_EXPONENT = tl.constexpr(71)
 
-MAX = tl.constexpr(KINDS["max"])
-MIXED = tl.constexpr(KINDS["mixed"])
+MAX = tl.constexpr(KIND_CODES["max"])
+MIXED = tl.constexpr(KIND_CODES["mixed"])
 
 LOG_2 = math.log(2)
 
@@ -60,7 +60,7 @@ def _larger(one, other):  # type: ignore[no-untyped-def]
 @triton.jit
 def _cut(mantissa, exponent):  # type: ignore[no-untyped-def]
     """Convert to a float, clipped so that sums of messages and beliefs stay finite."""
-    within = tl.minimum(tl.maximum(exponent, -LIMIT), LIMIT)
+    within = tl.minimum(tl.maximum(exponent, -ODDS_EXPONENT), ODDS_EXPONENT)
     power = ((within + 127) << 23).to(tl.float32, bitcast=True)
     return tl.where(within == exponent, mantissa * power, power)
 
@@ -266,7 +266,7 @@ def run(
     for iteration in range(limits[0]):
         tiles_once[(batch, spans)](
             odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles,
-            length, spans, KIND=KINDS[settings.kind], HIDDEN=HIDDEN, **tile,
+            length, spans, KIND=KIND_CODES[settings.kind], HIDDEN=HIDDEN, **tile,
         )  # fmt: skip
         hidden_once[(batch, width // HIDDEN)](
             senders, own_h, powers_h, sums, sum_powers, means_h, products, exponents, moves, active, width, spans,
@@ -281,7 +281,7 @@ def run(
     ratios, ratio_powers = room(batch, spans), room(batch, spans, dtype=torch.int32)
     closed[(batch, spans)](
         odds, messages, senders, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, tiles,
-        length, spans, KIND=KINDS[settings.kind], **tile,
+        length, spans, KIND=KIND_CODES[settings.kind], **tile,
     )  # fmt: skip
     both = None
     if pairs:
@@ -309,7 +309,7 @@ def _odds(fields: Tensor) -> tuple[Tensor, Tensor]:
 
 def _as_floats(mantissa: Tensor, exponent: Tensor) -> Tensor:
     """As `_cut`."""
-    within = exponent.clamp(-LIMIT.value, LIMIT.value)
+    within = exponent.clamp(-ODDS_EXPONENT.value, ODDS_EXPONENT.value)
     return torch.ldexp(torch.where(within == exponent, mantissa, 1.0), within)
 
 

@@ -31,7 +31,7 @@ from restore.solvers.solution import Solution
 from restore.units.contract import for_several
 
 # Arrays of messages per image.
-ARRAYS = 32
+RELAXED_ARRAYS = 32
 
 
 def edges_of(machine: LayeredPrior, layer: int) -> list[int]:
@@ -128,7 +128,7 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
 
     def numbers(self, machine: LayeredPrior) -> int:
         """Mostly messages for log Z, which is computed in double precision."""
-        return ARRAYS * sum(math.prod(coupling.sizes) for coupling in machine.couplings)
+        return RELAXED_ARRAYS * sum(math.prod(coupling.sizes) for coupling in machine.couplings)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `HeavyMap`; also raises UsageError if the machine has no layers to alternate."""

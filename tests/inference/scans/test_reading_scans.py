@@ -11,12 +11,12 @@ import pytest
 from skimage import data
 
 from restore.channels.damage import Damage, Observed
-from restore.channels.flips import CERTAIN
+from restore.channels.flips import CERTAIN_FIELD
 from restore.images.tones import THIRD, Tones, counted
 from restore.inference.scans import two_tones
 from restore.inference.scans.reading import Reading, read
 from restore.inference.scans.two_tones import Local, smoothed, tones_of
-from restore.marginals import Status
+from restore.status import Status
 
 SHAPE = (160, 200)
 
@@ -129,7 +129,9 @@ def test_evidence_is_kept_by_the_flip_probabilities() -> None:
     assert tones is not None
     white, p = result.picture.values(), np.asarray(result.picture.damage.p)
     odds = (2 * white - 1) * (np.log1p(-p) - np.log(p))
-    np.testing.assert_allclose(odds, tones.channel.log_odds(grey).clip(-CERTAIN, CERTAIN), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        odds, tones.channel.log_odds(grey).clip(-CERTAIN_FIELD, CERTAIN_FIELD), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_what_lies_in_a_hole_says_nothing_of_a_scan() -> None:

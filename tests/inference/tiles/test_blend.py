@@ -17,9 +17,9 @@ from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
-from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.solvers import TAP
+from restore.status import Status
 from restore.zoo.inference import Effort
 
 MACHINE = small_machine()
@@ -155,7 +155,7 @@ def test_a_convolutional_prior_is_the_machine_of_the_pictures_size(shape: tuple[
 
 
 def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_engine, "PART", 20)
+    monkeypatch.setattr(torch_engine, "PART_SIDE", 20)
     hidden = np.zeros((90, 20), bool)
     for first, blind in ((60, False), (30, True)):
         hidden[first:] = True

@@ -15,7 +15,7 @@ from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.tiles import blocks
-from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
+from restore.inference.tiles.blocks import PART_MARGIN, PART_SIDE, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
 from restore.priors import ConvolutionalRBM
 from restore.zoo import TrainedPrior
@@ -68,7 +68,7 @@ def test_blocks_of_tiles_leave_no_trace(overlap: int, shape: tuple[int, int], mo
 def test_blocks_of_a_convolutional_prior_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     picture, shares = noisy(150, 130), []
     whole = answer(alike(), picture)
-    monkeypatch.setattr(blocks, "SIDE", 20)
+    monkeypatch.setattr(blocks, "CORE_SIDE", 20)
     assert len(blocks_of(picture.shape, ALIKE)) == 20
     parts = Prior(alike()).posterior(picture, shares.append)
     # What a pixel hears of another falls by a factor for each place between them, and 32 lie in between.
@@ -87,7 +87,7 @@ def test_blocks_part_a_picture(header: Description, shape: tuple[int, int], monk
         rows = np.arange(shape[0])
         # A pixel depends on the tiles that hold it; of a whole picture on what is near.
         side = header.image_shape[0]
-        reach = blocks.MARGIN if header.whole else side - side // header.overlap
+        reach = blocks.CORE_MARGIN if header.whole else side - side // header.overlap
         assert block.around[0].start <= max(0, block.core[0].start - reach)
         assert block.around[0].stop >= min(shape[0], block.core[0].stop + reach)
         np.testing.assert_array_equal(rows[block.around[0]][block.inner[0]], rows[block.core[0]])
@@ -102,18 +102,18 @@ def test_parts_are_equal_and_share_an_image(size: int) -> None:
         counts[part.core] += 1
         assert counts[part.around].shape == counts[parts[0].around].shape
         core, around = part.core[0], part.around[0]
-        assert around.start == 0 or core.start - around.start >= AROUND
-        assert around.stop == size or around.stop - core.stop >= AROUND
+        assert around.start == 0 or core.start - around.start >= PART_MARGIN
+        assert around.stop == size or around.stop - core.stop >= PART_MARGIN
         assert 0 <= around.start < around.stop <= size
         np.testing.assert_array_equal(np.arange(size)[around][part.inner[0]], np.arange(size)[core])
     assert (counts == 1).all()
-    assert len(parts) == max(1, -(-(size - 2 * AROUND) // PART))
+    assert len(parts) == max(1, -(-(size - 2 * PART_MARGIN) // PART_SIDE))
 
 
 def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a large picture nobody asks for hidden layers, which are many times as much."""
-    monkeypatch.setattr(torch_engine, "PART", 20)
-    monkeypatch.setattr(torch_engine, "PART_ON_GPU", 40)
+    monkeypatch.setattr(torch_engine, "PART_SIDE", 20)
+    monkeypatch.setattr(torch_engine, "PART_SIDE_ON_GPU", 40)
     engine = alike()
     with card():
         there = Engine.of(engine.trained, torch.device("cuda"))
@@ -127,7 +127,7 @@ def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.Mo
 def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     picture = noisy(90, 75)
     whole = answer(alike(), picture)
-    monkeypatch.setattr(torch_engine, "PART", 20)
+    monkeypatch.setattr(torch_engine, "PART_SIDE", 20)
     parts = answer(alike(), picture)
     assert (int(whole.tiles[0]), int(parts.tiles[0]), bool(parts.blind[0])) == (1, 9, False)
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)

@@ -15,14 +15,14 @@ import torch
 from settling import Settling
 from torch import Tensor
 
+from restore.console import Meter
 from restore.errors import UsageError
-from restore.marginals import Status
 from restore.priors import BoltzmannMachine
-from restore.progress import Meter
 from restore.solvers import LayeredMap
 from restore.solvers.solution import Solution, concatenate
 from restore.solvers.starts import SAME
 from restore.solvers.tap import TAP
+from restore.status import Status
 
 # In the paper the means converge to a mean squared change of 1e-8: an undamped update moves none by more than 1e-4, a
 # damped one by that much less. Without damping few starts of a trained prior converge: for tap-mnist-100 4 in 1,000,
@@ -47,7 +47,7 @@ class Solutions:
         means: expected value of every unit in each, per layer (S, units); float64.
         log_partition: the estimate of log Z at each, (S,), float64.
         led_to: which solution each start led to, (N,), int64; -1 for none.
-        status: a `restore.marginals.Status` value per start, (N,), int64. Only converged starts lead to a solution.
+        status: a `restore.status.Status` value per start, (N,), int64. Only converged starts lead to a solution.
     """
 
     means: tuple[Tensor, ...]

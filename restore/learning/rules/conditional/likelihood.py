@@ -18,13 +18,13 @@ from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Pairs, Step
-from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import BeliefPropagation, FixedPoint, Solution, solver_of
+from restore.status import Status
 from restore.zoo.inference import Inference
 
 # The monitor that shows when a solver no longer converges.
-CONVERGED = "converged"
+CONVERGED_MONITOR = "converged"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Matched(LearningRule, ABC):
 def verdict(solution: Solution) -> dict[str, Tensor]:
     """The share of images for which the solver converged, and the mean number of iterations."""
     converged = (solution.status == Status.CONVERGED).double().mean()
-    return {CONVERGED: converged, "iterations": solution.iterations.double().mean()}
+    return {CONVERGED_MONITOR: converged, "iterations": solution.iterations.double().mean()}
 
 
 @dataclass(frozen=True)
