@@ -1,0 +1,293 @@
+"""The families of priors. A new one is a class here and an entry of `FAMILIES`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from restore.errors import UsageError
+from restore.families.family import Family, Observation
+from restore.registry import PIXEL_UNITS, UNITS
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from restore.couplings import Coupling
+    from restore.families.spec import Spec
+    from restore.fields import Fields
+    from restore.priors import (
+        RBM,
+        ConditionalDBM,
+        ConditionalRBM,
+        ConvolutionalDBM,
+        ConvolutionalRBM,
+        FullyVisible,
+        GaussianMixture,
+    )
+    from restore.units import Units
+
+
+class Restricted(Family):
+    words = "restricted Boltzmann machine"
+    pixels = PIXEL_UNITS
+    hiddens = tuple(UNITS)
+    grows = True
+    continues = True
+
+
+class Deep(Family):
+    words = "deep Boltzmann machine"
+    pixels = PIXEL_UNITS
+    hiddens = tuple(UNITS)
+    special: ClassVar[Mapping[str, int]] = {"deeper": 1}
+    continues = True
+
+
+class AnySize(Family):
+    """Machines with the same parameters at every position."""
+
+    any_size = True
+    continues = True
+
+    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+        super().check(spec, image_shape)
+        if image_shape is not None and spec.kernel > min(image_shape):
+            raise UsageError(f"kernel must be at most the smaller side of the images, not {spec.kernel}")
+
+    def pixel_means(self, means: Tensor) -> Tensor:
+        return means.mean().repeat(len(means))
+
+    def spread(self, scale: float, shape: Sequence[int]) -> float:
+        """The standard deviation of the first weights of a shape."""
+        return scale
+
+    def initial(
+        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+    ) -> Any:
+        """A machine with biases from the share of white, and normal weights."""
+        import torch
+
+        white = means.mean().reshape(1)
+        # The log-odds of a unit of -1 or 1 are twice its field.
+        first = {"units.0.bias": torch.logit(white) / 2, "units.0.centre": white}
+        for name, shape in self.shapes(spec, image_shape).items():
+            if not name.startswith("units"):
+                drawn = torch.randn(shape, generator=generator, device=means.device)
+                first[name] = drawn * self.spread(scale, shape)
+            else:
+                first.setdefault(name, means.new_zeros(shape))
+        return self.machine(spec, image_shape, first)
+
+
+class Convolutional(AnySize):
+    words = "convolutional restricted Boltzmann machine"
+    special: ClassVar[Mapping[str, int]] = {"kernel": 2}
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        height, width = image_shape
+        assert spec.hidden != "auto"
+        return height * width, (height + spec.kernel - 1) * (width + spec.kernel - 1) * spec.hidden
+
+    def count(self, spec: Spec) -> str:
+        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel} pixels, the same at every place"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        assert spec.hidden != "auto"
+        return {
+            "weights.0": (spec.hidden, spec.kernel**2),
+            "units.0.bias": (1,),
+            "units.1.bias": (spec.hidden,),
+        }
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalRBM:
+        from restore.priors import ConvolutionalRBM
+
+        return ConvolutionalRBM.of({name: values[name] for name in self.shapes(spec, image_shape)}, image_shape)
+
+    def of_size(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> ConvolutionalRBM:
+        return machine.of(machine.shared, image_shape)
+
+    def pictures(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> Tensor:
+        from restore.priors.convolutional import squares
+
+        return squares(machine.shared["weights.0"])
+
+
+class DeepConvolutional(AnySize):
+    words = "convolutional deep Boltzmann machine"
+    by_layers = True
+    # The types of features that stay bounded, by themselves or by their neighbours.
+    features: ClassVar[Sequence[str]] = ("rectified", "spin", "truncated-gaussian")
+
+    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+        super().check(spec, image_shape)
+        for layer in spec.layers:
+            if min(layer[:-1]) < 1 or layer.side % (2 * layer.stride) != layer.stride:
+                raise UsageError(
+                    f"a layer is [number, side, stride, type], its side an odd multiple of its stride, not {[*layer]}"
+                )
+            if layer.units not in self.features:
+                raise UsageError(f"the units of layers must be one of {', '.join(self.features)}, not {layer.units!r}")
+        for below, above in pairwise(spec.layers):
+            if below.units == above.units == "rectified":
+                raise UsageError("two rectified layers in a row raise each other without bound; make one spin")
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        sizes, (rows, columns) = [image_shape[0] * image_shape[1]], image_shape
+        for layer in spec.layers:
+            rows, columns = -(-rows // layer.stride), -(-columns // layer.stride)
+            sizes.append(rows * columns * layer.number)
+        return tuple(sizes)
+
+    def count(self, spec: Spec) -> str:
+        layers = (f"{number} of {side}x{side}" + f" every {step}" * (step > 1) for number, side, step, _ in spec.layers)
+        return f"features in {len(spec.layers)} layers: {', '.join(layers)}"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = {"units.0.bias": (1,), "units.0.centre": (1,)}
+        channels = 1
+        for index, (count, side, *_) in enumerate(spec.layers):
+            shapes |= {f"weights.{index}": (count, channels, side, side), f"units.{index + 1}.bias": (count,)}
+            channels = count
+        return shapes
+
+    def unit_kinds(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[str, ...]:
+        return spec.visible, *(layer.units for layer in spec.layers)
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
+        from restore.priors import ConvolutionalDBM
+
+        own = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConvolutionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
+
+    def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
+        return machine.of(machine.shared, image_shape, machine.kinds)
+
+    def spread(self, scale: float, shape: Sequence[int]) -> float:
+        """Chosen so that fields start equally large for windows of any size."""
+        return scale / math.prod(shape[1:]) ** 0.5
+
+    def pictures(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> Tensor:
+        return machine.shared["weights.0"].squeeze(1)
+
+
+class ConditionalPages(DeepConvolutional):
+    words = "conditional convolutional machine"
+    pages = True
+
+    def observation(self, spec: Spec) -> Observation:
+        return "page and mask"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        from restore.channels.views import SIDE, VIEWS
+
+        count, side, *_ = spec.layers[0]
+        inputs = {"inputs.0": (1, VIEWS, SIDE, SIDE), "inputs.1": (count, VIEWS, side, side)}
+        return super().shapes(spec, image_shape) | inputs
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConditionalDBM:
+        from restore.priors import ConditionalDBM
+
+        own = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConditionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
+
+
+class Pairwise(Family):
+    words = "fully visible Boltzmann machine"
+    structure = "pairwise"
+    hidden_units = False
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        return (image_shape[0] * image_shape[1],)
+
+    def count(self, spec: Spec) -> str:
+        return "no hidden units"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        (pixels,) = self.sizes(spec, image_shape)
+        return super().shapes(spec, image_shape) | {"weights.0": (pixels, pixels)}
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> FullyVisible:
+        from restore.priors import FullyVisible
+
+        return FullyVisible.binary(values["weights.0"], values["units.0.bias"])
+
+    def pictures(self, machine: FullyVisible, image_shape: tuple[int, int]) -> Tensor:
+        return machine.weights.new_zeros(0, *image_shape)
+
+
+class Conditional(Family):
+    words = "conditional restricted Boltzmann machine"
+    grows = True
+    learnt = True
+
+    def observation(self, spec: Spec) -> Observation:
+        return "learnt"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        pixels, hidden = self.sizes(spec, image_shape)
+        return super().shapes(spec, image_shape) | {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
+
+    def joined(
+        self, layers: tuple[Units, ...], couplings: tuple[Coupling, ...], values: Mapping[str, Tensor]
+    ) -> ConditionalRBM:
+        from restore.priors import RBM, ConditionalRBM
+
+        return ConditionalRBM(RBM(layers, couplings), values["inputs.0"], values["inputs.1"])
+
+    def check_machine(self, machine: ConditionalRBM) -> None:
+        super().check_machine(machine.machine)
+
+    def given(self, machine: ConditionalRBM, evidence: Fields) -> RBM:
+        """The machine given the observed image, here in place of evidence."""
+        return machine.given(evidence.linear)
+
+
+class Mixture(Family):
+    words = "mixture of Gaussians"
+    structure = "mixture"
+    pixels = hiddens = ("gaussian",)
+    special: ClassVar[Mapping[str, int]] = {"components": 1}
+    photographs = True
+
+    def observation(self, spec: Spec) -> Observation:
+        """Patches with the same noise and mask, which share work; without salt and pepper."""
+        return "one noise and mask"
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        return (image_shape[0] * image_shape[1],)
+
+    def count(self, spec: Spec) -> str:
+        return f"{spec.components} times {spec.hidden} hidden units"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        (pixels,), count = self.sizes(spec, image_shape), spec.components
+        assert spec.hidden != "auto"
+        return {"weights.0": (pixels, count * spec.hidden), "units.noise": (count,), "units.log_share": (count,)}
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> GaussianMixture:
+        from restore.priors import GaussianMixture
+
+        return GaussianMixture.of(values)
+
+    def check_machine(self, machine: GaussianMixture) -> None:
+        if not bool((machine.noise > 0).all()):
+            raise ValueError("a component has a variance that is not positive")
+
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "rbm": Restricted(),
+        "crbm": Conditional(),
+        "fvbm": Pairwise(),
+        "deep": Deep(),
+        "convolutional": Convolutional(),
+        "deep_convolutional": DeepConvolutional(),
+        "conditional_convolutional": ConditionalPages(),
+        "mixture": Mixture(),
+    }
+)
