@@ -196,6 +196,11 @@ class Damage:
             raise UsageError("black and white images have flips (p) or Gaussian noise (sigma), not both; give one")
         return noise if self.hidden is None else Occlusion(_flat(self.hidden), noise)
 
+    @property
+    def shown(self) -> Channel:
+        """The channel that shows grey levels as they are, and hides pixels."""
+        return GaussianNoise(1.0) if self.hidden is None else Occlusion(_flat(self.hidden), GaussianNoise(1.0))
+
     def log_odds(self, white: np.ndarray) -> np.ndarray:
         """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""
         p = np.asarray(self.known("p"), np.float64)

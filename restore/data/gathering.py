@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
-from restore.data.stock import Limits, Stock, of_arrays
+from restore.data.stock import Limits, Stock, of_arrays, paired
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import Tones, counted, has_third_tone
 
-Levels: TypeAlias = Literal["binary", "grey"]
+Levels: TypeAlias = Literal["binary", "grey", "pairs"]
 Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 
 # The most pixels of an image for a machine with a weight for every pixel and hidden unit.
@@ -40,8 +40,9 @@ class Gathering:
     """Settings for gathering images at one size and holding some out; [data.gathering] of a recipe.
 
     Attributes:
-        levels: kind of pixels; "auto" lets `restore.images.tones` decide between black and white and grey. "" gathers
-            nothing: a recipe then uses images as they are read.
+        levels: kind of pixels; "auto" lets `restore.images.tones` decide between black and white and grey. "pairs"
+            are grey pages with their truth (`restore.data.stock.paired`). "" gathers nothing: a recipe then uses images
+            as they are read.
         shape: height and width of training images; others are resized to it by averaging over area; by default the
             images' own, or the most common of several; where these have sides beyond `LARGE_SIDE`, windows of them.
         patches: 0, or the number of random patches of `shape` to learn from, spread evenly over files; the held-out
@@ -52,7 +53,7 @@ class Gathering:
         UsageError: if a setting is out of its range, or patches are asked for without their shape.
     """
 
-    levels: Literal["auto", "", "binary", "grey"] = "auto"
+    levels: Literal["auto", "", "binary", "grey", "pairs"] = "auto"
     shape: tuple[int, ...] = ()
     patches: int = 0
     held_out: float = 0.1
@@ -80,7 +81,7 @@ class Gathered:
     Attributes:
         training: (N, H, W), at least two.
         held_out: (M, H, W), at least one.
-        levels: "binary" or "grey", as detected or as set.
+        levels: a kind of pixels, as detected or as set.
         threshold: 0 to 254; a pixel above it is white.
         patches: as in `Gathering`, or the chosen number.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
@@ -133,6 +134,8 @@ def gather(
         stock = open_stock(source, limits=limits)
     else:
         stock = of_arrays(source, "the images")
+    if gathering.levels == "pairs":
+        stock = paired(stock)
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError("the data set is empty; give it some images", stock.label)
     if len(stock.images) < FEWEST:
@@ -224,7 +227,7 @@ def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bo
 
 
 def _levels_of(
-    stock: Stock, training: Images, levels: Literal["auto", "", "binary", "grey"]
+    stock: Stock, training: Images, levels: Levels | Literal["auto", ""]
 ) -> tuple[Levels, int, tuple[str, ...]]:
     """Levels and threshold of the training images, detected before resizing.
 
@@ -236,7 +239,7 @@ def _levels_of(
             "all pixels to learn from have the same grey level; give images that show something", stock.label
         )
     threshold = Tones.of(counts).threshold
-    if levels == "binary" or levels == "grey":
+    if levels != "auto" and levels != "":
         return levels, threshold, ()
     tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
     sample = stock.images[:: 1 + len(stock.images) // SAMPLE]

@@ -13,7 +13,7 @@ from restore.data.archives import ZIP, readable, unpacked
 from restore.data.arrays import IDX, NPY, holds_arrays, parse_idx, parse_npy, read_npz
 from restore.data.dataset import Dataset, Images, Split, checked
 from restore.data.sets import NAMED_SETS
-from restore.data.sets.named import own_array, read_named
+from restore.data.sets.named import own_split, read_named
 from restore.data.stock import Limits, Stock, of_archive, of_folder, of_rows
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
@@ -80,7 +80,7 @@ def open_stock(source: str | Path, split: Split = "train", limits: Limits = Limi
         return of_rows(read_named(NAMED_SETS[source], split, limits.root), source)
     path = Path(source)
     if not _exists(path):
-        path = own_array(str(source), split, limits.root) or path
+        path = own_split(str(source), split, limits.root) or path
     if not str(source) or not _exists(path):
         near = difflib.get_close_matches(str(source), NAMED_SETS, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -19,6 +19,9 @@ from restore.errors import InputError, RestoreError, TrainingError, option, requ
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 
+# What follows the name of a page in that of its truth.
+TRUTH = ".truth"
+
 
 @dataclass(frozen=True, eq=False)
 class Stock:
@@ -71,6 +74,26 @@ class PictureFile(NamedTuple):
 def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...] = ()) -> Stock:
     """Make a stock of an array (N, H, W) or arrays (H, W), with numbers as names."""
     return Stock(label, tuple(map(str, range(len(images)))), images, notes)
+
+
+def paired(stock: Stock) -> Stock:
+    """Pages with their truth, NAME.truth.png beside NAME.png, as one picture each: a level's lowest bit is the truth.
+
+    Raises:
+        TrainingError: if a page has no truth, or one of another size.
+    """
+    images = dict(
+        zip((PurePosixPath(name).with_suffix("").as_posix() for name in stock.names), stock.images, strict=True)
+    )
+    pages, joined = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
+    for name in pages:
+        page, truth = images[name], images.get(f"{name}{TRUTH}")
+        if truth is None or truth.shape != page.shape:
+            raise TrainingError(
+                f"has no truth of its size; put one beside it, {name}{TRUTH}.png", f"{stock.label}: {name}"
+            )
+        joined.append(page & 0xFE | (truth > 127))
+    return Stock(stock.label, tuple(pages), joined, stock.notes)
 
 
 def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stock:

@@ -20,6 +20,7 @@ CARD_TASKS: Mapping[str, tuple[str, ...]] = {
     "flips and mask": ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12"),
     "noise and mask": (*_NOISE, "salt:0.2", "patch:8"),
     "one noise and mask": _NOISE,
+    "page and mask": (),
 }
 
 # The same on whole images of other sizes than the prior's.
@@ -27,6 +28,7 @@ WHOLE_TASKS: Mapping[str, tuple[str, ...]] = {
     "flips and mask": ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "holes:8:0.1"),
     "noise and mask": ("noise:0.1", "noise:0.2", "salt:0.2", "holes:8:0.1"),
     "one noise and mask": _NOISE,
+    "page and mask": (),
 }
 
 

@@ -116,6 +116,20 @@ class Shared(Graph):
         return (*outputs, grey_polarity_gain(pixels, channel, prior.pointwise))
 
 
+class Page(Graph):
+    """Finds the ink of a grey page."""
+
+    def forward(
+        self, image: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+    ) -> tuple[Tensor, ...]:
+        prior, valid = self.trained(image), torch.isfinite(image).all(-1).all(-1)
+        # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.
+        hidden = (mask + 0 * image).flatten(1) > 0
+        evidence = Occlusion(hidden, GaussianNoise(1.0)).evidence(image.flatten(1))
+        outputs = _answer(prior, evidence, valid, max_iter, tol, damping)
+        return (*outputs, torch.zeros_like(outputs[-2]))
+
+
 class Learnt(Graph):
     """Restores an image with a prior that has learnt the damage."""
 
@@ -163,7 +177,14 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
     )
 
 
-GRAPHS = {"flips and mask": Flips, "noise and mask": Grey, "one noise and mask": Shared, "learnt": Learnt, "field": Raw}
+GRAPHS = {
+    "flips and mask": Flips,
+    "noise and mask": Grey,
+    "one noise and mask": Shared,
+    "page and mask": Page,
+    "learnt": Learnt,
+    "field": Raw,
+}
 
 
 def trace(facts: GraphFacts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:

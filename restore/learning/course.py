@@ -12,10 +12,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel, Task, parse_task
+from restore.channels import Channel, GaussianNoise, Occlusion, Task, parse_task
 from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.fields import Fields, stacked
@@ -37,6 +38,14 @@ VALIDATION_BATCH = 1000
 
 # A prior in training is judged by at most this many images: enough to compare epochs, and the time belongs to learning.
 JUDGED_IMAGES = 500
+
+# Pages are seen with black and white moved by at most this share of the grey scale, with a gamma of 1 up to this
+# difference, and half of them with up to this share of the pixels hidden. Several judge a machine at a time.
+DARKEST, GAMMA, MOST_HIDDEN, PAGES_AT_ONCE = 0.15, 0.3, 0.2, 20
+
+# Noise is weak up to this probability of a flip: of the images that learn from it this share is noisy, so that a prior
+# leaves the noise of a picture that is said to have next to none.
+WEAK, NOISY = 0.01, 0.25
 
 # The most iterations of the solver that judges.
 JUDGE_ITERATIONS = 100
@@ -153,8 +162,8 @@ class CleanImages:
 class RestoredImages(CleanImages):
     """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
 
-    About as many images of a mini-batch undergo each task as any other. Solvers start at the posterior means of
-    `independent` pixels.
+    About as many images of a mini-batch undergo each task as any other; where flips are weak, some are noisy before.
+    Solvers start at the posterior means of `independent` pixels.
     """
 
     image_shape: tuple[int, int]
@@ -166,14 +175,31 @@ class RestoredImages(CleanImages):
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
         numbers = [(first + offset) % count for offset in range(count)]
-        fields, tasks = list[Fields](), list[Tensor]()
-        for number, part in zip(numbers, clean.tensor_split(count), strict=True):
-            if len(part):
-                observed, damage = self.tasks[number].damage(part, self.image_shape, generator)
-                fields.append(damage.channel(self.tasks[number].grey).evidence(observed))
-                tasks.append(torch.full((len(part),), number, device=clean.device))
+        fields, tasks, parts = list[Fields](), list[Tensor](), list(clean.tensor_split(count))
+        for row, number in enumerate(numbers):
+            task = self.tasks[number]
+            if len(parts[row]):
+                observed, damage = task.damage(parts[row], self.image_shape, generator)
+                if not task.grey and damage.p is not None and np.max(damage.p) <= WEAK:
+                    parts[row] = with_noise(parts[row], generator)
+                    observed, damage = task.damage(parts[row], self.image_shape, generator)
+                fields.append(damage.channel(task.grey).evidence(observed))
+                tasks.append(torch.full((len(parts[row]),), number, device=clean.device))
         evidence = stacked(fields)
-        return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.cat(tasks))
+        return Restorations(torch.cat(parts), evidence, self.independent.moments(evidence)[0], torch.cat(tasks))
+
+
+def with_noise(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Replace about a share `NOISY` of the images (N, D) by noisy ones: half of these with flips, half noise alone."""
+
+    def draw(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=generator, device=images.device)
+
+    count, pixels = images.shape
+    flipped = (images > 0.5) ^ (draw(count, pixels) < draw(count, 1) / 2)
+    noise = draw(count, pixels) < draw(count, 1)
+    kind = draw(count, 1)
+    return torch.where(kind < NOISY / 2, noise, torch.where(kind < NOISY, flipped, images > 0.5)).to(images)
 
 
 @dataclass(frozen=True)
@@ -215,15 +241,62 @@ class DamagedImages:
         )
 
 
+@dataclass(frozen=True)
+class Pages:
+    """The course of a conditional convolutional machine: grey pages (N, D), where a level's lowest bit is the truth.
+
+    A page is seen lighter or darker each time, and some of its pixels are hidden, so that the machine can tell what
+    they are. Those held out, (M, D), judge it.
+    """
+
+    images: Tensor
+    validation: Tensor
+    image_shape: tuple[int, int]
+    start: Any
+    independent: Units
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> Any:
+        return self.start
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:
+        page, clean = pages_of(self.images.index_select(0, index))
+        low, high, power, share = torch.rand(4, len(page), 1, generator=generator, device=page.device)
+        seen = DARKEST * low + (1 - DARKEST * (low + high)) * page ** (1 + GAMMA * (2 * power - 1))
+        drawn = torch.rand(page.shape, generator=generator, device=page.device)
+        evidence = Occlusion(drawn < MOST_HIDDEN * (2 * share - 1), GaussianNoise(1.0)).evidence(seen)
+        return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.zeros_like(index))
+
+    def judged(self, prior: Any, inference: Inference) -> Judged | None:
+        if not len(self.validation):
+            return None
+        solver, (page, clean) = solver_of(inference), pages_of(self.validation[:JUDGED_IMAGES])
+        parts = list[Solution]()
+        for rows in page.split(PAGES_AT_ONCE):
+            evidence = GaussianNoise(1.0).evidence(rows)
+            parts.append(solver.solve(prior.tilt(evidence), self.independent.moments(evidence)[0]))
+        return verdict(parts, clean)
+
+
+def pages_of(joined: Tensor) -> tuple[Tensor, Tensor]:
+    """Grey pages (N, D), and their truth, the lowest bit of each level: 1 is paper."""
+    return joined, (joined * 255).round() % 2
+
+
 def course_of(
     recipe: Recipe,
     images: Tensor,
     image_shape: tuple[int, int],
     start: Any = None,
     held_out: Tensor | None = None,
-) -> CleanImages | DamagedImages:
+) -> CleanImages | DamagedImages | Pages:
     """The course that a recipe makes of training images; `start` is the machine before the first step, if any."""
     training, validation = split(recipe, images, held_out)
+    if recipe.prior.kind.pages:
+        means, _ = pixels_of(recipe, training)
+        if start is None:
+            generator = torch.Generator(training.device).manual_seed(recipe.seed)
+            start = recipe.prior.kind.initial(recipe.prior, image_shape, means, recipe.prior.weight_scale, generator)
+        return Pages(training, validation, image_shape, start, Bernoulli(torch.logit(means)))
     if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
     shape, watch, restores, trial = recipe.prior, recipe.training.watch, recipe.learner.restores, None
@@ -266,5 +339,6 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
 
 def pixels_of(recipe: Recipe, training: Tensor) -> tuple[Tensor, Units | None]:
     """The means of pixels as a prior keeps them, (D,), and independent units for grey ones."""
-    means = recipe.prior.kind.pixel_means(pixel_means(training))
+    images = pages_of(training)[1] if recipe.prior.kind.pages else training
+    means = recipe.prior.kind.pixel_means(pixel_means(images))
     return means, grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Task
+from restore.channels import Damage, Damaged, Task
 from restore.channels.values import log_odds_of
 from restore.inference.torch_engine import Engine
+from restore.learning.course import pages_of
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
@@ -64,22 +65,26 @@ def own_modes(
     return torch.cat(blocks) if blocks else pack(images[:0])
 
 
-def fitted(prior: TrainedPrior, clean: Tensor, tasks: Sequence[Task], seed: int) -> float:
+def fitted(prior: TrainedPrior, images: Tensor, tasks: Sequence[Task], seed: int) -> float:
     """The temperature at which a prior's probabilities fit the first of some images (M, D) best, after damage.
 
     Learning by restoring makes a solver right of images that were learnt, and so too sure of others.
 
     Args:
         prior: of black and white images; its own temperature is ignored.
-        clean: images of 0 and 1 that it has not learnt from.
-        tasks: how to damage them.
+        images: images of 0 and 1 that it has not learnt from; pages with their truth for a machine of pages.
+        tasks: how to damage them; not for pages.
         seed: of the damage.
     """
-    generator = torch.Generator(clean.device).manual_seed(seed)
-    header = replace(prior.description, temperature=1.0)
-    engine, clean = Engine.of(replace(prior, description=header), clean.device), clean[:TEMPERATURE_IMAGES]
-    damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
-    answers = [engine.restore(batch.observed, batch.damage.channel(grey=False)).means[0] for batch in damaged]
+    generator = torch.Generator(images.device).manual_seed(seed)
+    header, clean = replace(prior.description, temperature=1.0), images[:TEMPERATURE_IMAGES]
+    engine = Engine.of(replace(prior, description=header), clean.device)
+    if header.kind.pages:
+        page, clean = pages_of(clean)
+        damaged = [Damaged(page, Damage())]
+    else:
+        damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
+    answers = [engine.restore(batch.observed, header.channel(batch.damage)).means[0] for batch in damaged]
     return best([log_odds_of(means.cpu().numpy().astype(np.float64)) for means in answers], clean.cpu().numpy() > 0.5)
 
 

@@ -143,7 +143,7 @@ def train(
     means, grey = pixels_of(recipe, training)
     prior = TrainedPrior(header, machine, means, modes, grey)
     if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
-        tasks = tuple(map(recipe.prior.task_of, recipe.learner.restores))
+        tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))
         temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
         prior = replace(prior, description=replace(header, temperature=temperature))
     return Trained(prior, result.done, result.score, "; ".join(filter(None, (before, result.ended))))

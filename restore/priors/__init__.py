@@ -7,4 +7,5 @@ from restore.priors.fully_visible import FullyVisible as FullyVisible
 from restore.priors.layered import LayeredPrior as LayeredPrior
 from restore.priors.machine import BoltzmannMachine as BoltzmannMachine
 from restore.priors.mixture import GaussianMixture as GaussianMixture
+from restore.priors.page import ConditionalDBM as ConditionalDBM
 from restore.priors.rbm import RBM as RBM

@@ -22,6 +22,16 @@ def preferred(grey: bool = False) -> str:
     return next((folder.name for folder, _ in _known(grey) if search.is_published(folder)), "")
 
 
+def reader() -> str:
+    """Name of the published prior that reads grey pages; empty if there is none.
+
+    >>> reader()
+    'conv-scan'
+    """
+    known = ((folder, readable(folder)) for folder in search.folders() if search.is_published(folder))
+    return next((folder.name for folder, header in known if header and header.auto and header.kind.pages), "")
+
+
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
     """The priors among which `auto` chooses for pictures of a size.
 
@@ -53,7 +63,10 @@ def _known(grey: bool) -> list[tuple[Path, Description]]:
     known = [
         (folder, header)
         for folder in search.folders()
-        if (header := readable(folder)) and header.auto and not header.task and header.grey == grey
+        if (header := readable(folder))
+        and header.auto
+        and not (header.task or header.kind.pages)
+        and header.grey == grey
     ]
     return sorted(known, key=lambda prior: (not search.is_published(prior[0]), prior[1].auto, prior[0].name))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restore.channels import Damage, parse_task
+from restore.channels import Channel, Damage, parse_task
 from restore.errors import REASON, ModelError, UsageError, option, reason, remedy, shown
 from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
@@ -121,6 +121,10 @@ class Description(Spec):
         """Grey values as the prior knows them, unchanged or as 0 and 1; the same shape, float32."""
         return (grey if self.grey else grey > self.threshold / 255).astype("float32")
 
+    def channel(self, damage: Damage) -> Channel:
+        """The channel of images with this damage; a machine of pages is shown the levels themselves."""
+        return damage.shown if self.kind.pages else damage.channel(self.grey)
+
     def with_solver(self, name: str) -> Description:
         """The same prior with another solver, without starts if it takes none; raises UsageError if it does not fit."""
         if name == self.inference.solver:
@@ -182,9 +186,11 @@ class Description(Spec):
         self.check_told(known, damage.sigma is not None, damage.hidden is not None)
         if damage.specks is not None and (self.grey or damage.hidden is not None):
             raise UsageError("are removed from pictures in black and white, without a mask", option("specks"))
+        name = shown(self.name)
+        if self.kind.pages and damage.touched and not damage.scanned:
+            raise UsageError(f"{name} reads grey pages, whatever their damage; leave its levels out")
         if not self.grey:
             return
-        name = shown(self.name)
         if damage.scanned:
             scan = option("p", "scan")
             raise UsageError(f"{name} restores grey images, and {scan} is for black and white ones; give a number")

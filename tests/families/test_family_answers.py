@@ -24,6 +24,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
     "convolutional": {"kernel": 2},
     "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
+    "conditional_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
     "fvbm": {"hidden": 0},
 }

@@ -17,7 +17,7 @@ from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.zoo import describe, published_folder
 from restore.zoo.inference import Inference
-from training.data.make import SETS
+from training.data.make import PAIRS, SETS
 
 ROOT = Path(__file__).parents[2]
 TRAINING = sorted((ROOT / "training" / "recipes").rglob("*.toml"))
@@ -54,7 +54,7 @@ def test_published_recipes_are_sound_and_named_as_their_file(path: Path) -> None
     assert recipe.name == path.stem
     if (published_folder() / path.stem).exists():
         assert describe(published_folder() / path.stem).recipe == recipe.digest
-    assert recipe.data.source in (*NAMED_SETS, *SETS)
+    assert recipe.data.source in (*NAMED_SETS, *SETS, *PAIRS)
     assert recipe.data.threshold == 127
 
 

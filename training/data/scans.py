@@ -8,9 +8,9 @@ afterwards. The form is that of the contests of document binarisation: 8 bits of
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from hashlib import sha256
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +31,9 @@ from training.data.wear import OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, w
 SHAPE = (512, 512)
 COUNTS: dict[Split, int] = {"train": 600, "test": 60}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
-# How much of a page may be ink.
+# How much of a page may be ink; and the least of a part of a real page.
 LEAST, MOST = 0.005, 0.4
+LEAST_REAL = 0.01
 # How many pages are clean, and how many are black and white.
 CLEAN, COPIES = 0.1, 0.17
 # Line art that goes with text.
@@ -174,11 +175,36 @@ def scan(
 
 def for_choosing(name: str) -> bool:
     """Whether a real page of this name is held out of training, to choose by: a third of them, always the same."""
-    return zlib.crc32(name.encode()) % 3 == 0
+    return int(sha256(name.encode()).hexdigest(), 16) % 3 == 0
+
+
+def cut(pages: Path, folder: Path) -> list[Path]:
+    """Cut the real pages that are not for choosing, `pages`/YEAR/NAME.png, into parts of `SHAPE`; returns their files.
+
+    Parts with less than a hundredth of ink are left out.
+    """
+    made = list[Path]()
+    for path in sorted(pages.glob("20*/*.png")):
+        if path.suffixes != [".png"] or for_choosing(path.stem):
+            continue
+        both = [np.array(Image.open(file).convert("L")) for file in (path, path.with_suffix(".truth.png"))]
+        starts = [
+            [max(0, min(number * side, size - side)) for number in range(max(1, -(-(size - side // 8) // side)))]
+            for size, side in zip(both[0].shape, SHAPE, strict=True)
+        ]
+        for (row, top), (column, left) in product(enumerate(starts[0]), enumerate(starts[1])):
+            grey, truth = (image[top : top + SHAPE[0], left : left + SHAPE[1]] for image in both)
+            if (truth < 128).mean() >= LEAST_REAL:
+                made.append(folder / f"{path.parent.name}-{path.stem}-{row}{column}.png")
+                Image.fromarray(grey).save(made[-1])
+                Image.fromarray(truth).save(made[-1].with_suffix(".truth.png"))
+    return made
 
 
 def write(folder: Path, split: Split) -> list[Path]:
-    """Write the pairs of a split into a folder; returns the files of pages.
+    """Write the pairs of a split into a folder, ROOT/scans/SPLIT; returns the files of pages.
+
+    To train, parts of the real pages in ROOT/dibco are written as well, if there are any.
 
     Raises:
         InputError: if there are no fonts.
@@ -190,4 +216,4 @@ def write(folder: Path, split: Split) -> list[Path]:
         grey, truth = scan(families, SEEDS[split], number)
         Image.fromarray(grey).save(path)
         Image.fromarray(~truth).save(path.with_suffix(".truth.png"))
-    return written_to
+    return written_to + (cut(folder.parents[1] / "dibco", folder) if split == "train" else [])

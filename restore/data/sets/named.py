@@ -39,9 +39,9 @@ def folders(root: Path, name: str) -> list[Path]:
     return [folder for folder in (root / name, root / name.replace("-", "_")) if folder.is_dir()]
 
 
-def own_array(name: str, split: Split, root: Path | None = None) -> Path | None:
-    """Find the array of a split, NAME/train.npy or NAME/test.npy, among a user's own data sets."""
-    return _own(name, f"{split}.npy", root)
+def own_split(name: str, split: Split, root: Path | None = None) -> Path | None:
+    """Find a split among a user's own data sets: the array NAME/train.npy, or the folder NAME/train of images."""
+    return _own(name, f"{split}.npy", root) or _own(name, split, root)
 
 
 def _own(name: str, file: str, root: Path | None) -> Path | None:
@@ -49,7 +49,7 @@ def _own(name: str, file: str, root: Path | None) -> Path | None:
     parent = _parent(root)
     try:
         paths = [folder / file for folder in folders(parent, name)] if parent else []
-        return next((path for path in paths if path.is_file()), None)
+        return next((path for path in paths if path.exists()), None)
     except (OSError, ValueError):  # a name that no file can have
         return None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Literal
 
+from restore.data.gathering import Levels
 from restore.errors import require
 from restore.learning.learners import LEARNERS, METHODS
 from restore.learning.options import TrainOptions
@@ -53,7 +54,7 @@ class Facts:
 
     images: int
     image_shape: tuple[int, int]
-    levels: Literal["binary", "grey"]
+    levels: Levels
     threshold: int = 127
     black: float = 0.0
     patches: int = 0

@@ -55,8 +55,8 @@ class Data:
     units are added as long as these images gain too. Other priors are trained without them.
 
     With `variations` none of the images can be held out. With `count` only the first images of the data set are used; 0
-    uses all. With `gathering`, whose `levels` then are "binary" or "grey", images of any size are brought to one, and
-    files are held out, instead of images by `validation`.
+    uses all. With `gathering`, whose `levels` then are "binary", "grey" or "pairs", images of any size are brought to
+    one, and files are held out, instead of images by `validation`.
     """
 
     source: str
@@ -69,7 +69,7 @@ class Data:
     gathering: Gathering = field(default_factory=lambda: Gathering(levels=""))
 
     def __post_init__(self) -> None:
-        require(self.gathering.levels != "auto", '[data.gathering] levels is missing; give "binary" or "grey"')
+        require(self.gathering.levels != "auto", "[data.gathering] levels is missing; give binary, grey or pairs")
         require(
             not (self.gathered and (self.validation or self.count)),
             "validation and count are not for gathered images, of which [data.gathering] holds out files; leave them "
@@ -91,6 +91,12 @@ class Data:
             require(bool(self.task), f'[data] task is missing; a {words} undoes a damage, such as "flip:0.1"')
         else:
             require(not self.task, f"[data] task is for priors that undo one damage; leave it out for a {words}")
+        pairs = self.gathering.levels == "pairs"
+        require(
+            pairs == prior.kind.pages,
+            f'[data.gathering] levels = "pairs" is for pages and their truth; a {words} '
+            + ("takes them" if prior.kind.pages else "takes binary or grey"),
+        )
         require(
             not prior.grey or self.binarisation == "threshold",
             "[data] binarisation is for black and white pixels, and these are grey; leave it out",

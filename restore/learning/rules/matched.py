@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.fields import Fields
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import LearnerState, LearningRule, Restorations, Step
@@ -26,6 +26,9 @@ from restore.zoo.inference import DAMPING
 
 # A task's mean loss remembers about this many mini-batches.
 LOSS_MEMORY = 50
+
+# The tasks of machines that learn from pages and their truth.
+PAGES = ("pages",)
 
 # A task whose images are restored almost perfectly counts as if this were its loss, in nats per image.
 LEAST_LOSS = 0.5
@@ -88,8 +91,14 @@ class MatchedMarginals(LearningRule):
 
     def check(self, prior: PriorShape) -> None:
         super().check(prior)
-        for text in self.tasks:
-            prior.task_of(text)
+        if prior.kind.pages:
+            require(
+                self.tasks == PAGES,
+                f"[learner] tasks of a {prior.kind.words} are {list(PAGES)}: its data have the damage",
+            )
+        else:
+            for text in self.tasks:
+                prior.task_of(text)
 
     @property
     def restores(self) -> tuple[str, ...]:
@@ -128,8 +137,11 @@ class MatchedMarginals(LearningRule):
             own = _copied(batch)
             leaves = {name: value.clone().requires_grad_() for name, value in prior.parameters.items()}
             machine = prior.with_parameters(leaves).tilt(own.evidence)
-            # A machine of its own, for what a machine computes only once would else lack its gradient.
-            fixed = prior.with_parameters({name: value.detach() for name, value in leaves.items()}).tilt(own.evidence)
+            fixed = machine
+            if self.unrolled or self.gradient == "implicit":
+                # A machine of its own, for what a machine computes only once would else lack its gradient.
+                still = {name: value.detach() for name, value in leaves.items()}
+                fixed = prior.with_parameters(still).tilt(own.evidence)
             restored = (_unrolled if self.gradient == "unrolled" else _settled)(
                 self.drawn(generator), machine, fixed, own
             )

@@ -56,7 +56,8 @@ def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: 
 
 
 def scored(recipe: Recipe, error: float) -> str:
-    return f"{recipe.prior.in_words(error)} after {recipe.training.watch or recipe.data.task}"
+    damage = recipe.training.watch or recipe.data.task
+    return f"{recipe.prior.in_words(error)} {f'after {damage}' if damage else 'of pages'}"
 
 
 def as_stored(recipe: Recipe, machine: Any) -> Any:

@@ -46,7 +46,12 @@ Scores = Mapping[str, Mapping[str, Report]]
 def write_report(
     folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
 ) -> tuple[list[str], bool]:
-    """Score a prior and write its report within the time; return a summary, and True unless filters beat it."""
+    """Score a prior and write its report within the time; return a summary, and True unless filters beat it.
+
+    A prior that reads pages has none: their damage is their own, and no filter reads them.
+    """
+    if trained.prior.description.kind.pages:
+        return [], True
     header, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
     scores: dict[str, dict[str, Report]] = {}

@@ -1,0 +1,111 @@
+"""What a grey page shows at each pixel, beside its own surroundings: darkness below the paper, contrast, ink nearby.
+
+Paper and ink are measured by greyscale closings and dilations of the page at a quarter of its size (Serra, 1982; as for
+the background in Gatos et al., Pattern Recognition 2006), so that light, stains and fading, which change slowly, shift
+no view. Sums, maxima and a bilinear enlargement are all it takes: a graph holds them, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# The number of views, and the side of the square window in which a machine sees them.
+VIEWS, SIDE = 8, 3
+
+# Pixels by which the surroundings are measured more coarsely.
+COARSE = 4
+
+# Sides of windows, in coarse pixels: of the closing that leaves the paper beside thin and beside thick strokes, of the
+# dilations that find the darkest ink nearby and further away, and of averages.
+THIN, THICK, INK, FAR, AVERAGED = 7, 25, 11, 41, 7
+
+# The least difference of ink from paper that counts as ink, and of grey levels that counts as contrast.
+LEAST_INK, LEAST_CONTRAST = 0.05, 0.01
+
+
+def views_of(grey: Tensor, visible: Tensor) -> Tensor:
+    """The views of grey pages.
+
+    Args:
+        grey: levels from 0 to 1, (N, 1, H, W); any where they are not visible.
+        visible: 1 where a pixel is seen, else 0, in the same shape. Others are taken for the average around them.
+
+    Returns:
+        (N, VIEWS, H, W), mostly between -1 and 1: depth below the paper as a share of that of the ink nearby, and of
+        ink further away, where 1 is as dark; difference from the average in standard deviations; depth below the paper
+        beside thin and beside thick strokes; grey level; depth of the ink nearby; whether it is hidden.
+
+    >>> import torch
+    >>> page = torch.full((1, 1, 48, 48), 0.8)
+    >>> page[..., 20:23, 8:40] = 0.2
+    >>> depth = views_of(page, torch.ones_like(page))[0, 0]
+    >>> bool(depth[21, 24] > 0.7), bool(depth[40, 24] < -0.9)
+    (True, True)
+    """
+    import torch
+    from torch.nn.functional import avg_pool2d, max_pool2d
+
+    seen, light = avg_pool2d(_whole(visible), COARSE), avg_pool2d(_whole(grey * visible), COARSE)
+    around = _blurred(light, THIN) / _blurred(seen, THIN).clamp_min(LEAST_CONTRAST)
+    coarse = torch.where(seen > 0, light / seen.clamp_min(1 / COARSE**2), around)
+    level = torch.where(visible > 0, grey, _enlarged(coarse, grey))
+    papers = [_enlarged(_blurred(_closed(coarse, side), side // 2 | 1), grey) for side in (THIN, THICK)]
+    near, wide = ((paper - level).clamp(0, 1) for paper in papers)
+    deepest = max_pool2d(_whole(near), COARSE)
+    ink, far = (_enlarged(_blurred(_largest(deepest, side), side // 4 * 2 + 1), grey) for side in (INK, FAR))
+    mean, square = (_blurred(avg_pool2d(_whole(power), COARSE), AVERAGED) for power in (level, level.square()))
+    deviation = (square - mean.square()).clamp_min(LEAST_CONTRAST**2).sqrt()
+    mean, deviation = _enlarged(mean, grey), _enlarged(deviation, grey)
+    return torch.cat(
+        [
+            2 * near / (ink + LEAST_INK) - 1,
+            2 * near / (far + LEAST_INK) - 1,
+            ((mean - level) / (3 * deviation)).clamp(-2, 2),
+            4 * near,
+            4 * wide,
+            2 * level - 1,
+            2 * ink,
+            2 * (1 - visible),
+        ],
+        1,
+    )
+
+
+def _whole(grid: Tensor) -> Tensor:
+    """A grid (N, 1, H, W) continued to whole coarse pixels."""
+    from torch.nn.functional import pad
+
+    height, width = grid.shape[-2:]
+    return pad(grid, (0, -width % COARSE, 0, -height % COARSE), mode="replicate")
+
+
+def _enlarged(coarse: Tensor, like: Tensor) -> Tensor:
+    from torch.nn.functional import interpolate
+
+    height, width = like.shape[-2:]
+    return interpolate(coarse, scale_factor=COARSE, mode="bilinear", align_corners=False)[..., :height, :width]
+
+
+def _blurred(grid: Tensor, side: int) -> Tensor:
+    """Averaged twice over windows of an odd side."""
+    from torch.nn.functional import avg_pool2d, pad
+
+    margin = side // 2
+    for _ in range(2):
+        grid = avg_pool2d(pad(grid, (margin,) * 4, mode="replicate"), side, 1)
+    return grid
+
+
+def _largest(grid: Tensor, side: int) -> Tensor:
+    """The largest value in the window of an odd side around each pixel."""
+    from torch.nn.functional import max_pool2d
+
+    rows = max_pool2d(grid, (side, 1), 1, (side // 2, 0))
+    return max_pool2d(rows, (1, side), 1, (0, side // 2))
+
+
+def _closed(grid: Tensor, side: int) -> Tensor:
+    return -_largest(-_largest(grid, side), side)

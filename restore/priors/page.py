@@ -1,0 +1,55 @@
+"""Conditional convolutional machines: a grey page sets the fields of a machine over its ink (CRBM-BP, sec. 3.2)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from restore.channels.views import views_of
+from restore.couplings.strided import Strided
+from restore.fields import Fields
+from restore.priors.deep_convolutional import ConvolutionalDBM
+
+# No precision is smaller, so that one of 0 can be divided by.
+TINY = 1e-6
+
+
+class ConditionalDBM(ConvolutionalDBM):
+    """A convolutional deep machine p(v, h | x) whose biases depend on a grey page x, by kernels over its views.
+
+    As in the conditional RBM, x has weights to pixels and to hidden units: in `shared`, `inputs.0` (1, views, side,
+    side) to pixels, and `inputs.1` (features, views, side, side) to the lowest features, which see the views through
+    the same windows as the pixels.
+
+    >>> import torch
+    >>> from restore.channels.views import VIEWS
+    >>> shared = {"weights.0": torch.zeros(1, 1, 3, 3), "units.0.centre": torch.full((1,), 0.5)}
+    >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(2)}
+    >>> shared |= {f"inputs.{layer}": torch.zeros(1, VIEWS, 3, 3) for layer in range(2)}
+    >>> shared["inputs.0"][0, 0, 1, 1] = -1  # darker than the paper: ink, which is 0
+    >>> page = torch.full((1, 32 * 32), 0.8)
+    >>> page[0, 500:506] = 0.1
+    >>> machine = ConditionalDBM.of(shared, (32, 32), [(1, "spin")]).tilt(Fields(page, torch.ones_like(page)))
+    >>> bias = machine.layers[0].parameters["bias"][0]
+    >>> bool(bias[503] < 0 < bias[100])
+    True
+    """
+
+    def tilt(self, *fields: Fields | None) -> Self:
+        """The machine of each page, given as evidence on the image (batch, D): its grey levels.
+
+        Hidden pixels have precision 0. Levels come times the precision, so that any positive one means the same.
+        """
+        (page,) = fields
+        assert page is not None
+        lowest = self.couplings[0]
+        assert isinstance(lowest, Strided)
+        rows, columns = lowest.image_shape
+        seen = (page.quadratic > 0).to(page.linear).expand_as(page.linear)
+        grey = page.linear / page.quadratic.clamp_min(TINY)
+        views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, seen)))
+        flat, pixels = views.movedim(1, -1).flatten(1), lowest.image_shape
+        heard = (
+            Strided(self.shared[f"inputs.{layer}"], pixels, step).up(flat)
+            for layer, step in ((0, 1), (1, lowest.stride))
+        )
+        return super().tilt(*map(Fields, heard))
