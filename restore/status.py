@@ -18,8 +18,7 @@ class Status(IntEnum):
     NOT_NOISE = 7
     UNSETTLED = 8
     FAINT = 9
-    STAINED = 10
-    CLASSES = 11
+    CLASSES = 10
 
     @property
     def sentence(self) -> str:
@@ -42,6 +41,5 @@ _SENTENCES = {
     Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
-    Status.STAINED: "its paper is darker than half way to ink in places, as under stains and shadows",
     Status.CLASSES: "its few colours name classes, which have no order",
 }

@@ -22,6 +22,7 @@ class RestoredBatch:
         model, engine: the names, each once, joined by commas.
         level, changed, flipped, bits: of each image; None if no image has one, a list if only some have.
         notes, doubt, remedy: of each image.
+        lightened: as `level`.
         replaced: (N, H, W); None if all pixels of some image are replaced.
         layers: (N, units) each.
     """
@@ -42,6 +43,7 @@ class RestoredBatch:
     doubt: tuple[str, ...]
     remedy: tuple[str, ...]
     replaced: np.ndarray | None
+    lightened: np.ndarray | list[np.ndarray | None] | None
     layers: tuple[np.ndarray, ...]
 
     @classmethod

@@ -125,7 +125,7 @@ def restored(
     _warn(answers)
     for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
         _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
-    values = [np.asarray(answer.means if options.soft else answer.estimate, np.float64) for answer in answers]
+    values = [np.asarray(answer.picture(soft=options.soft), np.float64) for answer in answers]
     together = collection.together(
         [item.back(value, answer.replaced) for item, value, answer in zip(items, values, answers, strict=True)]
     )

@@ -97,7 +97,7 @@ class Answers:
         def png(of: Picture, values: np.ndarray, hidden: np.ndarray | None = None) -> bytes:
             return encode(of, np.asarray(values), format="PNG", hidden=hidden)
 
-        values = restored.means if options.soft else restored.estimate
+        values = restored.picture(soft=options.soft)
         pictures = {"image": png(picture, values, restored.replaced)}
         if whole:
             grey = Picture(picture.levels, info=picture.info)

@@ -32,7 +32,8 @@ def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
     by_folder = {}
     for folder in priors:
         try:
-            if (folder / zoo.GRAPH).is_file() and not zoo.describe(folder).grey:
+            header = zoo.describe(folder)
+            if (folder / zoo.GRAPH).is_file() and not (header.grey or header.kind.pages):
                 by_folder[folder] = facts(folder)
         except ModelError as fault:
             zoo.leave_out(str(fault))

@@ -300,7 +300,7 @@ class Work:
         job, picture, lost = sheet.job, sheet.picture, list[str]()
         assert picture is not None
         sheet.objection = answer.objection if answer.refused else ""
-        values = answer.means if self.options.soft else answer.estimate
+        values = answer.picture(soft=self.options.soft)
         for target, format in job.formats.items():
             if target != job.target:
                 blank = Picture(np.zeros(answer.deviations.shape, picture.levels.dtype), info=picture.info)

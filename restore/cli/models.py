@@ -21,6 +21,7 @@ SHOWS = {
     "caltech101-silhouettes": "silhouettes",
     "cbcl": "faces",
     "text": "printed text",
+    "scans": "scanned pages",
     "drawings": "masks, codes, plans, icons, drawings",
     "photographs": "photographs",
 }
@@ -28,6 +29,7 @@ SHOWS = {
 # The groups of the list, in this order.
 TRIED_HEADING = "Tried if you name none, for black and white pictures:"
 GREY = "Tried if you name none, with --sigma:"
+OF_PAGES = "Reads grey pages if you name none:"
 YOURS = "Yours, for --model:"
 OTHERS = "Others, for --model; most repeat results of papers:"
 
@@ -38,7 +40,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
     from restore.errors import shown
 
     priors = [(folder, header) for folder in zoo.folders() if (header := zoo.readable(folder))]
-    groups: dict[str, list[str]] = {TRIED_HEADING: [], GREY: [], YOURS: [], OTHERS: []}
+    groups: dict[str, list[str]] = {TRIED_HEADING: [], OF_PAGES: [], GREY: [], YOURS: [], OTHERS: []}
     width_of_names = max((len(folder.name) for folder, _ in priors), default=0)
     for folder, header in sorted(priors, key=lambda prior: prior[1].auto):
         published = zoo.search.is_published(folder)
@@ -51,7 +53,8 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             tell(json_module.dumps(facts))
             continue
         tried = header.auto and not header.task
-        group = (GREY if header.grey else TRIED_HEADING) if tried else OTHERS if published else YOURS
+        kind = OF_PAGES if header.kind.pages else GREY if header.grey else TRIED_HEADING
+        group = kind if tried else OTHERS if published else YOURS
         groups[group].append(shown(f"  {folder.name:{width_of_names}}  {_purpose(header)}"))
     for title, lines in groups.items():
         if lines:

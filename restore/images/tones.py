@@ -25,11 +25,6 @@ THIRD, _APART, _COUNTED_SIDE = 0.01, 0.125, 1024
 # Ink is darker than its paper by at least this share of the paper's level: on the pages of DIBCO 2009 to 2013 by .20 at
 # least, and what shows through an empty leaf by .10 at most.
 _FAINT = 0.15
-# The side of the cells, in pixels, that tell whether ground is dark; their medians are off ink by this part of the
-# contrast, and not half of it, and nine in ten pixels are darker than that. The share of such cells that a picture may
-# have: on pages of DIBCO that Otsu's threshold spoils 1.2 to 13 %, on others .6 at most (`benchmarks/real_pages.py`).
-# And how many it may have in any case. Ink is darker than all but this share of what is darker than half way.
-_CELL, _OFF_INK, _HALF, _NOT_PAPER, _DARK, _AREA, _DARKEST = 8, 0.15, 0.5, 0.6, 0.01, 4, 0.2
 
 
 # The least share of pixels with one of two levels in what was drawn, whose edges may be soft. Scans have grain: one of
@@ -111,28 +106,3 @@ def faint(black: float, white: float) -> bool:
     (True, False)
     """
     return white - black < _FAINT * white
-
-
-def has_dark_ground(grey: np.ndarray, black: Any, white: Any, hidden: np.ndarray | None = None) -> bool:
-    """True if ground is darker than half way to ink over an area, as under a stain: a threshold makes ink of it.
-
-    Args:
-        grey: levels, (H, W).
-        black, white: the levels of what is dark and what is light, numbers or (H, W).
-        hidden: pixels that do not count, boolean (H, W).
-    """
-    depth = (grey - black) / np.maximum(white - black, 1e-6)
-    depth = depth if hidden is None else np.where(hidden, 1.0, depth)
-    rows, columns = (size // _CELL for size in depth.shape)
-    if not rows or not columns:
-        return False
-    # Most dark pixels may be stains: ink is the darkest part, whatever the noise.
-    smooth = np.lib.stride_tricks.sliding_window_view(depth, (3, 3)).mean((2, 3))
-    below = smooth[smooth < _HALF]
-    ink = min(0.0, float(np.quantile(below, _DARKEST))) if below.size else 0.0
-    cells = ((depth - ink) / (1 - ink))[: rows * _CELL, : columns * _CELL].reshape(rows, _CELL, columns, _CELL)
-    ranks = _CELL**2 // 2, _CELL**2 * 9 // 10
-    ordered = np.partition(cells.transpose(0, 2, 1, 3).reshape(rows * columns, _CELL**2), ranks, axis=1)
-    middle, lightest = ordered[:, ranks[0]], ordered[:, ranks[1]]
-    dark = (middle > _OFF_INK) & (middle < _HALF) & (lightest < _NOT_PAPER)
-    return bool(dark.sum() > max(_AREA, _DARK * dark.size))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import threading
 from dataclasses import replace
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, extra, option, shown
 from restore.inference.options import EngineName, Options
-from restore.zoo import GRAPH, candidates, describe, find, leave_out, search
+from restore.zoo import GRAPH, candidates, describe, find, leave_out, reader, search
 
 if TYPE_CHECKING:
     from restore.channels.damage import Damage, Observed
@@ -134,6 +135,15 @@ class Engines:
             raise faults[0]
         for fault in faults:
             leave_out(str(fault))
+        return opened
+
+    @cached_property
+    def reader(self) -> PictureEngine:
+        """The prior that reads grey pages; raises ModelError if there is none."""
+        name = reader()
+        opened = self.open(name) if name else ModelError("no prior reads grey pages; give a level or a threshold")
+        if isinstance(opened, ModelError):
+            raise opened
         return opened
 
     def open(self, name: str) -> PictureEngine | ModelError:

@@ -29,7 +29,7 @@ _FIT = _help("Prior", "Restore images of another size than the prior's in overla
 _FORCE = _help("Prior", "Restore even what no prior recognises, and resize by any factor.")
 _INVERT = _help("Prior", "Invert dark strokes on light for the prior, and the result back. [chosen for each image]")
 _SOFT = _help(
-    "Results", "Write the probability of white as grey levels; priors of grey images always write grey levels."
+    "Results", "Write grey levels: of a page, ink as dark as it was, on white; else the probability of white."
 )
 _ENGINE = _help("Computing", "onnx starts at once; auto takes it if the prior has a graph, else torch.")
 _DEVICE = _help("Computing", "cpu (as auto) or cuda[:N]; in onnxruntime also coreml or directml[:N].")

@@ -90,10 +90,16 @@ class _Job:
         return any(engine.header.image_shape == self.picture.shape[:2] for engine in self.engines)
 
     @property
+    def read_alone(self) -> bool:
+        """True for a grey page of which the prior that reads it says all, as no other was named."""
+        return self.reading.page is not None and self.header.kind.pages
+
+    @property
     def alike(self) -> Any:
         """What small pictures share that are restored together; of larger ones each is alone."""
         damage, shape = self.picture.damage, self.picture.shape
-        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or self.original.damage.specks is not None:
+        alone = self.reading.page is not None or self.original.damage.specks is not None
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or alone:
             return self.index
         return *map(id, self.engines), self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
 
@@ -120,7 +126,7 @@ def restore(
     answers: dict[int, Restored] = {}
     groups: dict[Any, list[_Job]] = {}
     for index, picture in enumerate(pictures):
-        job = _read(index, picture, options, opened)
+        job = _read(index, picture, options, opened, watch)
         if isinstance(job, Status):
             answers[index] = _untouched(picture, job, opened.named)
         else:
@@ -133,7 +139,7 @@ def restore(
     return [answers[index] for index in range(len(pictures))]
 
 
-def _read(index: int, original: Observed, options: Options, engines: Engines) -> _Job | Status:
+def _read(index: int, original: Observed, options: Options, engines: Engines, watch: Watch) -> _Job | Status:
     """A picture as its priors see it, with what is to be found; or why they cannot see it."""
     opened = _for_colours(engines.for_picture(original)) if len(original.shape) > 2 else engines.for_picture(original)
     header = opened[0].header
@@ -151,14 +157,17 @@ def _read(index: int, original: Observed, options: Options, engines: Engines) ->
     job = _Job(index, original, Reading(picture), opened, named, certain=named and unknown is None)
     if header.grey:
         return job
+    reader = opened[0] if header.kind.pages else None
     threshold = header.threshold / 255 if named else None
     known = picture.damage.touched and picture.damage.unknown is None
     careful = not (known or job.certain or header.task or options.force)
-    reading = read(picture, threshold, careful=careful)
+    reading = read(picture, threshold, lambda: Prior(reader or engines.reader, options.invert), watch, careful=careful)
     if reading is Status.NOT_INK and original.filled_only and not (named or original.coloured):
         return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
     if isinstance(reading, Status):
         return reading
+    if reading.sheet is not None and not (named or reading.sheet.grainy):
+        job = replace(job, engines=(engines.reader,))
     return replace(job, reading=reading, compared=named and unknown == "p" and not job.own_size)
 
 
@@ -179,6 +188,8 @@ def _assumed(damage: Damage, header: Description) -> Damage:
     if damage.specks is not None:
         header.check_damage(damage)
         return replace(damage, specks=None, p="auto")
+    if header.kind.pages and not damage.touched:
+        return replace(damage, p="scan")
     if damage.touched or damage.hidden is not None or header.task:
         return damage
     return replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
@@ -217,6 +228,9 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
 def _posterior(jobs: Sequence[_Job], choices: Sequence[Choice], watch: Watch) -> Posterior:
     """The posterior of pictures for which one candidate was chosen."""
     candidate = choices[0].candidate
+    if jobs[0].read_alone:
+        assert jobs[0].reading.page is not None
+        return jobs[0].reading.page
     if len(jobs) == 1:
         return candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
     pictures = np.stack([job.picture.values() for job in jobs])
@@ -227,6 +241,8 @@ def _posterior(jobs: Sequence[_Job], choices: Sequence[Choice], watch: Watch) ->
 def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
     """Prior, polarity and level of each picture: the only ones there are, or those that predict it best."""
     first, pictures = jobs[0], [job.picture for job in jobs]
+    if first.read_alone:
+        return [Choice(Prior(first.engines[0], options.invert), first.picture.damage)]
     candidates = _candidates(first, options)
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
@@ -302,6 +318,8 @@ def _judged(
     status, residual = ended
     if status is Status.DIVERGED:
         return status, ""
+    if job.read_alone:  # the page was judged when it was read
+        return None, ""
     if job.header.task and status is Status.MAX_ITER:  # as it was trained
         return None, ""
     refusal = trust.refusal(choice, *shown, status, residual)
@@ -333,6 +351,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         return _untouched(original, refusal, job.named, choice, residual)
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
+    sheet = job.reading.sheet if job.read_alone and not options.invert else None
     replaced, tones, cut = original.damage.hidden if original.filled_only else None, job.reading.tones, job.reading.cut
     if cut is not None and replaced is None:
         if job.certain or options.force or not job.reading.drawn or before.shape != original.shape:
@@ -363,6 +382,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         notes=tuple(notes),
         doubt=doubt,
         replaced=replaced,
+        lightened=None if sheet is None or not options.soft else sheet.lightened(original.values(), means),
         layers=tuple(layer[index] for layer in whole.layers),
     )
 
@@ -425,7 +445,9 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
     assert isinstance(candidate, Prior)
     header = candidate.engine.header
     height, width = header.image_shape
-    if status is not Status.CONVERGED:
+    if header.kind.pages:  # it takes the sweeps that it has learnt with
+        pass
+    elif status is not Status.CONVERGED:
         notes.append(outcome(status, header))
     elif whole.unsettled[index]:
         notes.append(f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles")
@@ -497,8 +519,6 @@ def _remedy(status: Status, picture: Observed, named: bool) -> str:
         return "restore each class as a picture of its own"
     if status is Status.FAINT:
         return f"give {option('p', 'scan')} if it is ink all the same"
-    if status is Status.STAINED:
-        return "even out its paper first, or cut the places off"
     if named:
         return f"give its noise with {p}, or {option('force')}"
     given = f"name a prior with {model} and its noise with {p}"

@@ -63,6 +63,7 @@ class Restored:
         notes: what the user should know, one sentence each.
         doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
+        lightened: a grey page with white paper, and ink as dark as it was; None for other pictures.
         layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
         remedy: what to do about a picture that was refused; else empty.
     """
@@ -82,12 +83,19 @@ class Restored:
     notes: tuple[str, ...] = ()
     doubt: str = ""
     replaced: np.ndarray | None = None
+    lightened: np.ndarray | None = None
     layers: tuple[np.ndarray, ...] = ()
     remedy: str = ""
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
         return f"Restored({size}, {self.status.name.lower()}, model={self.model!r})"
+
+    def picture(self, *, soft: bool) -> np.ndarray:
+        """The picture to write, (H, W): the estimate, or if `soft` the grey levels of a page, or means."""
+        if not soft or self.refused:
+            return self.estimate
+        return self.means if self.lightened is None else self.lightened
 
     @property
     def refused(self) -> bool:

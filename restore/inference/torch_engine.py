@@ -96,7 +96,7 @@ class Engine:
         own = header.image_shape == self.header.image_shape
         trained = self.trained if own else self.trained.of_size(header.image_shape)
         observed = torch.from_numpy(np.ascontiguousarray(pictures, np.float32)).flatten(1)
-        channel = damage.channel(header.grey)
+        channel = header.channel(damage)
         if trained.grey_pixels is not None:
             gain = grey_polarity_gain(observed, channel, moved_to(trained.grey_pixels, torch.device("cpu")))
         else:
@@ -126,7 +126,7 @@ class Engine:
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {header.pixels})")
         header.check_told(p=channel is not None, sigma=False, mask=False)
         evidence = Fields(observed.float()) if channel is None else channel.evidence(observed)
-        if not header.grey:
+        if not (header.grey or header.kind.pages):
             # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []

@@ -118,13 +118,22 @@ def test_models_lists_first_what_is_tried_and_papers_last(
     said = capsys.readouterr().out
     names = [line.split()[0] for line in said.splitlines() if line.startswith("  ")]
     binary = zoo.candidates((28, 28))
-    tried = {*binary, *(name for size in ((28, 28), (19, 19)) for name in zoo.candidates(size, grey=True))}
+    tried = {
+        *binary,
+        zoo.reader(),
+        *(name for size in ((28, 28), (19, 19)) for name in zoo.candidates(size, grey=True)),
+    }
     assert set(names[: len(tried)]) == tried and tuple(names[: len(binary)]) == binary
     assert names[len(tried)] == "random-12x10" and set(names) == set(map(str, restore.list_models()))
     assert all(re.search(f"^  {name} .*{what}", said, re.MULTILINE) for name, what in PURPOSES.items())
 
 
-PURPOSES = {"conv-text": "any size  printed text", "tap-mnist": "28x28  digits", "crbm-bp-mnist-flip20": "flip:0.2"}
+PURPOSES = {
+    "conv-scan": "any size  scanned pages",
+    "conv-text": "any size  printed text",
+    "tap-mnist": "28x28  digits",
+    "crbm-bp-mnist-flip20": "flip:0.2",
+}
 
 
 def test_evaluate_prints_scores(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

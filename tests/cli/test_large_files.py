@@ -71,7 +71,7 @@ def test_a_scan_becomes_black_and_white(
 ) -> None:
     assert run("denoise", scan, "--model", small, "--force", "--json", *words) == 0
     told = capsys.readouterr()
-    assert ("read as a scan" in told.err) == bool(words)
+    assert ("read as a page" in told.err) == bool(words)
     found = np.asarray(Image.open(scan.with_name("scan.jpg.restored.png")))
     assert set(np.unique(found)) <= {0, 255} and found.shape == SHAPE
     assert (json.loads(told.out)["p"] == "scan") == bool(words)

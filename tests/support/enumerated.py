@@ -14,6 +14,8 @@ from oracle import exact_moments
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Neighbours
 from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.open import Engines
+from restore.inference.options import Options
 from restore.inference.tiles.blend import Watch
 from restore.priors import RBM
 from restore.status import Status
@@ -68,6 +70,11 @@ class Opened:
 
     def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
         return self.engines
+
+    @property
+    def reader(self) -> PictureEngine:
+        """The published prior of grey pages."""
+        return Engines(Options()).reader
 
 
 @dataclass(frozen=True, eq=False)

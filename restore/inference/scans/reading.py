@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from restore.channels.damage import Observed, Pixels
+from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
-from restore.images.tones import Tones, counted, faint, has_dark_ground, has_third_tone
-from restore.inference.scans.sharpen import blur_of, sharpened
-from restore.inference.scans.two_tones import tones_of
+from restore.images.tones import Tones, counted, faint, has_third_tone
+from restore.inference.candidates import Candidate
+from restore.inference.engine import Posterior
+from restore.inference.scans.sheet import ROUNDED, Sheet
+from restore.inference.tiles.blend import Watch
 from restore.status import Status
 
 # More pixels than this say nothing new of the levels of a picture.
 ENOUGH = 2**20
+
+# The least side of a page, in pixels: smaller pictures show no paper around their ink.
+LEAST_PAGE = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,7 @@ class Reading:
         tones: the grey levels of black and of white in it, numbers or (H, W); None for 0 and 1.
         cut: the threshold where it has other levels too, in [0, 1]; else None.
         drawn: True if these are soft edges, and no grain.
+        page, sheet: of a grey page its ink and paper, as a prior reads them, and their levels.
         notes: what the user should know, one sentence each.
     """
 
@@ -50,19 +57,25 @@ class Reading:
     cut: float | None = None
     drawn: bool = False
     notes: tuple[str, ...] = ()
+    page: Posterior | None = None
+    sheet: Sheet | None = None
 
 
-def read(picture: Observed, threshold: float | None, *, careful: bool) -> Reading | Status:
+def read(
+    picture: Observed, threshold: float | None, reader: Callable[[], Candidate], watch: Watch, *, careful: bool
+) -> Reading | Status:
     """A grey picture in black and white, or why it is none.
 
     Args:
         picture: grey values (H, W), and its damage; p is "scan" if the caller says that it is one.
         threshold: where to cut it, in [0, 1]; None for Otsu's threshold.
+        reader: opens the prior that reads grey pages.
+        watch: receives the share that is done of a page.
         careful: refuse to cut off grey levels that say more than black and white.
     """
     damage = picture.damage
     if damage.scanned:
-        return _scan(picture)
+        return _page(picture, reader(), watch, careful=False)
     step = 1 + int((picture.shape[0] * picture.shape[1] / ENOUGH) ** 0.5)
     sample = np.asarray(picture.pixels[::step, ::step])
     hidden = None if damage.hidden is None else damage.hidden[::step, ::step]
@@ -79,10 +92,10 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
         if careful and getattr(picture.pixels, "classes", False):
             return Status.CLASSES
-        if careful and has_third_tone(picture.pixels, cutoff, damage.hidden):
+        if careful and not split.drawn and min(picture.shape) >= LEAST_PAGE:
+            return _page(picture, reader(), watch, careful=True)
+        if careful and (not split.binary or has_third_tone(picture.pixels, cutoff, damage.hidden)):
             return Status.NOT_INK
-        if careful and (not split.binary or has_dark_ground(sample, black, white, hidden)):
-            return _scan(picture, careful=True)
         if careful and faint(black, white):
             return Status.FAINT
         level, tones, drawn = cutoff, (black, white), split.drawn
@@ -91,31 +104,26 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     return Reading(replace(picture, pixels=cut), tones, level, drawn)
 
 
-def _scan(picture: Observed, *, careful: bool = False) -> Reading | Status:
-    """A scan as ink and paper, where the level of each pixel says how certain it is, or why it is none.
+def _page(picture: Observed, reader: Candidate, watch: Watch, *, careful: bool) -> Reading | Status:
+    """A grey page as ink and paper, as a prior of pages reads it, or why it is none.
 
-    If `careful`, its ground has to be even, and its ink dark.
+    If `careful`, ink has to be clear of its paper, and the page no photograph.
     """
-    values = picture.values().astype(np.float64)
-    hidden = picture.damage.hidden
+    hidden, values = picture.damage.hidden, picture.values().astype(np.float32)
     if hidden is not None:
         values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
-    tones = tones_of(values)
-    if tones is None or not tones.distinct or (careful and not tones.even):
+    if float(np.ptp(values)) < ROUNDED:
         return Status.NOT_INK
-    black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
-    if careful and faint(black, white):
-        return Status.FAINT
-    if careful and has_dark_ground(values, tones.channel.black, tones.channel.white, hidden):
-        return Status.STAINED
-    note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
-    blur = blur_of(values, tones)
-    if blur:
-        values = sharpened(values, blur)
-        tones = tones_of(values) or tones
-        note += f"; sharpened, as it was blurred by about {blur:g} pixels"
-    odds = tones.channel.log_odds(values).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
-    p = 1 / (1 + np.exp(np.abs(odds)))
-    read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
+    posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
+    sheet = Sheet.of(values, posterior.means[0], hidden)
+    refusal = sheet.refusal if careful else None
+    if refusal is not None:
+        return refusal
+    black, white = (float(np.mean(level)) for level in (sheet.black, sheet.white))
+    note = f"read as a page: ink is {black:.2f}, paper {white:.2f}, and the noise {sheet.noise:.2f} of 1"
+    # Other priors judge for themselves what is ink.
+    odds = sheet.log_odds(values.astype(np.float64)).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
+    read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
     only_holes = hidden is not None and not picture.damage.touched
-    return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, notes=(note,))
+    tones = (sheet.black, sheet.white) if only_holes else None
+    return Reading(read, tones, notes=(note,), page=posterior, sheet=sheet)

@@ -100,7 +100,7 @@ def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: 
 def _in_parts(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
     """The posterior under a convolutional prior, from overlapping parts that suit the engine."""
     count, height, width = pictures.shape
-    parts = parts_of((height, width), engine.part)
+    parts = parts_of((height, width), engine.part, of_page=engine.header.kind.pages)
 
     def cut(values: np.ndarray) -> np.ndarray:
         if values.shape[1:] == (1, 1):

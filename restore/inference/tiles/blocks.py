@@ -26,6 +26,9 @@ CORE_MARGIN = 32
 PART_SIDE = 128
 PART_MARGIN = 16
 
+# The same for a prior of grey pages, whose views measure paper and ink over some hundred pixels.
+PAGE_SIDE, PAGE_MARGIN = 512, 64
+
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
 PART_SIDE_ON_GPU = 512
 
@@ -54,13 +57,15 @@ class Block:
 def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
     """The blocks of an image (H, W) that a prior restores in tiles, or as a whole."""
     if header.whole:
-        return _crossed(*(_alike(size, CORE_SIDE, CORE_MARGIN) for size in shape))
+        margin = PAGE_MARGIN if header.kind.pages else CORE_MARGIN
+        return _crossed(*(_alike(size, CORE_SIDE, margin) for size in shape))
     return _crossed(*(_of_tiles(size, side, header) for size, side in zip(shape, header.image_shape, strict=True)))
 
 
-def parts_of(shape: tuple[int, ...], part: int = PART_SIDE) -> list[Block]:
+def parts_of(shape: tuple[int, ...], part: int = PART_SIDE, *, of_page: bool = False) -> list[Block]:
     """The parts of a block for a prior that takes each as an image: all of one size, with what is around them."""
-    return _crossed(*(_alike(size, part, PART_MARGIN) for size in shape))
+    part, margin = (max(part, PAGE_SIDE), PAGE_MARGIN) if of_page else (part, PART_MARGIN)
+    return _crossed(*(_alike(size, part, margin) for size in shape))
 
 
 def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:

@@ -1,0 +1,157 @@
+"""The levels of ink and of paper around each pixel of a page whose ink is known, and whether it is a page at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.images.tones import faint
+from restore.status import Status
+
+# Standard deviation, in pixels, of the Gaussian over which a level is averaged, and side of the cells that it averages.
+REACH, CELL = 20.0, 8
+
+# Ink has a level of its own where it is more than this share of the pixels within reach; else that of the whole page.
+FEW = 0.02
+
+# On a page ink explains at least this share of the variance of grey levels, averaged over 3x3 pixels, which leaves a
+# third of white noise and all of a photograph's texture; the standard deviation of the rest is at most this part of the
+# contrast; and at most this share of the page is ink. Of 65 pages of DIBCO 2009 to 2013 two are beyond, and all of 60
+# parts of photographs but silhouettes.
+EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.157, 0.28
+
+# What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
+# pixels whose level says nothing, which limits what one can say.
+COUNTED, OUTLIERS = 0.75, 0.01
+
+# White noise, as a share of the contrast, above which a prior that is told the levels reads better than one of pages.
+GRAINY = 0.12
+
+# Levels of 8 bits are rounded by less than this.
+ROUNDED = 1 / 255
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A page.
+
+    Attributes:
+        black, white: levels of ink and of paper at every pixel, (H, W).
+        noise: standard deviation of a grey level around them, over the page.
+        explained: the share of the variance of grey levels, around what light and paper vary, that ink explains; of
+            averages over 3x3 pixels.
+        left: standard deviation of what it does not explain, as a share of the contrast of ink to paper.
+        grain: standard deviation of white noise.
+        inked: the share of ink.
+    """
+
+    black: np.ndarray
+    white: np.ndarray
+    noise: float
+    explained: float
+    left: float
+    grain: float
+    inked: float
+
+    @classmethod
+    def of(cls, grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | None) -> Sheet:
+        """Measure a page.
+
+        Args:
+            grey: its levels, (H, W).
+            paper: the probability of paper at every pixel, (H, W).
+            hidden: pixels that do not count, boolean (H, W), or None.
+        """
+        seen = np.ones(grey.shape, np.float32) if hidden is None else (~hidden).astype(np.float32)
+        local, ink = Local(grey.shape), (1 - paper) * seen
+        both = [_level(local, grey, weight, seen) for weight in (ink, paper * seen)]
+        black, white = both
+        count = max(float(seen.sum()), 1.0)
+        residual = grey - paper * white - (1 - paper) * black
+        around = grey - local.image(local.sums(grey * seen) / local.sums(seen).clip(1e-6))
+        noise = float((seen * residual**2).sum() / count) ** 0.5
+        rest, whole = (float((_averaged(seen * values) ** 2).sum()) / count for values in (residual, around))
+        contrast = float((ink * (white - black)).sum()) / max(float(ink.sum()), 1.0)
+        left = rest**0.5 / max(contrast, ROUNDED)
+        # From differences that no edge along an axis has (Donoho, 1995), by the median size of a normal variable.
+        crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
+        grain = float(np.median(np.abs(crossed))) / 0.6745 if crossed.size else 0.0
+        return cls(black, white, noise, 1 - rest / max(whole, ROUNDED**2), left, grain, float(ink.sum()) / count)
+
+    def log_odds(self, grey: np.ndarray) -> np.ndarray:
+        """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
+        width = max(self.noise, ROUNDED) / COUNTED**0.5
+        density = np.log(1 - OUTLIERS) - np.log(width * np.sqrt(2 * np.pi))
+        beyond = np.log(OUTLIERS / (2 * max(abs(self.contrast), ROUNDED)))
+        paper, ink = (
+            np.logaddexp(density - ((grey - level) / width) ** 2 / 2, beyond) for level in (self.white, self.black)
+        )
+        return np.asarray(paper - ink)
+
+    @property
+    def grainy(self) -> bool:
+        """True for a page that is noisy all over."""
+        return self.grain > GRAINY * self.contrast
+
+    def lightened(self, grey: np.ndarray, paper: np.ndarray) -> np.ndarray:
+        """The page (H, W) with white paper, and ink and its edges as dark against it as they were."""
+        ink = np.lib.stride_tricks.sliding_window_view(np.pad(1 - paper, 1, "edge"), (3, 3)).max((2, 3))
+        return np.asarray(1 - ink * (1 - (grey / np.maximum(self.white, ROUNDED)).clip(0, 1)))
+
+    @property
+    def contrast(self) -> float:
+        """How much darker than paper ink is on average."""
+        return float(np.mean(self.white - self.black))
+
+    @property
+    def refusal(self) -> Status | None:
+        """The reason why it is no page of ink on paper, or None."""
+        if self.explained < EXPLAINED or self.left > MOST_LEFT or self.inked > MOST_INK:
+            return Status.NOT_INK
+        return Status.FAINT if faint(float(np.mean(self.black)), float(np.mean(self.white))) else None
+
+
+def _averaged(values: np.ndarray) -> np.ndarray:
+    """Averages over 3x3 pixels of an image (H, W), whose edges are repeated."""
+    padded = np.pad(values, 1, "edge")
+    rows = padded[:-2] + padded[1:-1] + padded[2:]
+    return np.asarray((rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9)
+
+
+def _level(local: Local, grey: np.ndarray, weight: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The level of a class at every pixel: the average around it, or that of the whole page where there is little."""
+    count, light = local.sums(weight), local.sums(weight * grey)
+    few = FEW * local.sums(seen)
+    whole = float((weight * grey).sum()) / max(float(weight.sum()), 1e-6)
+    return local.image((light + few * whole) / np.maximum(count + few, 1e-6))
+
+
+class Local:
+    """Gaussian-weighted sums around every cell of a picture, `reach` pixels wide."""
+
+    def __init__(self, shape: Sequence[int], reach: float = REACH) -> None:
+        self._gather, self._spread = zip(*(_axis(size, reach) for size in shape), strict=True)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Weighted sums of an image (H, W) around every cell; all pixels of a cell have the weight of its middle."""
+        rows, columns = (np.arange(0, size, CELL) for size in values.shape)
+        cells = np.add.reduceat(np.add.reduceat(values, rows, 0), columns, 1)
+        return np.asarray(self._gather[0] @ cells @ self._gather[1].T)
+
+    def image(self, cells: np.ndarray) -> np.ndarray:
+        """Values of cells as an image (H, W), linear between the cells' centres."""
+        return np.asarray(self._spread[0] @ cells @ self._spread[1].T)
+
+
+def _axis(size: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of an axis's cells around each of them, (cells, cells), and of the cells at its pixels, (size, cells)."""
+    count = -(-size // CELL)
+    pixels, centres = np.arange(size), (np.arange(count) + 0.5) * CELL - 0.5
+    # The last cell may be shorter.
+    middles = np.minimum(centres, (np.arange(count) * CELL + size - 1) / 2)
+    gather = np.exp(-(((middles - centres[:, None]) / reach) ** 2) / 2)
+    position = ((pixels - centres[0]) / CELL).clip(0, count - 1)
+    spread = (1 - np.abs(position[:, None] - np.arange(count))).clip(0)
+    return gather.astype(np.float32), spread.astype(np.float32)
