@@ -36,7 +36,7 @@ import restore
 from restore.channels import Specks
 from restore.errors import Foreign
 from restore.inference.candidates import Prior
-from restore.inference.specks import Pieces, evidence, likeliest_rate
+from restore.inference.specks import Pieces, likeliest_rate, log_odds
 from restore.learning.run.card import machine_facts
 from training.data.pages import page
 from training.data.text import families_for_tests, families_to_learn_from
@@ -213,8 +213,7 @@ def tuning(model: str, count: int, seed: int) -> None:
         found = []
         for seen in specked(clean, share, seed):
             pieces = Pieces.of(seen.ink)
-            odds = evidence(pieces, seen.ink.astype(np.float32), prior)
-            found.append(likeliest_rate(pieces, odds, seen.ink.size))
+            found.append(likeliest_rate(pieces, log_odds(pieces, seen.ink.astype(np.float32), prior)))
         nats = ", ".join(f"{nats:.0f}" for _, nats in sorted(found, key=lambda each: each[1]))
         row(f"{100 * share:g} %", nats, ", ".join(f"{100 * Specks.of_rate(rate).share:.2g}" for rate, _ in found))
 
