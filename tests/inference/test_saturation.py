@@ -97,7 +97,7 @@ def test_the_smaller_p_is_the_fewer_pixels_change(name: str) -> None:
         assert changed[-1].max() == 0
 
 
-@pytest.mark.parametrize("name", ["conv-art"])
+@pytest.mark.parametrize("name", ["conv-text", pytest.param("conv-art", marks=pytest.mark.thorough)])
 def test_noise_is_no_picture_however_weak_it_is_said_to_be(name: str) -> None:
     """A prior of all places could see paper, or ink, in noise, and find itself confirmed from place to place."""
     engine, draw = Engine.of(load(find(name)), torch.device("cpu")), np.random.default_rng(0)
