@@ -35,6 +35,7 @@ KINDS = {
         channels/drawing.py HIDDEN_SHARE PARTS
         channels/noise.py WIDTH
         channels/values.py MOST_LOG_ODDS
+        channels/views.py VIEWS
         data/sets/caltech101_silhouettes.py _SIDE _SEED
         data/sets/cbcl.py _SIDE
         data/sets/omniglot.py _DRAWINGS _SEED _SIDE _SHOWN_SIDE
@@ -49,13 +50,13 @@ KINDS = {
         images/tiff.py _FAX
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
-        inference/scans/sharpen.py MEDIAN
-        inference/scans/two_tones.py ROUNDED
+        inference/scans/sheet.py ROUNDED
         learning/optimizers.py NEWTON_SCHULZ NEWTON_SCHULZ_STEPS
         learning/rules/mixture.py FLATTEST
         learning/run/report.py SEED
         priors/bits.py BIT_VALUES
         priors/mixture.py CENTRE
+        priors/page.py TINY
         solvers/messages/belief_propagation.py KERNEL_HIDDEN_UNITS
         solvers/messages/bp_kernel.py ROW_MULTIPLE LANES
         solvers/messages/bp_triton.py ODDS_EXPONENT
@@ -94,11 +95,10 @@ KINDS = {
         export/packing.py TYPICAL_STARTS FEW_STARTS
         inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
         inference/restore.py SMALL_PICTURE PICTURES_AT_ONCE STRIP
-        inference/specks.py WINDOWS_AT_ONCE
         inference/tiles/blend.py HALF_PRECISION_PIXELS
         inference/tiles/blocks.py TILES
         inference/torch_engine.py ARRAYS_PER_ROW MANY_HIDDEN
-        learning/course.py VALIDATION_BATCH
+        learning/course.py VALIDATION_BATCH PAGES_AT_ONCE
         learning/finish.py CHAINS SWEEPS_PER_LOOK
         learning/gradients/pseudo_likelihood.py CODED
         learning/rules/bslm.py SWEEP_BLOCK NARROWEST

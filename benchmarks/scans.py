@@ -1,6 +1,6 @@
 """Scans made black and white, by a prior and by thresholds; wrong pixels and the measures of DIBCO, as tables.
 
-    python benchmarks/scans.py --model conv-text --pages 4 --seed 100
+    python benchmarks/scans.py --model conv-scan --pages 4 --seed 100
     python benchmarks/scans.py --fonts training --seed 7
     python benchmarks/scans.py --pages 2 --noise 0.03 0.06 --blur 0.9
 
@@ -25,7 +25,6 @@ from scipy.ndimage import gaussian_filter
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
-from restore.inference.scans.two_tones import tones_of
 from restore.learning.run.card import machine_facts
 from training.data.pages import Family
 from training.data.text import families_for_tests, families_to_learn_from
@@ -98,13 +97,6 @@ def wolf(grey: np.ndarray, window: int, k: float) -> np.ndarray:
     return np.asarray(found == 0)
 
 
-def alone(grey: np.ndarray) -> np.ndarray:
-    """What each pixel says by itself, under levels found by `restore`."""
-    tones = tones_of(grey)
-    assert tones is not None
-    return np.asarray(tones.channel.log_odds(grey) < 0)
-
-
 def best(binarise: Binarise, settings: Sequence[tuple[float, ...]], made: Sequence[Page]) -> tuple[float, ...]:
     """The settings that leave fewest pixels wrong."""
 
@@ -116,7 +108,7 @@ def best(binarise: Binarise, settings: Sequence[tuple[float, ...]], made: Sequen
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--model", default="conv-scan", help="name or folder of a prior [%(default)s]")
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument("--shape", type=int, nargs=2, default=[400, 400], help="of a page [400 400]")
     parser.add_argument("--seed", type=int, default=100, help="of the pages and of their damage [%(default)s]")
@@ -131,7 +123,6 @@ def main() -> None:
         "Sauvola": (sauvola, local),
         "Wolf": (wolf, local),
         "Gaussian, then Sauvola": (smoothed_sauvola, [(width, *each) for width in WIDTHS for each in local]),
-        "levels of `restore` alone": (alone, [()]),
         f"`{asked.model}`": (lambda grey: prior.denoise(grey, "scan") < 0.5, [()]),
     }
     if find_spec("doxapy") is None:

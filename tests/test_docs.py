@@ -24,7 +24,7 @@ from restore.channels import specks
 from restore.cli import serve
 from restore.images import tiff
 from restore.inference import candidates, score, trust
-from restore.inference.scans import two_tones
+from restore.inference.scans import sheet
 from restore.inference.tiles import blocks
 
 ROOT = Path(__file__).parents[1]
@@ -214,7 +214,7 @@ LIMITS: list[tuple[str, tuple[float, ...]]] = [
     (r"every displacement up to (\d+) pixels", (trust.PAIR_REACH,)),
     (r"Of up to (\w+) crops of the image", (score.CROPS,)),
     (r"parts of at most (\d+)x\d+ pixels, each with (\d+) pixels around it", (blocks.PART_SIDE, blocks.PART_MARGIN)),
-    (r"in a neighbourhood of some (\d+) pixels", (two_tones.REACH,)),
+    (r"in a neighbourhood of some (\d+) pixels", (sheet.REACH,)),
     (r"At most (\d+) pages are taken", (tiff.MOST_PAGES,)),
     (r"`--max-pixels N`: (\S+) by default", (serve.MOST_PIXELS,)),
 ]
