@@ -136,6 +136,10 @@ def spec_of(name: str, visible: str = "") -> Spec:
         "deep": {"deeper": (2, 3)},
         "convolutional": {"kernel": 2},
         "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 3, 1, "spin"))},
+        "conditional_convolutional": {
+            "hidden": 0,
+            "layers": (Features(5, 6, 2, "rectified"), Features(2, 3, 1, "spin")),
+        },
         "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
         "fvbm": {"hidden": 0},
     }
@@ -162,7 +166,8 @@ def test_solvers(name: str, solver: str) -> None:
 
     def work(place: Place) -> Any:
         evidence = seen if spec.kind.learnt else 4 * seen - 2
-        fields = Fields(place(evidence), place(torch.ones(1, 12) if spec.grey else torch.zeros(())))
+        known = spec.grey or spec.kind.pages
+        fields = Fields(place(evidence), place(torch.ones(1, 12) if known else torch.zeros(())))
         found = solver_of(settings).solve(spec.kind.given(place(machine_of(spec)), fields))
         return found.means, found.variances, found.log_partition, found.status
 
