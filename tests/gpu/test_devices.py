@@ -316,8 +316,9 @@ def test_learners_of_conditional_priors(learner: str, tmp_path: Path) -> None:
     compared(work, rtol=1e-3, atol=1e-3)
 
 
+# A run that a time ends is as long as its device lets it.
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", [name for name in PIPELINES if name != "timed"])
 def test_pipelines(name: str, tmp_path: Path) -> None:
     modes = {"modes": 0 if name == "grey" else 3, "starts": 1}
     common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": modes}
