@@ -50,7 +50,7 @@ KINDS = {
         images/tiff.py _FAX
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
-        inference/scans/sheet.py ROUNDED
+        inference/scans/sheet.py ROUNDED MEDIAN
         learning/optimizers.py NEWTON_SCHULZ NEWTON_SCHULZ_STEPS
         learning/rules/mixture.py FLATTEST
         learning/run/report.py SEED

@@ -17,18 +17,23 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import torch
 from contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
 from PIL import Image
 from scipy.ndimage import gaussian_filter, grey_closing
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
+from restore.channels import Damage
 from restore.errors import Foreign, RestoreError
+from restore.inference.torch_engine import Engine
 from restore.learning.run.card import machine_facts
+from restore.zoo import find, load, reader
 from training.data.scans import for_choosing
 
 YEARS = ("2009", "2010", "2011", "2012", "2013")
@@ -40,7 +45,18 @@ WINDOW, CLOSED, EVENED = 41, 25, 6
 WORSE = 2.0
 
 # With how many digits each is shown.
-MEASURES = {"F": 1, "pseudo-F": 1, "PSNR": 2, "DRD": 2, "width, % of truth's": 1, "recall of faint ink, %": 1}
+MEASURES = {
+    "wrong pixels, %": 2,
+    "F": 1,
+    "pseudo-F": 1,
+    "PSNR": 2,
+    "DRD": 2,
+    "width, % of truth's": 1,
+    "recall of faint ink, %": 1,
+}
+
+# The number of the F-measure among them.
+F = 1
 
 # Makes a grey page (H, W), uint8, black and white: True is ink.
 Binariser = Callable[[np.ndarray], np.ndarray]
@@ -83,13 +99,14 @@ def peers() -> Mapping[str, Binariser]:
 def measured(found: np.ndarray, truth: np.ndarray, page: np.ndarray) -> np.ndarray:
     """Every measure of `MEASURES`; shares in per cent."""
     shares = (
+        float((found != truth).mean()),
         f_measure(found, truth),
         pseudo_f_measure(found, truth),
         width_of_strokes(found, truth),
         recall_of_faint(found, truth, page),
     )
-    f, pseudo, width, faint = (100 * share for share in shares)
-    return np.array([f, pseudo, psnr(found, truth), drd(found, truth), width, faint])
+    wrong, f, pseudo, width, faint = (100 * share for share in shares)
+    return np.array([wrong, f, pseudo, psnr(found, truth), drd(found, truth), width, faint])
 
 
 def pages(data: Path, years: list[str], side: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -102,8 +119,17 @@ def pages(data: Path, years: list[str], side: int) -> Iterator[tuple[str, np.nda
             yield path.stem, grey[middle], ink[middle]
 
 
-def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """The ink without options, or None where the page is refused or fails; and why, or which prior restored it."""
+def by_restore(page: np.ndarray, sweeps: int = 0) -> tuple[np.ndarray | None, str]:
+    """The ink without options, or None where the page is refused or fails; and why, or which prior restored it.
+
+    With a number of `sweeps` the reader of pages alone reads it by as many, whatever it is.
+    """
+    if sweeps:
+        trained = load(find(reader()))
+        settings = replace(trained.description.inference, max_iter=sweeps, tol=0.0)
+        header = replace(trained.description, inference=settings)
+        engine = Engine.of(replace(trained, description=header), torch.device("cpu"))
+        return engine.solve(page[None] / 255, Damage()).means[0] < 0.5, header.name
     try:
         _, solution = restore.denoise(page, return_solution=True)
     except Foreign as refusal:
@@ -125,6 +151,7 @@ def main() -> None:
     options.add_argument("--side", type=int, default=640, help="[%(default)s]")
     options.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
     options.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
+    options.add_argument("--sweeps", type=int, default=0, help="of the reader of pages alone [its own]")
     options.add_argument("--list", action="store_true", help="a line for each page")
     chosen = options.parse_args()
     if chosen.data is None:
@@ -136,17 +163,17 @@ def main() -> None:
         if chosen.held_out_for_choosing and not for_choosing(name):
             continue
         start = time.process_time()
-        ink, reason = by_restore(page)
+        ink, reason = by_restore(page, chosen.sweeps)
         seconds, megapixels = seconds + time.process_time() - start, megapixels + page.size / 1e6
         answers = {"restore": ink} | {peer: binarise(page) for peer, binarise in others.items()}
         scores = {which: measured(answer, truth, page) for which, answer in answers.items() if answer is not None}
         rows.append(scores)
         reasons.append(reason)
         if chosen.list:
-            shown = ", ".join(f"{which} {values[0]:.1f}" for which, values in scores.items())
+            shown = ", ".join(f"{which} {values[F]:.1f}" for which, values in scores.items())
             print(f"{name}: {shown}; {reason}", flush=True)
     restored = [scores for scores in rows if "restore" in scores]
-    worse = sum(scores["restore"][0] < scores["Otsu"][0] - WORSE for scores in restored)
+    worse = sum(scores["restore"][F] < scores["Otsu"][F] - WORSE for scores in restored)
     failed = sum(reason.startswith("FAILED") for reason in reasons)
     print(f"{machine_facts()}; {seconds / max(megapixels, 1e-9):.1f} CPU-s a megapixel\n")
     print(
@@ -158,7 +185,7 @@ def main() -> None:
     for which in ("restore", *others):
         part = mean_of([scores[which] for scores in restored])
         shown = " | ".join(f"{value:.{digits}f}" for value, digits in zip(part, MEASURES.values(), strict=True))
-        whole = "" if which == "restore" else f"{np.mean([scores[which][0] for scores in rows]):.1f}"
+        whole = "" if which == "restore" else f"{np.mean([scores[which][F] for scores in rows]):.1f}"
         print(f"| {which} | {shown} | {whole} |")
 
 

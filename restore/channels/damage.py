@@ -199,7 +199,8 @@ class Damage:
     @property
     def shown(self) -> Channel:
         """The channel that shows grey levels as they are, and hides pixels."""
-        return GaussianNoise(1.0) if self.hidden is None else Occlusion(_flat(self.hidden), GaussianNoise(1.0))
+        levels = GaussianNoise(1.0)
+        return levels if self.hidden is None else Occlusion(_flat(self.hidden), levels)
 
     def log_odds(self, white: np.ndarray) -> np.ndarray:
         """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""

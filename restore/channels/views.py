@@ -48,9 +48,9 @@ def views_of(grey: Tensor, visible: Tensor) -> Tensor:
     import torch
     from torch.nn.functional import avg_pool2d, max_pool2d
 
-    seen, light = avg_pool2d(_whole(visible), COARSE), avg_pool2d(_whole(grey * visible), COARSE)
-    around = _blurred(light, THIN) / _blurred(seen, THIN).clamp_min(LEAST_CONTRAST)
-    coarse = torch.where(seen > 0, light / seen.clamp_min(1 / COARSE**2), around)
+    share, light = avg_pool2d(_whole(visible), COARSE), avg_pool2d(_whole(grey * visible), COARSE)
+    around = _blurred(light, THIN) / _blurred(share, THIN).clamp_min(LEAST_CONTRAST)
+    coarse = torch.where(share > 0, light / share.clamp_min(1 / COARSE**2), around)
     level = torch.where(visible > 0, grey, _enlarged(coarse, grey))
     papers = [_enlarged(_blurred(_closed(coarse, side), side // 2 | 1), grey) for side in (THIN, THICK)]
     near, wide = ((paper - level).clamp(0, 1) for paper in papers)

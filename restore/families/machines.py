@@ -8,6 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from restore.channels.views import SIDE, VIEWS
 from restore.errors import UsageError
 from restore.families.family import Family, Observation
 from restore.registry import PIXEL_UNITS, UNITS
@@ -183,8 +184,6 @@ class ConditionalPages(DeepConvolutional):
         return "page and mask"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        from restore.channels.views import SIDE, VIEWS
-
         count, side, *_ = spec.layers[0]
         inputs = {"inputs.0": (1, VIEWS, SIDE, SIDE), "inputs.1": (count, VIEWS, side, side)}
         return super().shapes(spec, image_shape) | inputs

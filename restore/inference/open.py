@@ -108,7 +108,7 @@ class Engines:
         """Open what `options` names, or use an engine that is open already."""
         self._options = options
         self._only = only if only is None or options.solver is None else _solved_by(options.solver, only)
-        self._opened: dict[tuple[str, EngineName], PictureEngine | ModelError] = {}
+        self._opened: dict[tuple[str, EngineName, str | None], PictureEngine | ModelError] = {}
         self._turn = threading.Lock()
         # One prior was named, so that there is none to choose.
         self.named = only is not None or options.model != "auto"
@@ -139,9 +139,9 @@ class Engines:
 
     @cached_property
     def reader(self) -> PictureEngine:
-        """The prior that reads grey pages; raises ModelError if there is none."""
-        name = reader()
-        opened = self.open(name) if name else ModelError("no prior reads grey pages; give a level or a threshold")
+        """The prior that reads grey pages, with its own solver; raises ModelError if there is none."""
+        name, own = reader(), self.with_options(replace(self._options, solver=None))
+        opened = own.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
         if isinstance(opened, ModelError):
             raise opened
         return opened
@@ -156,14 +156,14 @@ class Engines:
             trusted = self.named or search.is_published(find(name))
         except ModelError as fault:
             return fault
-        key = name, options.engine if trusted else "torch"
+        key = name, options.engine if trusted else "torch", options.solver
         with self._turn:
             if key not in self._opened:
                 try:
                     if not trusted and find_spec("torch") is None:
                         named = f"name it with {option('model')}, or {extra('torch')}"
                         raise ModelError(f"without torch its graph runs only if it is named; {named}", name)
-                    self._opened[key] = open_engine(*key, options.device, options.max_memory, options.solver)
+                    self._opened[key] = open_engine(*key[:2], options.device, options.max_memory, options.solver)
                 except ModelError as fault:
                     self._opened[key] = fault
             return self._opened[key]

@@ -99,6 +99,8 @@ class Engine:
         channel = header.channel(damage)
         if trained.grey_pixels is not None:
             gain = grey_polarity_gain(observed, channel, moved_to(trained.grey_pixels, torch.device("cpu")))
+        elif header.kind.pages:
+            gain = torch.zeros(len(observed))
         else:
             hidden = None if damage.hidden is None else torch.from_numpy(np.array(damage.hidden)).flatten(1)
             gain = polarity_gain(observed, hidden, trained.pixel_means.cpu())

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel, GaussianNoise, Occlusion, Task, parse_task
+from restore.channels import Channel, Damage, Task, parse_task
 from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.fields import Fields, stacked
@@ -261,9 +261,9 @@ class Pages:
     def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:
         page, clean = pages_of(self.images.index_select(0, index))
         low, high, power, share = torch.rand(4, len(page), 1, generator=generator, device=page.device)
-        seen = DARKEST * low + (1 - DARKEST * (low + high)) * page ** (1 + GAMMA * (2 * power - 1))
+        levels = DARKEST * low + (1 - DARKEST * (low + high)) * page ** (1 + GAMMA * (2 * power - 1))
         drawn = torch.rand(page.shape, generator=generator, device=page.device)
-        evidence = Occlusion(drawn < MOST_HIDDEN * (2 * share - 1), GaussianNoise(1.0)).evidence(seen)
+        evidence = Damage(hidden=drawn < MOST_HIDDEN * (2 * share - 1)).shown.evidence(levels)
         return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.zeros_like(index))
 
     def judged(self, prior: Any, inference: Inference) -> Judged | None:
@@ -272,7 +272,7 @@ class Pages:
         solver, (page, clean) = solver_of(inference), pages_of(self.validation[:JUDGED_IMAGES])
         parts = list[Solution]()
         for rows in page.split(PAGES_AT_ONCE):
-            evidence = GaussianNoise(1.0).evidence(rows)
+            evidence = Damage().shown.evidence(rows)
             parts.append(solver.solve(prior.tilt(evidence), self.independent.moments(evidence)[0]))
         return verdict(parts, clean)
 

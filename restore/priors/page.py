@@ -44,12 +44,12 @@ class ConditionalDBM(ConvolutionalDBM):
         lowest = self.couplings[0]
         assert isinstance(lowest, Strided)
         rows, columns = lowest.image_shape
-        seen = (page.quadratic > 0).to(page.linear).expand_as(page.linear)
+        visible = (page.quadratic > 0).to(page.linear).expand_as(page.linear)
         grey = page.linear / page.quadratic.clamp_min(TINY)
-        views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, seen)))
+        views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, visible)))
         flat, pixels = views.movedim(1, -1).flatten(1), lowest.image_shape
-        heard = (
+        inputs = (
             Strided(self.shared[f"inputs.{layer}"], pixels, step).up(flat)
             for layer, step in ((0, 1), (1, lowest.stride))
         )
-        return super().tilt(*map(Fields, heard))
+        return super().tilt(*map(Fields, inputs))

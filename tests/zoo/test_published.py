@@ -206,6 +206,8 @@ def _check_reader(folder: Path) -> None:
             engine.solve(grey, damage) for engine in (Engine.load(str(folder), "cpu"), OnnxEngine.load(folder))
         )
         np.testing.assert_allclose(other.means, one.means, atol=1e-3)
+        # Nothing is known of a page's polarity.
+        assert not one.inversion.any() and not other.inversion.any()
         assert 0.02 < (one.means < 0.5).mean() < 0.4
 
 

@@ -29,6 +29,9 @@ COUNTED, OUTLIERS = 0.75, 0.01
 # White noise, as a share of the contrast, above which a prior that is told the levels reads better than one of pages.
 GRAINY = 0.12
 
+# The median of the absolute value of a normal variable, in standard deviations.
+MEDIAN = 0.6745
+
 # Levels of 8 bits are rounded by less than this.
 ROUNDED = 1 / 255
 
@@ -64,20 +67,19 @@ class Sheet:
             paper: the probability of paper at every pixel, (H, W).
             hidden: pixels that do not count, boolean (H, W), or None.
         """
-        seen = np.ones(grey.shape, np.float32) if hidden is None else (~hidden).astype(np.float32)
-        local, ink = Local(grey.shape), (1 - paper) * seen
-        both = [_level(local, grey, weight, seen) for weight in (ink, paper * seen)]
-        black, white = both
-        count = max(float(seen.sum()), 1.0)
+        visible = np.ones(grey.shape, np.float32) if hidden is None else (~hidden).astype(np.float32)
+        local, ink = Local(grey.shape), (1 - paper) * visible
+        black, white = (_level(local, grey, weight, visible) for weight in (ink, paper * visible))
+        count = max(float(visible.sum()), 1.0)
         residual = grey - paper * white - (1 - paper) * black
-        around = grey - local.image(local.sums(grey * seen) / local.sums(seen).clip(1e-6))
-        noise = float((seen * residual**2).sum() / count) ** 0.5
-        rest, whole = (float((_averaged(seen * values) ** 2).sum()) / count for values in (residual, around))
+        around = grey - local.image(local.sums(grey * visible) / local.sums(visible).clip(1e-6))
+        noise = float((visible * residual**2).sum() / count) ** 0.5
+        rest, whole = (float((_averaged(visible * values) ** 2).sum()) / count for values in (residual, around))
         contrast = float((ink * (white - black)).sum()) / max(float(ink.sum()), 1.0)
         left = rest**0.5 / max(contrast, ROUNDED)
-        # From differences that no edge along an axis has (Donoho, 1995), by the median size of a normal variable.
+        # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
-        grain = float(np.median(np.abs(crossed))) / 0.6745 if crossed.size else 0.0
+        grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
         return cls(black, white, noise, 1 - rest / max(whole, ROUNDED**2), left, grain, float(ink.sum()) / count)
 
     def log_odds(self, grey: np.ndarray) -> np.ndarray:
@@ -120,19 +122,19 @@ def _averaged(values: np.ndarray) -> np.ndarray:
     return np.asarray((rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9)
 
 
-def _level(local: Local, grey: np.ndarray, weight: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _level(local: Local, grey: np.ndarray, weight: np.ndarray, visible: np.ndarray) -> np.ndarray:
     """The level of a class at every pixel: the average around it, or that of the whole page where there is little."""
     count, light = local.sums(weight), local.sums(weight * grey)
-    few = FEW * local.sums(seen)
+    few = FEW * local.sums(visible)
     whole = float((weight * grey).sum()) / max(float(weight.sum()), 1e-6)
     return local.image((light + few * whole) / np.maximum(count + few, 1e-6))
 
 
 class Local:
-    """Gaussian-weighted sums around every cell of a picture, `reach` pixels wide."""
+    """Gaussian-weighted sums around every cell of a picture, `REACH` pixels wide."""
 
-    def __init__(self, shape: Sequence[int], reach: float = REACH) -> None:
-        self._gather, self._spread = zip(*(_axis(size, reach) for size in shape), strict=True)
+    def __init__(self, shape: Sequence[int]) -> None:
+        self._gather, self._spread = zip(*map(_axis, shape), strict=True)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Weighted sums of an image (H, W) around every cell; all pixels of a cell have the weight of its middle."""
@@ -145,13 +147,13 @@ class Local:
         return np.asarray(self._spread[0] @ cells @ self._spread[1].T)
 
 
-def _axis(size: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
+def _axis(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Weights of an axis's cells around each of them, (cells, cells), and of the cells at its pixels, (size, cells)."""
     count = -(-size // CELL)
     pixels, centres = np.arange(size), (np.arange(count) + 0.5) * CELL - 0.5
     # The last cell may be shorter.
     middles = np.minimum(centres, (np.arange(count) * CELL + size - 1) / 2)
-    gather = np.exp(-(((middles - centres[:, None]) / reach) ** 2) / 2)
+    gather = np.exp(-(((middles - centres[:, None]) / REACH) ** 2) / 2)
     position = ((pixels - centres[0]) / CELL).clip(0, count - 1)
     spread = (1 - np.abs(position[:, None] - np.arange(count))).clip(0)
     return gather.astype(np.float32), spread.astype(np.float32)

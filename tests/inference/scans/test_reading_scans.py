@@ -16,11 +16,12 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.images.tones import THIRD, Tones, counted
 from restore.inference.candidates import Prior
-from restore.inference.open import open_engine
+from restore.inference.open import Engines, open_engine
+from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
 from restore.inference.scans.sheet import COUNTED, OUTLIERS, REACH, Local, Sheet
 from restore.status import Status
-from restore.zoo.automatic import reader
+from restore.zoo import describe, find, reader
 
 SHAPE = (160, 200)
 
@@ -165,6 +166,12 @@ def test_holes_of_a_page_are_filled_with_the_ink_and_paper_of_their_place() -> N
     assert result.tones is not None
     black, white = result.tones
     assert np.abs(white - 0.9 * LIGHT).mean() < 0.05 and np.abs(black - 0.2 * LIGHT).mean() < 0.08
+
+
+def test_the_reader_keeps_its_own_solver() -> None:
+    """A solver is named for the prior that restores, not for the one that reads."""
+    own = describe(find(reader())).inference.solver
+    assert Engines(Options("conv-text", solver="mean_field")).reader.header.inference.solver == own
 
 
 def test_without_a_reader_a_page_is_an_error() -> None:
