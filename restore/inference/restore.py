@@ -514,7 +514,7 @@ def _remedy(status: Status, picture: Observed, named: bool) -> str:
     if status is Status.NOT_INK and picture.filled_only:
         return f"name a prior of photographs with {model}, such as em-photographs"
     if status is Status.NOT_INK:
-        return f"give {option('sigma')} if it is a noisy photograph; {p} would cut it to black and white"
+        return f"give {option('p', 'scan')} if it is a page, or {option('sigma')} if it is a noisy photograph"
     if status is Status.CLASSES:
         return "restore each class as a picture of its own"
     if status is Status.FAINT:
