@@ -20,7 +20,7 @@ def bernoulli(  # type: ignore[no-untyped-def]
     REACTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The moments of units under W a and (W∘W) c, damped; the units of row n have their biases at n * stride."""
-    at = tl.program_id(0).to(tl.int64) * UNITS_PER_PROGRAM + tl.arange(0, UNITS_PER_PROGRAM)
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
     old = tl.load(means + at, mask=there)
     odds = tl.load(bias + at // width * stride + at % width, mask=there) + tl.load(linear + at, mask=there)
