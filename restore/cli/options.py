@@ -25,7 +25,7 @@ def memory_size(text: str) -> int:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
     if size < 1:
-        raise typer.BadParameter(f"{shown(text)} is no size; give one such as 500M or 4G")
+        raise typer.BadParameter(f"{shown(text)} is not a size; give one such as 500M or 4G")
     return size
 
 
@@ -33,7 +33,7 @@ def image_shape(text: str) -> tuple[int, int]:
     """Height and width in a text such as 28x28."""
     height, mark, width = text.partition("x")
     if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise typer.BadParameter(f"{shown(text)} is no HEIGHTxWIDTH in pixels, such as 28x28")
+        raise typer.BadParameter(f"{shown(text)} is not HEIGHTxWIDTH in pixels, such as 28x28")
     return int(height), int(width)
 
 

@@ -147,7 +147,7 @@ def means_folder(output: str | os.PathLike[str]) -> bool:
 def require_writable(folder: Path) -> None:
     """Raise OutputError if a folder does not exist or may not be written to."""
     if not is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError("is no folder that may be written to; make it or choose another with -o", folder)
+        raise OutputError("is not a folder that can be written to; make it or choose another with -o", folder)
 
 
 def _keys(file: File) -> list[object]:

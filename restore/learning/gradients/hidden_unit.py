@@ -194,7 +194,7 @@ def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float) -> tu
     def evaluate(point: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = objective(_unit(point, images), images, samples, penalty)
         if not math.isfinite(value):
-            raise TrainingError("the search for a hidden unit left the finite numbers; raise penalty")
+            raise TrainingError("the search for a hidden unit gave numbers that are not finite; raise penalty")
         return value, _point(slope)
 
     result = minimize(evaluate, _point(start), jac=True, method="L-BFGS-B", options=OPTIONS)
