@@ -50,7 +50,7 @@ class Restored:
         estimate: the restored picture, (H, W): 0 and 1, or grey levels.
         means: probability of white, or mean grey level, of every pixel, (H, W).
         deviations: posterior standard deviation of every pixel, (H, W).
-        status: how it ended; a picture that was refused comes back as it came.
+        status: how it ended; a picture that was refused is returned unchanged.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
