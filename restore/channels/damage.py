@@ -304,7 +304,7 @@ def _checked(name: str, level: Any) -> Any:
         return values
     value, doubt = values.item(), ""
     if name == "p" and 0.5 < value < 1:
-        doubt = f"p = {value:g} says that most pixels are inverted, and so is the result"
+        doubt = f"p = {value:g} says that most pixels are inverted, so the result will be the negative of the picture"
     if name == "sigma" and value > 1:
         meant = f"; if it counts grey levels of 255, give {value / 255:.2g}" if value < 255 else ""
         doubt = f"sigma = {value:g} exceeds the whole range, which is 1 from black to white{meant}"

@@ -210,7 +210,8 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
     if frame is None and count > 1:
         raise InputError(f"holds {count} frames or pages; choose one with {option('frame')} 0 to {count - 1}", label)
     if not 0 <= (frame or 0) < count:
-        raise InputError(f"has no frame {frame}; choose {option('frame')} from 0 to {count - 1}", label)
+        there_are = f"give 0 to {count - 1}" if count > 1 else "it has one picture; leave it out"
+        raise InputError(f"has no frame {frame}; {option('frame')}: {there_are}", label)
     return frame or 0
 
 
