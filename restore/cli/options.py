@@ -71,6 +71,13 @@ def _hidden(text: str) -> int | Literal["auto"]:
     return "auto" if text == "auto" else int(text)
 
 
+def part_of_all(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise typer.BadParameter(f"{shown(text)} is not K/N, such as 2/8, with K from 1 to N")
+    return int(number), int(count)
+
+
 # What typer must know of a field of `Options` or `TrainOptions` beside its help text.
 _MORE: dict[str, dict[str, Any]] = {
     "model": {"autocompletion": priors},
@@ -139,6 +146,15 @@ class Results:
     ] = None
     overwrite: Overwrite = False
     skip_existing: SkipExisting = False
+    part: Annotated[
+        Any,
+        typer.Option(
+            metavar="K/N",
+            parser=part_of_all,
+            help="Restore only part K of N of the images, for one of N machines; names decide which.",
+            rich_help_panel=RESULTS,
+        ),
+    ] = None
     uncertainty: Annotated[
         str | None,
         typer.Option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from restore.errors import InputError, OutputError, UsageError, option, shown
@@ -38,6 +39,16 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
             raise InputError("the folder holds no images to restore; name images or another folder", path)
         images += paths
     return images
+
+
+def in_part(path: Path, part: tuple[int, int]) -> bool:
+    """True if a path belongs to part K of N, K from 1 to N.
+
+    That follows from the name of the file alone, so that N machines never take the same one, and a file that comes
+    later moves no other.
+    """
+    number, count = part
+    return int(sha256(os.fsencode(path.name)).hexdigest(), 16) % count == number - 1
 
 
 def _images_in(folder: Path, suffix: str) -> list[Path]:
