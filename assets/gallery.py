@@ -21,7 +21,7 @@ ROOT = HERE.parent
 
 FIRST = (
     "restore denoise assets/page-noisy.png",
-    "restore denoise assets/page-scan.png",
+    "restore denoise assets/old-page.png",
     "restore denoise assets/code-noisy.png",
 )
 COMMANDS = {
