@@ -1,0 +1,143 @@
+"""The records of benchmarks: what pages show and claim is in them, and what a script prints becomes one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks import harness
+from benchmarks.harness import MARKED, PAGES, RECORDS, ROOT, Record, Table
+from benchmarks.package import constants
+from restore.errors import InputError
+
+KNOWN = harness.records()
+
+# Claims that pages make in rows of their own: the rows of records that have the figures.
+Rows = dict[str, tuple[tuple[str, str], ...]]
+CLAIMS: dict[str, Rows] = {
+    "README.md": {
+        "page, 10 % flipped": (("what_for", "page of print"),),
+        "16 old pages in grey": tuple(
+            ("real_pages-held_out", row) for row in ("`restore`", "Otsu", "closing and dividing")
+        ),
+        "code, 10 % flipped": (("what_for", "square modules, as in a QR code"),),
+        "OCR, 5 % flipped": tuple(
+            ("ocr", row) for row in ("OCRmyPDF", "with `--clean`", "with `--restore-model conv-text`")
+        ),
+    },
+    "docs/ocr.md": {
+        f"OCRmyPDF {row}".strip(): (("ocr", row or "OCRmyPDF"),)
+        for row in ("", "with `--clean`", "with `--restore-model conv-text`")
+    },
+}
+
+# A benchmark as short as can be.
+SCRIPT = """
+print("three digits")
+print("| | wrong, % |\\n| --- | ---: |")
+print("| `restore` | 1.50 |", flush=True)
+print("| as it is | |\\n")
+"""
+PRINTED = (Table(("", "wrong, %"), "lr", (("`restore`", "1.50"), ("as it is", ""))),)
+
+
+def marked(page: str) -> list[tuple[str, str]]:
+    """The name of each record that a page shows, and the number of the table."""
+    return [(mark[2], mark[3] or "") for mark in MARKED.finditer((ROOT / page).read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_on_pages_are_those_of_the_records(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert marked(page)
+    assert harness.with_tables(text) == text, "write the tables anew with `python benchmarks/harness.py --tables`"
+
+
+def test_every_table_of_a_record_is_shown_once() -> None:
+    shown = Counter(mark for page in PAGES for mark in marked(page))
+    expected = Counter[tuple[str, str]]()
+    for name, record in KNOWN.items():
+        if (name, "") in shown or len(record.tables) == 1:
+            expected[name, ""] += 1
+        else:
+            expected.update((name, str(number + 1)) for number in range(len(record.tables)))
+    assert shown == expected
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_record_says_how_its_figures_came_about(name: str) -> None:
+    record = KNOWN[name]
+    assert record.tables or record.said
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date) and re.fullmatch(r"[0-9a-f]{10}", record.commit)
+    assert record.machine and (record.source == harness.RUN) == bool(record.scripts)
+    for table in record.tables:
+        assert {len(row) for row in (table.columns, table.align, *table.rows)} == {len(table.columns)}
+    for command in record.commands:
+        assert (ROOT / "benchmarks" / harness.script_of(command)).is_file()
+    assert (RECORDS / f"{name}.json").read_text(encoding="utf-8").count("\n") < 100
+
+
+def test_scripts_that_constants_name_are_in_choices() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "restore").rglob("*.py")))
+    named = set(re.findall(r"benchmarks/(\w+)/\w+\.py", code))
+    named |= {one.script.split("/")[1] for one in constants.constants() if one.script.startswith("benchmarks/")}
+    assert named == {"choices"}
+
+
+@pytest.mark.parametrize(("page", "claim"), [(page, claim) for page, rows in CLAIMS.items() for claim in rows])
+def test_figures_that_are_claimed_are_in_records(page: str, claim: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith(f"| {claim} |"))
+    measured = []
+    for name, first in CLAIMS[page][claim]:
+        rows = [row for table in KNOWN[name].tables for row in table.rows if row[0] == first]
+        assert rows, (name, first)
+        measured += [float(figure) for row in rows for cell in row[1:] for figure in re.findall(r"\d+\.?\d*", cell)]
+    figures = re.findall(r"\d+\.\d+", line.removeprefix(f"| {claim} |"))
+    assert len(figures) == 3
+    for figure in figures:
+        digits = len(figure.partition(".")[2])
+        assert any(f"{value:.{digits}f}" == figure for value in measured), figure
+
+
+def test_every_row_of_figures_at_the_head_of_the_readme_is_a_claim() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Start")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
+    assert rows[2:] == list(CLAIMS["README.md"])
+
+
+def test_what_a_script_prints_becomes_a_record(tmp_path: Path) -> None:
+    script = tmp_path / "some.py"
+    script.write_text(SCRIPT)
+    record = harness.measured((str(script),), "at most 2")
+    assert record.tables == PRINTED and record.said == ("three digits",) and record.aim == "at most 2"
+    assert record.state == "measured"
+    kept = tmp_path / "some.json"
+    harness.write(kept, record)
+    assert harness.read(kept) == record
+    assert '["`restore`", "1.50"]' in kept.read_text(encoding="utf-8")
+    script.write_text(f"{SCRIPT}# changed\n")
+    assert harness.read(kept).state == "changed since"
+
+
+def test_a_script_that_fails_makes_no_record(tmp_path: Path) -> None:
+    script = tmp_path / "some.py"
+    script.write_text("raise SystemExit(3)")
+    with pytest.raises(InputError, match=r"some\.py"):
+        harness.measured((str(script),))
+
+
+def test_tables_are_written_as_they_were_printed() -> None:
+    lines = PRINTED[0].markdown().splitlines()
+    assert lines == ["| | wrong, % |", "| --- | ---: |", "| `restore` | 1.50 |", "| as it is | |"]
+    assert harness.printed(["before", *lines, "", *lines]) == (PRINTED * 2, ("before",))
+
+
+def test_a_benchmark_without_a_record_is_missing() -> None:
+    every = harness.unmeasured([])
+    assert "peers/bp.py" in every and "package/constants.py" not in every
+    bp = Record(("peers/bp.py --threads 1",), harness.RUN, "", "", "", ())
+    assert set(every) - set(harness.unmeasured([bp])) == {"peers/bp.py"}
