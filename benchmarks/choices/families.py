@@ -31,7 +31,8 @@ import torch
 import restore
 from benchmarks.filters import unet
 from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen
-from benchmarks.measures.scoring import HOLES, holed, inverted, least, row, wrong
+from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.kinds import FAMILIES
 from restore.errors import Foreign
 from restore.learning.run.card import machine_facts
@@ -151,8 +152,8 @@ def ratio(ours: float, other: float) -> str:
 def table(asked: argparse.Namespace, candidates: Mapping[str, Candidate], network: unet.UNet | None) -> None:
     """Print a row for each family and damage, and in how many of them nothing else leaves less wrong."""
     told = (f"`{PRIOR}`, told", "U-Net, told", "ratio") if network else ()
-    row("family", "damage", "without options", "best filter", "which", "ratio", *told, "restored with", "CPU seconds")
-    row("---", "---", "---:", "---:", "---", "---:", *["---:"] * len(told), "---", "---:")
+    columns = ("family", "damage", "without options", "best filter", "which", "ratio", *told)
+    head(*columns, "restored with", "CPU seconds", left=("damage", "which", "restored with"))
     cells = [cell for name in asked.families for cell in family(name, asked, candidates, network)]
     print(f"\nwithout options at most the best filter: {sum(a <= b for a, b, _, _ in cells)} of {len(cells)} cells")
     if network:
@@ -162,8 +163,8 @@ def table(asked: argparse.Namespace, candidates: Mapping[str, Candidate], networ
 def choices(asked: argparse.Namespace) -> None:
     """Print what each prior leaves wrong beside the one chosen, and beside the best one of each picture."""
     names = asked.choices
-    row("family", "damage", "without options", *names, "best of each", "ratio", "chosen", "best")
-    row("---", "---", "---:", *["---:"] * len(names), "---:", "---:", "---", "---")
+    columns = ("family", "damage", "without options", *names, "best of each", "ratio", "chosen", "best")
+    head(*columns, left=("damage", "chosen", "best"))
     for name in asked.families:
         _, clean = drawn(name, asked)
         for damage in asked.damages:
@@ -199,8 +200,7 @@ def noise(number: int) -> np.ndarray:
 
 def refused(count: int) -> None:
     """Print how many pictures of each family, and of noise, are refused."""
-    row("", *(f"flip {p:g}" for p in FLIPS))
-    row("---", *["---:"] * len(FLIPS))
+    head("", *(f"flip {p:g}" for p in FLIPS))
     for name, draw in (FAMILIES | {"noise": noise}).items():
         clean = [draw(number) for number in range(count)]
         cells = [sum(without_options(one)[1] == "refused" for one in inverted(clean, p, 0)) for p in FLIPS]

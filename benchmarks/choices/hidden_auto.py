@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 import restore
+from benchmarks.measures.tables import head, row
 from restore.data import load
 
 FLIPS = (0.1, 0.2)
@@ -41,9 +42,7 @@ def main() -> None:
     length = {"epochs": chosen.epochs} if chosen.epochs else {"minutes": chosen.minutes}
     said = ", ".join(f"{count:g} {unit} each" for unit, count in length.items())
     print(f"{chosen.data}, {len(clean)} test images, {said}, seed {chosen.seed}")
-    wrong_at = " | ".join(f"wrong pixels at flip {p:g}, %" for p in FLIPS)
-    print(f"| asked for | hidden units | minutes | {wrong_at} |")
-    print("| ---: " * (3 + len(FLIPS)) + "|")
+    head("asked for", "hidden units", "minutes", *(f"wrong pixels at flip {p:g}, %" for p in FLIPS))
     for size in chosen.sizes:
         hidden = "auto" if size == "auto" else int(size)
         started = time.monotonic()
@@ -54,8 +53,7 @@ def main() -> None:
             flipped = np.random.default_rng(chosen.seed).random(clean.shape) < p
             restored = prior.denoise(np.abs(clean - flipped), p=p, force=True)
             wrong.append(f"{100 * np.mean(restored.round() != clean):.3f}")
-        units = prior.description.hidden
-        print(f"| {size} | {units} | {minutes:.1f} | {' | '.join(wrong)} |", flush=True)
+        row(size, prior.description.hidden, f"{minutes:.1f}", *wrong)
 
 
 if __name__ == "__main__":

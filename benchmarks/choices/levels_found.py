@@ -15,7 +15,7 @@ import numpy as np
 
 import restore
 from benchmarks.choices.families import FLIPS, damaged, with_prior, wrong_of_each
-from benchmarks.measures.scoring import row
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.kinds import FAMILIES
 
 SHOWN = ("pages", "masks", "strokes", "icons", "plans")
@@ -27,8 +27,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=60, help="number of the first, and seed [%(default)s]")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    row("family", "flips", "found", "wrong, untold", "wrong, told")
-    row("---", *["---:"] * 4)
+    head("family", "flips", "found", "wrong, untold", "wrong, told")
     for family in SHOWN:
         clean = [np.asarray(FAMILIES[family](asked.first + number)) for number in range(asked.pictures)]
         prior = "conv-text" if family == "pages" else "conv-art"

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from benchmarks.measures.scoring import row
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.all_kinds import PICTURES, picture
 
 FLIPS = (0.0, 0.03, 0.1)
@@ -139,8 +139,7 @@ def share(value: float) -> str:
 
 def each(outcomes: Sequence[Outcome]) -> None:
     """A row for each input."""
-    row("picture", "flips, %", "wrong before, %", "wrong after, %", "exit", "verdict", "CPU s")
-    row("---", "---:", "---:", "---:", "---:", "---", "---:")
+    head("picture", "flips, %", "wrong before, %", "wrong after, %", "exit", "verdict", "CPU s", left=("verdict",))
     for one in outcomes:
         figures = (f"{100 * one.p:g}", share(one.before), share(one.after), str(one.code))
         row(one.name, *figures, one.verdict, f"{one.seconds:.1f}")
@@ -149,8 +148,7 @@ def each(outcomes: Sequence[Outcome]) -> None:
 def totals(outcomes: Sequence[Outcome]) -> None:
     """A row for each kind, and for all."""
     counts = [f"clean {verdict}" for verdict in CLEAN] + list(DAMAGED)
-    row("kind", *counts, "wrong before, %", "wrong after, %")
-    row("---", *["---:"] * (len(counts) + 2))
+    head("kind", *counts, "wrong before, %", "wrong after, %")
     for name in [*dict.fromkeys(kind(one.name) for one in outcomes), "all"]:
         own = [one for one in outcomes if name in ("all", kind(one.name))]
         clean = [sum(one.verdict == verdict for one in own if one.p == 0) for verdict in CLEAN]
@@ -207,7 +205,6 @@ def main() -> None:
         made = list(pool.map(outcome, *zip(*inputs, strict=True), repeat(asked.options), repeat(asked.seed)))
     outcomes = [one for one, _, _ in made]
     each(outcomes)
-    print()
     totals(outcomes)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(one) | {"verdict": one.verdict} for one in outcomes], indent=1) + "\n")

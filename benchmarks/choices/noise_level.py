@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+from benchmarks.measures.tables import head, row
 from restore.channels.damage import Damage, Observed
 from restore.data import load
 from restore.inference.engine import PictureEngine
@@ -43,8 +44,7 @@ def main() -> None:
     name, levels = ("sigma", SPREADS) if header.grey else ("p", FLIPS)
     clean = header.as_known(load(chosen.data, split="test").images[: chosen.n] / 255).astype(np.float64)
     print(f"{header.name}, {engine.backend}, {len(clean)} test images of {chosen.data}, seed {chosen.seed}")
-    print(f"| {name} | median estimate | quartiles | median error | CPU seconds | CPU seconds, given it |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    head(name, "median estimate", "quartiles", "median error", "CPU seconds", "CPU seconds, given it")
     for level in chosen.levels or levels:
         draw = np.random.default_rng(chosen.seed)
         if header.grey:
@@ -56,8 +56,8 @@ def main() -> None:
         found = np.array([each.level.value for each in answers])
         low, middle, high = np.quantile(found, [0.25, 0.5, 0.75])
         error = np.median(np.abs(found - level))
-        row = f"| {level:g} | {middle:.3f} | {low:.3f} to {high:.3f} | {error:.3f} | {finding:.2f} | {given:.2f} |"
-        print(row, flush=True)
+        estimate = (f"{middle:.3f}", f"{low:.3f} to {high:.3f}", f"{error:.3f}")
+        row(f"{level:g}", *estimate, f"{finding:.2f}", f"{given:.2f}")
 
 
 if __name__ == "__main__":

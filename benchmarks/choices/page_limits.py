@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from skimage import color, data
 
-from benchmarks.measures.scoring import row
+from benchmarks.measures.tables import head, row
 from benchmarks.peers.real_pages import YEARS, pages
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
@@ -55,7 +55,7 @@ def main() -> None:
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     prior = Prior(open_engine(reader()))
-    print("| | explained | left | inked | |\n| --- | ---: | ---: | ---: | --- |")
+    head("", "explained", "left", "inked", "answer", left=("answer",))
     scanned = ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), SIDE))
     counts = []
     for kind, pictures in (("page", scanned), ("photograph", photographs())):

@@ -18,7 +18,7 @@ import numpy as np
 from skimage import data, filters
 
 from benchmarks.filters.unet import families_to_learn_from
-from benchmarks.measures.scoring import row
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.kinds import FAMILIES, PHOTOGRAPHS
 from restore.channels.damage import Damage, Observed
 from restore.data import load
@@ -131,8 +131,7 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(machine_facts())
-    row("images", "prior", "flip", "number", "refused", "%", "CPU seconds each")
-    row("---", "---", "---:", "---:", "---:", "---:", "---:")
+    head("images", "prior", "flip", "number", "refused", "%", "CPU seconds each", left=("prior",))
     fonts: Callable[[], list[Family]] = families_to_learn_from if asked.tuning else families_for_tests
     if asked.families:
         families(asked.families, asked.names, np.random.default_rng(1))

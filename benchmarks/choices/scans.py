@@ -24,6 +24,7 @@ from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
 from benchmarks.measures.contests import drd, f_measure, psnr
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.letters import misread, printed
 from restore.learning.run.card import machine_facts
 from training.data.pages import Family
@@ -133,8 +134,8 @@ def main() -> None:
     print(f"{asked.pages} pages of {size}, seed {asked.seed}, blur {asked.blur:g}; {machine_facts()}")
     for noise in asked.noise:
         made = pages(families, asked.seed, asked.pages, (asked.shape[0], asked.shape[1]), asked.blur, noise)
-        print(f"\n| noise {noise:g} | wrong pixels, % | F-measure, % | PSNR, dB | DRD | read wrongly, % | settings |")
-        print("| --- | ---: | ---: | ---: | ---: | ---: | --- |", flush=True)
+        measures = ("wrong pixels, %", "F-measure, %", "PSNR, dB", "DRD", "read wrongly, %")
+        head(f"noise {noise:g}", *measures, "settings", left=("settings",))
         for name, (binarise, settings) in candidates.items():
             chosen = best(binarise, settings, made) if len(settings) > 1 else settings[0]
             found = [(binarise(grey, *chosen), ink, text) for ink, text, grey in made]
@@ -143,8 +144,8 @@ def main() -> None:
                 np.mean([score(ours, ink) for ours, ink, _ in found])
                 for score in (lambda ours, ink: (ours != ink).mean(), f_measure, psnr, drd)
             ]
-            shown = f"{100 * scores[0]:.2f} | {100 * scores[1]:.1f} | {scores[2]:.1f} | {scores[3]:.2f} | {errors}"
-            print(f"| {name} | {shown} | {', '.join(f'{each:g}' for each in chosen)} |", flush=True)
+            shown = (f"{100 * scores[0]:.2f}", f"{100 * scores[1]:.1f}", f"{scores[2]:.1f}", f"{scores[3]:.2f}")
+            row(name, *shown, errors, ", ".join(f"{each:g}" for each in chosen))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.timing import on_processors, parser
-from benchmarks.peers.cold_start import COMMAND, measured
+from benchmarks.measures.tables import head, row
+from benchmarks.measures.timing import COMMAND, of_process, on_processors, parser
 from restore.learning.run.card import machine_facts
 from training.data.pages import page
 from training.data.text import families_for_tests
@@ -79,8 +78,7 @@ def main() -> None:
     options.add_argument("--untold", action="store_true", help="give neither the prior nor the level")
     chosen = options.parse_args()
     on_processors(chosen.threads)
-    print("| | pixels | seconds | of the processors | per megapixel | MiB |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
+    head("", "pixels", "seconds", "of the processors", "per megapixel", "MiB")
     with tempfile.TemporaryDirectory() as name:
         for size, ink, p in sheets(chosen):
             source = damaged(ink, chosen.wrong if chosen.scans else p, Path(name) / "page.png")
@@ -89,12 +87,12 @@ def main() -> None:
             words = ("denoise", str(source), *told, "--overwrite")
             words += ("-o", target, "--quiet", "--max-pixels", str(ink.size))
             before = processor_seconds()
-            turns = [measured(sys.executable, "-c", COMMAND, *words) for _ in range(chosen.repeats)]
+            turns = [of_process(*COMMAND, *words) for _ in range(chosen.repeats)]
             worked = (processor_seconds() - before) / chosen.repeats
             seconds, mebibytes = np.median(turns, axis=0)
             shape = "x".join(map(str, ink.shape[::-1]))
-            each = 1e6 * worked / ink.size
-            print(f"| {size} | {shape} | {seconds:.1f} | {worked:.1f} | {each:.2f} | {mebibytes:.0f} |", flush=True)
+            per_megapixel = f"{1e6 * worked / ink.size:.2f}"
+            row(size, shape, f"{seconds:.1f}", f"{worked:.1f}", per_megapixel, f"{mebibytes:.0f}")
     print(f"({chosen.threads} threads; {machine_facts()})")
 
 

@@ -30,7 +30,8 @@ from scipy.ndimage import label
 
 import restore
 from benchmarks.filters.binary import Candidate, Seen, as_seen
-from benchmarks.measures.scoring import least, row, wrong
+from benchmarks.measures.scoring import least, wrong
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.all_kinds import picture
 from benchmarks.pictures.letters import printed
 from restore.channels import Specks
@@ -173,8 +174,7 @@ def pages_cleaned(tried: dict[str, Candidate], clean: Sequence[np.ndarray], seed
     columns = {f"{100 * share:g} %": specked(clean, share, seed) for share in SHARES}
     columns[f"{100 * COMPACT:g} %, discs and bars"] = compact(clean, COMPACT, seed)
     undamaged, marks = specked(clean, 0.0, seed), dict[str, list[str]]()
-    row("wrong pixels, %", *columns, "settings")
-    row("---", *["---:"] * len(columns), "---")
+    head("wrong pixels, %", *columns, "settings", left=("settings",))
     for name, candidate in tried.items():
         found = [least(candidate, seen, wrong(clean, seen)) for seen in columns.values()]
         settings = ", ".join(f"{setting:g}" for _, setting, _ in found) if len(candidate.settings) > 1 else ""
@@ -184,9 +184,7 @@ def pages_cleaned(tried: dict[str, Candidate], clean: Sequence[np.ndarray], seed
         marks[name] = [str(sum(lost(*both)[0] for both in zip(clean, repaired, strict=True))) for repaired in every]
         changed = sum(int((ours != ink).sum()) for ours, ink in zip(every[0], clean, strict=True))
         marks[name].append(str(changed))
-    print()
-    row(f"marks lost of {sum(lost(ink, ink)[1] for ink in clean)}", "clean", *columns, "pixels of clean pages changed")
-    row("---", *["---:"] * (len(columns) + 2))
+    head(f"marks lost of {sum(lost(ink, ink)[1] for ink in clean)}", "clean", *columns, "pixels of clean pages changed")
     for name, cells in marks.items():
         row(name, *cells)
 
@@ -194,8 +192,7 @@ def pages_cleaned(tried: dict[str, Candidate], clean: Sequence[np.ndarray], seed
 def dotted(tried: dict[str, Candidate]) -> None:
     """Pixels of clean pictures full of dots that change, with the prior that `restore` finds itself."""
     drawn = {name: picture(name, 0) == 0 for name in DOTTED} | {"table of dotted lines": dotted_table()}
-    row("picture", *tried, "`restore denoise --specks auto`")
-    row("---", *["---:"] * (len(tried) + 1))
+    head("picture", *tried, "`restore denoise --specks auto`")
     alone = by_prior("auto", specks="auto")
     for name, ink in drawn.items():
         seen = Seen(ink, 0.0, np.zeros(ink.shape, bool))
@@ -207,8 +204,7 @@ def tuning(model: str, count: int, seed: int) -> None:
     """By how many nats specks explain pages better than none, in fonts for training."""
     prior = Prior(restore.load(model).engine)
     clean = pages(families_to_learn_from(), count, seed)
-    row("specks on", "nats", "specks found on")
-    row("---", "---", "---")
+    head("specks on", "nats", "specks found on")
     for share in (0.0, 0.0003, *SHARES):
         found = []
         for seen in specked(clean, share, seed):
@@ -226,13 +222,12 @@ def main() -> None:
     parser.add_argument("--flips", action="store_true", help="undo flips at the level that is found, too")
     parser.add_argument("--tuning", action="store_true", help="show by how much specks explain pages for training")
     asked = parser.parse_args()
-    print(f"{asked.pages} pages, seed {asked.seed}; {machine_facts()}\n")
+    print(f"{asked.pages} pages, seed {asked.seed}; {machine_facts()}")
     if asked.tuning:
         tuning(asked.model, asked.pages, asked.seed)
         return
     tried, clean = candidates(asked.model, flips=asked.flips), pages(families_for_tests(), asked.pages, asked.seed)
     pages_cleaned(tried, clean, asked.seed)
-    print()
     dotted(tried)
 
 

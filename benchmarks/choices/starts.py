@@ -18,6 +18,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from benchmarks.measures.tables import head, row
 from restore.channels import BitFlip, parse_task
 from restore.data import binarise, load
 from restore.evaluation.metrics import error_all, matthews
@@ -105,7 +106,7 @@ def policies(trial: Trial, truth: Tensor, name: str, p: float) -> None:
     radii = radius(trial.machine, first)[settled].median(), radius(trial.machine.rows(left), calm).median()
     share = 100 * float(settled.double().mean())
     facts = [f"{share:.0f} %", f"{radii[0]:.1f} / {radii[1]:.1f}", f"{float(above[above.isfinite()].median()):+.1f}"]
-    show(name, f"{p:g}", *facts, *scores)
+    row(name, f"{p:g}", *facts, *scores)
 
 
 def tolerances(trial: Trial, name: str, p: float, tried: list[float]) -> None:
@@ -120,11 +121,7 @@ def tolerances(trial: Trial, name: str, p: float, tried: list[float]) -> None:
         moved = (merged.means[0] - exact.means[0]).abs().amax(1)
         cost = [f"{found.iterations.double().mean():.0f}", f"{seconds:.1f}"]
         errors = [f"{value:.3f}" for value in (moved.median(), off.median(), off.double().quantile(0.95), off.max())]
-        show(name, f"{p:g}", f"{tol:g}", *cost, *errors)
-
-
-def show(*cells: str) -> None:
-    print("|", " | ".join(cells), "|", flush=True)
+        row(name, f"{p:g}", f"{tol:g}", *cost, *errors)
 
 
 def main() -> None:
@@ -140,8 +137,7 @@ def main() -> None:
     if chosen.tolerances:
         errors = ["worst pixel moved, median", "log Z off, median", "95 %", "worst"]
         heads = ["tolerance", "iterations", "CPU seconds", *errors]
-    show("prior", "p", *heads)
-    show("---", *["---:"] * (len(heads) + 1))
+    head("prior", "p", *heads)
     with torch.inference_mode():
         for name in chosen.models:
             engine = Engine.load(name, "cpu")

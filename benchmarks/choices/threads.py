@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from benchmarks.measures.tables import head, row
 from restore.inference import threads
 
 SEED = 0
@@ -104,15 +105,13 @@ def main() -> None:
                 "training tap-mnist on 10,000 images": [*train, str(recipes / "tap-mnist.toml"), "28", "10000"],
                 "training conv-text on 64 images": [*train, str(recipes / "conv-text.toml"), "48", "64"],
             }
-            print(f"{threads.processors()} processors, load {os.getloadavg()[0]:.1f}\n")
-            print("| work | one thread, CPU s | default, CPU s | ratio | one thread, s | default, s |")
-            print("| --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
+            print(f"{threads.processors()} processors, load {os.getloadavg()[0]:.1f}")
+            head("work", "one thread, CPU s", "default, CPU s", "ratio", "one thread, s", "default, s")
             for name, command in work.items():
                 turns = [(spent(command, one=True), spent(command, one=False)) for _ in range(chosen.repeats)]
                 one, default = (median(turn[which][0] for turn in turns) for which in (0, 1))
                 clock = [f"{median(turn[which][1] for turn in turns):.1f}" for which in (0, 1)]
-                ratio = f"{default / one:.2f}"
-                print("|", " | ".join([name, f"{one:.1f}", f"{default:.1f}", ratio, *clock]), "|", flush=True)
+                row(name, f"{one:.1f}", f"{default:.1f}", f"{default / one:.2f}", *clock)
     finally:
         for process in beside:
             process.kill()

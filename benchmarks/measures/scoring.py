@@ -46,8 +46,3 @@ def wrong(clean: Sequence[np.ndarray], seen: Sequence[Seen]) -> Loss:
         return float(np.mean([(ours != truth)[where].mean() for ours, truth, where in pages]))
 
     return loss
-
-
-def row(*cells: str) -> None:
-    """Print a row of a table at once, so that each can be read as soon as it is known."""
-    print(f"| {' | '.join(cells)} |", flush=True)

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measures.tables import head, row
+
 ENGINES = ("onnx", "torch")
 MODELS = ("tap-mnist", "crbm-bp-mnist-flip10")
 
@@ -47,7 +49,7 @@ def main() -> None:
         for model in chosen.model or MODELS:
             told = None if zoo.describe(zoo.find(model)).task else chosen.p
             compare(model, told, file, chosen.images, chosen.repeats)
-    print(f"\n({os.cpu_count()} cores; {machine_facts()})")
+    print(f"({os.cpu_count()} cores; {machine_facts()})")
 
 
 def compare(model: str, p: float | None, images: Path, count: int, repeats: int) -> None:
@@ -57,10 +59,9 @@ def compare(model: str, p: float | None, images: Path, count: int, repeats: int)
         turns.append([measured(engine, model, p, images) for engine in ENGINES])
     start, restoring = np.median(turns, axis=0).T
     each = restoring / count
-    print(f"\n| {model} | start-up, s | images/s |")
-    print("| --- | ---: | ---: |")
+    head("", "start-up, s", "images/s")
     for engine, seconds, per_image in zip(ENGINES, start, each, strict=True):
-        print(f"| {engine} | {seconds:.2f} | {1 / per_image:.1f} |")
+        row(f"`{model}`, {engine}", f"{seconds:.2f}", f"{1 / per_image:.1f}")
     print(f"\nonnx restores {each[1] / each[0]:.2f} times as many images per second as torch;", end=" ")
     if each[0] > each[1]:
         print(f"torch has caught up after {(start[1] - start[0]) / (each[0] - each[1]):.0f} images.")

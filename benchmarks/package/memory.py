@@ -3,24 +3,22 @@
     python benchmarks/package/memory.py [--model tap-mnist-25] [--few 100] [--many 10000]
 
 The images are assets/digit.png with 10 % of its pixels inverted, different ones each time. Memory is the peak of the
-process. A third run repeats the command on the many images, which are all done already.
+process. A third run repeats the command on the many images, which are all done already and so are skipped.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.timing import on_processors, parser
-from benchmarks.peers.cold_start import COMMAND, measured
+from benchmarks.measures.tables import head, row
+from benchmarks.measures.timing import COMMAND, of_process, on_processors, parser
 from restore.learning.run.card import machine_facts
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit.png"
-AIM = 1.2
 
 
 def drawn(folder: Path, count: int) -> Path:
@@ -45,19 +43,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sources = {count: drawn(folder / str(count), count) for count in (chosen.few, chosen.many)}
+        head("", f"{chosen.few} images, MiB", f"{chosen.many} images, MiB", "ratio", "done before, MiB")
         for engine in ("onnx", "torch"):
-            words = ("--model", chosen.model, "--p", "0.1", "--engine", engine, "--quiet")
+            words = ("--model", chosen.model, "--p", "0.1", "--engine", engine, "--quiet", "--skip-existing")
             most = []
             for count in (chosen.few, chosen.many, chosen.many):
                 target = f"{folder}/{engine}-{count}/"
-                command = (sys.executable, "-c", COMMAND, "denoise", str(sources[count]), "-o", target, *words)
-                seconds, mebibytes = measured(*command)
+                _, mebibytes = of_process(*COMMAND, "denoise", str(sources[count]), "-o", target, *words)
                 most.append(mebibytes)
-                print(f"{engine:<6} {count:>6} images {seconds:8.1f} s {mebibytes:8.1f} MiB", flush=True)
                 assert len(list(Path(target).glob("*.png"))) == count
-            print(
-                f"{engine:<6} ratio {most[1] / most[0]:.3f}, done before {most[2] / most[0]:.3f}   aim: at most {AIM}"
-            )
+            few, many, again = (f"{mebibytes:.1f}" for mebibytes in most)
+            row(engine, few, many, f"{most[1] / most[0]:.2f}", again)
     print(f"({machine_facts()})")
 
 

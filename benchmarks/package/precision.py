@@ -18,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.measures.tables import head, row
 from restore.channels import Task, parse_task
 from restore.data import load
 from restore.data.sets import NAMED_SETS
@@ -64,7 +65,7 @@ def timed(engine: Engine, damaged: torch.Tensor, channel: object) -> tuple[Solut
     return engine.restore(damaged, channel), time.process_time() - started  # type: ignore[arg-type]
 
 
-def row(engine: Engine, task: Task, clean: torch.Tensor) -> str:
+def compared(engine: Engine, task: Task, clean: torch.Tensor) -> tuple[object, ...]:
     header = engine.header
     damaged, damage = task.damage(clean, header.image_shape, torch.Generator().manual_seed(SEED))
     known = None if header.task else damage.channel(header.grey)
@@ -77,10 +78,10 @@ def row(engine: Engine, task: Task, clean: torch.Tensor) -> str:
     else:
         wrong = [((found.means[0] > 0.5) != (clean > 0.5)).double().mean(1) for found in (single, double)]
     more = 100 * (wrong[1] - wrong[0])
-    shares = f"{(apart > FAR).double().mean():.1%} | {lower.double().mean():.1%}"
-    errors = f"{100 * wrong[0].mean():.3f} | {more.mean():.4f} ± {more.std() / len(more) ** 0.5:.4f}"
-    times = f"{seconds:.1f} | {longer:.1f}"
-    return f"| {header.name} | {task} | {apart.max():.1e} | {apart.median():.1e} | {shares} | {errors} | {times} |"
+    shares = f"{(apart > FAR).double().mean():.1%}", f"{lower.double().mean():.1%}"
+    errors = f"{100 * wrong[0].mean():.3f}", f"{more.mean():.4f} ± {more.std() / len(more) ** 0.5:.4f}"
+    differences = f"{apart.max():.1e}", f"{apart.median():.1e}"
+    return header.name, task, *differences, *shares, *errors, f"{seconds:.1f}", f"{longer:.1f}"
 
 
 def main() -> None:
@@ -89,15 +90,15 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", help="damage to undo [two levels of noise, and a hole]")
     parser.add_argument("--n", type=int, default=50, help="pictures per prior [%(default)s]")
     chosen = parser.parse_args()
-    print("| prior | damage | largest | median | apart | and likelier | error, % | double, % | s | s, double |")
-    print("| --- | --- " + "| ---: " * 8 + "|")
+    columns = ("largest", "median", "apart", "and likelier", "error, %", "double, %", "s", "s, double")
+    head("prior", "damage", *columns, left=("damage",))
     for name in chosen.models:
         engine = Engine.load(str(MODELS / name))
         if engine.header.components:
             continue
         clean = pictures(engine, chosen.n)
         for task in tasks(engine, chosen.tasks):
-            print(row(engine, task, clean), flush=True)
+            row(*compared(engine, task, clean))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import numpy as np
 from PIL import Image
 
 import restore
+from benchmarks.measures.tables import head, row
 
 ASSETS = Path(__file__).parents[2] / "assets"
 KINDS = 50
@@ -157,10 +158,10 @@ def main() -> None:
             server.process.wait()
             peer.stdin.close()
     print(f"{len(statuses)} requests, {given.at_once} at a time, {given.threads} threads: {dict(Counter(statuses))}")
+    head("", "server", "library", "median ratio of turns")
     for what, pairs in (("requests a second", rates), ("ms of a processor for each", costs)):
         own, other = (median(values) for values in zip(*(pairs[1:] or pairs), strict=True))
-        ratio = median(a / b for a, b in pairs[1:] or pairs)
-        print(f"{what}: {own:.1f}, library {other:.1f}; median ratio of turns {ratio:.2f}")
+        row(what, f"{own:.1f}", f"{other:.1f}", f"{median(a / b for a, b in pairs[1:] or pairs):.2f}")
     tenth = memory[len(memory) // 10]
     print(f"memory after the first turn {memory[0]:.0f} MiB, a tenth {tenth:.0f} MiB, all {memory[-1]:.0f} MiB")
     print(f"{2 * places} pages at once for {places} places: {dict(Counter(crowded))}; then {dict(Counter(after))}")

@@ -16,7 +16,8 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.choices.families import FLIPS, counted, damaged, without_options, wrong_of_each
-from benchmarks.measures.scoring import HOLES, row
+from benchmarks.measures.scoring import HOLES
+from benchmarks.measures.tables import head, row
 from restore.data import load
 
 SIDE = 28
@@ -39,8 +40,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=40, help="number of the first, and seed [%(default)s]")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    row("", "damage", "wrong, %", "restored with")
-    row("---", "---", "---:", "---")
+    head("", "damage", "wrong, %", "restored with", left=("damage", "restored with"))
     for name in SETS:
         clean = pictures(name, asked.first, asked.pictures)
         for damage in ("0", *map(str, FLIPS), HOLES):

@@ -72,9 +72,8 @@ def main() -> None:
         },
         chosen.repeats,
     )
-    report(seconds, "unrolled, 10 iterations")
-    for name, rule in rules.items():
-        print(f"{name:<48} {saved(rule, machine, batch):8.1f} MiB")
+    memory = {name: f"{saved(rule, machine, batch):.1f}" for name, rule in rules.items()}
+    report(seconds, "unrolled, 10 iterations", MiB=memory)
 
 
 if __name__ == "__main__":

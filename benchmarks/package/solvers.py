@@ -64,8 +64,8 @@ def main() -> None:
         with torch.inference_mode():
             work = {name: partial(iterations, solver, machine, start) for name, solver in solvers.items()}
             seconds = medians(work, chosen.repeats)
-        print(f"batch {batch}, per image and iteration:")
-        report({name: value / ITERATIONS / batch for name, value in seconds.items()}, "TAP")
+        of_each = {name: value / ITERATIONS / batch for name, value in seconds.items()}
+        report(of_each, "TAP", f"batch {batch}, per image and iteration")
 
 
 if __name__ == "__main__":

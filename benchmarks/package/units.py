@@ -42,8 +42,7 @@ def main() -> None:
             # A state in the middle of an iteration.
             states = {kind: TAP().step(machine, TAP().init(machine, images)) for kind, machine in machines.items()}
             seconds = medians({kind: partial(step, machines[kind], states[kind]) for kind in KINDS}, chosen.repeats)
-        print(f"{visible} x {hidden}, {chosen.batch} images:")
-        report(seconds, "bernoulli")
+        report(seconds, "bernoulli", f"{visible} x {hidden}, {chosen.batch} images")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 import restore
+from benchmarks.measures.tables import head, row
 from restore.data import load
 
 P = 0.1
@@ -30,8 +31,9 @@ def on_digits(model: str, pairs: int, seed: int) -> None:
     alone = prior.denoise(observed, P, force=True) != digits
     together = [prior.denoise(pair, P, force=True) for pair in side_by_side(observed)]
     wrong = np.stack(together) != side_by_side(digits)
-    print(f"{model}, {pairs} pairs of digits, seed {seed}: {100 * alone.mean():.3f} % of the digits alone are wrong,")
-    print(f"  {100 * wrong.mean():.3f} % of pairs of them side by side")
+    print(f"{model}, {pairs} pairs of digits, seed {seed}")
+    head("wrong pixels, %", "digits alone", "pairs side by side")
+    row(f"flip {P:g}", f"{100 * alone.mean():.3f}", f"{100 * wrong.mean():.3f}")
 
 
 def side_by_side(digits: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
+from benchmarks.measures.tables import head, row
 from benchmarks.measures.timing import medians, parser
 from restore.fields import Fields
 from restore.learning.run.card import machine_facts
@@ -192,14 +193,11 @@ def compare(problem: Problem, repeats: int, threads: int) -> None:
     seconds = medians({form.name: form.work for form in forms} | {"copy": lambda: target.copy_(source)}, repeats)
     bandwidth = 2 * COPIED / seconds["copy"]
     rates = {form.name: ITERATIONS * problem.messages * form.images / seconds[form.name] for form in forms}
-    print(f"\n| {problem.name} | ms per image | million messages/s | fused is faster by | of the memory's limit |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    head(problem.name, "ms per image", "million messages/s", "fused is faster by", "of the memory's limit")
     for form in forms:
-        rate = rates[form.name]
-        print(
-            f"| {form.name} | {1000 * seconds[form.name] / form.images:.3f} | {rate / 1e6:.1f} "
-            f"| {rates[forms[0].name] / rate:.2f} | {rate * MESSAGE_BYTES / bandwidth:.4f} |"
-        )
+        rate, milliseconds = rates[form.name], 1000 * seconds[form.name] / form.images
+        shares = f"{rates[forms[0].name] / rate:.2f}", f"{rate * MESSAGE_BYTES / bandwidth:.4f}"
+        row(form.name, f"{milliseconds:.3f}", f"{rate / 1e6:.1f}", *shares)
     print(f"\nA copy moves {bandwidth / 1e9:.1f} GB/s: {bandwidth / MESSAGE_BYTES / 1e9:.2f} G messages/s.")
     if not peer:
         print("PGMax is not there, or not with a JAX it runs on: its row is left out.")

@@ -26,6 +26,7 @@ import onnxruntime
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
+from benchmarks.measures.tables import head, row
 from restore import zoo
 from restore.app import assembly, runtime
 
@@ -116,10 +117,10 @@ def main() -> None:
     peer = median(times["onnxruntime"])
     size = f"{prior['width']}x{prior['height']}"
     print(f"{prior['name']}, one image of {size}, {iterations} iterations, Chromium {version}, 1 thread")
-    print(f"{'':<12} {'median':>9} {'fastest':>9} {'slowest':>9}   ratio of medians")
+    head("", "median, ms", "fastest", "slowest", "ratio of medians")
     for name, values in times.items():
         middle = median(values)
-        print(f"{name:<12} {middle:6.1f} ms {min(values):6.1f} ms {max(values):6.1f} ms   {middle / peer:5.2f}")
+        row(name, *(f"{value:.1f}" for value in (middle, min(values), max(values))), f"{middle / peer:.2f}")
     print(f"the first restoration in Chromium: {first:.1f} ms")
 
 

@@ -80,13 +80,11 @@ def main() -> None:
     with threadpool_limits(chosen.threads), torch.inference_mode():
         seconds = medians({name: lambda name=name: kept(name) for name in candidates}, chosen.repeats, warm_up=0)
         objective = Objective(Sample.of(images))
-        for name, at in found.items():
-            note = ""
-            if name == peer:
-                note = f" ({objective.value(at):.6f} with the couplings of each variable by themselves)"
-                at = Spins((at.couplings + at.couplings.T) / 2, at.bias)
-            print(f"{name:<48} {objective.value(Spins(*(part.double() for part in at))):12.6f} nats per image{note}")
-    report(seconds, peer)
+        apart = objective.value(found[peer])
+        found[peer] = Spins((found[peer].couplings + found[peer].couplings.T) / 2, found[peer].bias)
+        nats = {name: f"{objective.value(Spins(*(p.double() for p in at))):.6f}" for name, at in found.items()}
+    report(seconds, peer, **{"log-pseudo-likelihood, nats per image": nats})
+    print(f"{peer}: {apart:.6f} nats with the couplings of each variable by themselves")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import torch
 
 import restore
 from benchmarks.choices.families import damaged
-from benchmarks.measures.scoring import HOLES, row
+from benchmarks.measures.scoring import HOLES
+from benchmarks.measures.tables import head, row
 from benchmarks.peers.digits import calibration
 from benchmarks.pictures.kinds import FAMILIES
 from restore import zoo
@@ -76,8 +77,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", choices=(*PICTURES, []), help="[all]")
     parser.add_argument("--seed", type=int, default=900, help="of pictures and damage [%(default)s]")
     asked = parser.parse_args()
-    row("prior", "damage", "loss", "at temperature 1", "calibration error", "at temperature 1")
-    row("---", "---", "---:", "---:", "---:", "---:")
+    head("prior", "damage", "loss", "at temperature 1", "calibration error", "at temperature 1", left=("damage",))
     for name in asked.models or PICTURES:
         draw, count = PICTURES[name]
         temperature, clean = zoo.describe(zoo.find(name)).temperature, draw(count, asked.seed)

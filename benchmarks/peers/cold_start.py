@@ -11,9 +11,7 @@ Other work on the machine counts, so the least time stands beside the median.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.timing import on_processors, parser
+from benchmarks.measures.tables import head, row
+from benchmarks.measures.timing import COMMAND, of_processes, on_processors, parser
 from restore import zoo
 from restore.learning.run.card import machine_facts
 
@@ -31,26 +30,6 @@ IMAGE = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
 AIMS = ("at most 1.5", "at least 4", "at most 0.40")
 
 PEER = "import sys, numpy, PIL.Image, onnxruntime; onnxruntime.InferenceSession(sys.argv[1])"
-COMMAND = "from restore.cli import main; main()"
-
-# Starts a command and prints its seconds and KiB. It runs in a small process of its own, because the peak memory of a
-# command includes that of the process that started it.
-STOPWATCH = """
-import os, sys, time
-start = time.perf_counter()
-child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
-_, status, used = os.wait4(child, 0)
-print([time.perf_counter() - start, used.ru_maxrss])
-sys.exit(os.waitstatus_to_exitcode(status) != 0)
-"""
-
-
-def measured(*command: str) -> tuple[float, float]:
-    """Run a command; return its seconds and MiB."""
-    stopwatch = [sys.executable, "-I", "-S", "-c", STOPWATCH, *command]
-    done = subprocess.run(stopwatch, check=True, stdout=subprocess.PIPE, text=True)
-    seconds, kibibytes = json.loads(done.stdout.splitlines()[-1])
-    return seconds, kibibytes / 1024
 
 
 def of_pictures(repeats: int) -> None:
@@ -69,13 +48,14 @@ def of_pictures(repeats: int) -> None:
         for name, (whole, model) in pictures.items():
             image = Path(folder) / f"{name}.png"
             Image.fromarray(whole ^ (np.random.default_rng(3).random(whole.shape) < 0.1)).save(image)
-            denoise = (sys.executable, "-c", COMMAND, "denoise", str(image), "--quiet", "--overwrite")
+            denoise = (*COMMAND, "denoise", str(image), "--quiet", "--overwrite")
             candidates[f"{name}, without options"] = denoise
             candidates[f"{name}, told"] = (*denoise, "--model", model, "--p", "0.1")
-        turns = [[measured(*command) for command in candidates.values()] for _ in range(1 + repeats)][1:]
+        turns = of_processes(candidates.values(), repeats)
+    head("", "least, s", "median, s", "MiB")
     for name, each in zip(candidates, np.swapaxes(turns, 0, 1), strict=True):
         (time, memory), least = np.median(each, axis=0), each[:, 0].min()
-        print(f"{name:<40} {least:8.2f} s at least {time:8.2f} s {memory:8.1f} MiB")
+        row(name, f"{least:.2f}", f"{time:.2f}", f"{memory:.0f}")
 
 
 def main() -> None:
@@ -89,20 +69,20 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder) / "restored.png")
-        denoise = (sys.executable, "-c", COMMAND, "denoise", str(IMAGE), "--model", chosen.model, "--p", "0.1")
-        denoise += ("--overwrite", "-o", target)
+        denoise = (*COMMAND, "denoise", str(IMAGE), "--model", chosen.model, "--p", "0.1", "--overwrite", "-o", target)
         candidates = {
             "(a) onnxruntime and a session": (sys.executable, "-c", PEER, str(zoo.find(chosen.model) / zoo.GRAPH)),
-            "(b) restore denoise": denoise,
-            "(c) restore denoise --engine torch": (*denoise, "--engine", "torch"),
+            "(b) `restore denoise`": denoise,
+            "(c) `restore denoise --engine torch`": (*denoise, "--engine", "torch"),
         }
-        turns = [[measured(*command) for command in candidates.values()] for _ in range(1 + chosen.repeats)][1:]
+        turns = of_processes(candidates.values(), chosen.repeats)
     seconds, mebibytes = np.median(turns, axis=0).T
+    head("", "seconds", "MiB")
     for name, time, memory in zip(candidates, seconds, mebibytes, strict=True):
-        print(f"{name:<40} {time:8.3f} s {memory:8.1f} MiB")
+        row(name, f"{time:.3f}", f"{memory:.1f}")
     ratios = (seconds[1] / seconds[0], seconds[2] / seconds[1], mebibytes[1] / mebibytes[2])
     for name, ratio, aim in zip(("time, b / a", "time, c / b", "memory, b / c"), ratios, AIMS, strict=True):
-        print(f"{name:<40} {ratio:8.2f}   aim: {aim}")
+        print(f"{name}: {ratio:.2f}; aim: {aim}")
     print(f"({os.cpu_count()} cores; {machine_facts()})")
 
 

@@ -23,6 +23,7 @@ from torch import Tensor
 
 import restore
 from benchmarks.filters.unet import STRONGEST, UNet, course_for, stored, trained
+from benchmarks.measures.tables import head, row
 from benchmarks.measures.timing import on_processors
 from restore.channels import BitFlip, Damage, parse_task
 from restore.data import load
@@ -151,7 +152,7 @@ def calibration(white: Tensor, clean: Tensor) -> tuple[float, np.ndarray]:
 
 def scores(repairs: Mapping[str, Repair], damaged: Mapping[str, Damaged]) -> None:
     """Print MCC; for holes without noise the share of wrong pixels, in %."""
-    print("| | " + " | ".join(damaged) + " |\n| ---" + " | ---:" * len(damaged) + " |")
+    head("", *damaged)
     for name, repair in repairs.items():
         cells = []
         for each in damaged.values():
@@ -161,7 +162,7 @@ def scores(repairs: Mapping[str, Repair], damaged: Mapping[str, Damaged]) -> Non
                 cells.append(f"{100 * float((white != each.clean).float().mean()):.3f} %")
             else:
                 cells.append(f"{float(matthews(each.clean, white).mean()):.4f}")
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        row(name, *cells)
 
 
 def plotted(curves: Mapping[str, np.ndarray], path: Path) -> None:
@@ -196,12 +197,11 @@ def main() -> None:
     size = sum(weights.numel() for weights in network.parameters())
     repairs = {f"`{Path(name).name}`": by_prior(name) for name in asked.model or ["tap-mnist", "conv-mnist"]}
     repairs[f"U-Net, {size} weights, {asked.unet_minutes:g} minutes"] = by_network(network)
-    print(f"{len(clean)} digits; {machine_facts()}\n")
+    print(f"{len(clean)} digits; {machine_facts()}")
     learnt = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
     scores(repairs, {task: drawn(clean, task) for task in learnt})
-    print()
     scores(repairs, foreign(clean))
-    print("\n| | images per CPU-second | calibration error, flip .1 | flip .3 |\n| --- | ---: | ---: | ---: |")
+    head("", "images per CPU-second", "calibration error, flip .1", "flip .3")
     curves = {}
     for name, repair in repairs.items():
         weak, strong = drawn(clean, "flip:0.1"), drawn(clean, "flip:0.3")
@@ -211,7 +211,7 @@ def main() -> None:
         speed = len(clean) / (time.process_time() - began)
         error, _ = calibration(white, clean)
         worse, curves[name] = calibration(repair(strong), clean)
-        print(f"| {name} | {speed:.0f} | {error:.5f} | {worse:.5f} |", flush=True)
+        row(name, f"{speed:.0f}", f"{error:.5f}", f"{worse:.5f}")
     if asked.plot is not None:
         plotted(curves, asked.plot)
 

@@ -27,7 +27,8 @@ from skimage import data, filters
 
 from benchmarks.choices.families import filtered, without_options, wrong_of_each
 from benchmarks.filters.binary import FILTERS, MORE, Candidate
-from benchmarks.measures.scoring import inverted, row
+from benchmarks.measures.scoring import inverted
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.kinds import code, icon, mask, stroke
 from benchmarks.pictures.line_art import KINDS as LINE_ART
 from benchmarks.pictures.line_art import cut, figure_of, shot
@@ -176,8 +177,7 @@ def main() -> None:
     candidates: dict[str, Candidate] = {name: (FILTERS | MORE)[name] for name in ("median", "BM3D")}
     clean = [picture(name, asked.first) for name in asked.kinds]
     other = [picture(name, asked.first + 10_000)[MIDDLE] for name in PICTURES]
-    row("picture", "p", "without options", *candidates, "ratio", "restored with")
-    row("---", "---:", "---:", *["---:"] * len(candidates), "---:", "---")
+    head("picture", "p", "without options", *candidates, "ratio", "restored with", left=("restored with",))
     won = 0
     for p in asked.flips:
         seen = inverted(clean, p, asked.first)

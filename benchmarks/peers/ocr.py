@@ -21,7 +21,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageFilter
 
-from benchmarks.measures.scoring import inverted, row
+from benchmarks.measures.scoring import inverted
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.letters import DPI, errors, printed
 from restore.images import Picture, bound, encode
 from restore.learning.run.card import machine_facts
@@ -81,8 +82,7 @@ def main() -> None:
     }
     size = f"{asked.shape[1]}x{asked.shape[0]} at {asked.dpi} dpi"
     print(f"{asked.pages} pages of {size}, seed {asked.seed}, {sum(map(len, texts))} characters; {machine_facts()}")
-    row("read wrongly, %", *(f"flip {p:g}" for p in FLIPS))
-    row("---", *["---:"] * len(FLIPS))
+    head("read wrongly, %", *(f"flip {p:g}" for p in FLIPS))
     for name, (show, options) in methods.items():
         shares = []
         for p in FLIPS:

@@ -22,7 +22,8 @@ from PIL import Image, ImageDraw, ImageFont
 import restore
 from benchmarks.filters.binary import FILTERS
 from benchmarks.filters.denoisers import DENOISERS, tuned
-from benchmarks.measures.scoring import inverted, least, row, wrong
+from benchmarks.measures.scoring import inverted, least, wrong
+from benchmarks.measures.tables import head, row
 from restore.channels import Damage, GaussianNoise
 from restore.data import load
 from restore.evaluation.metrics import psnr
@@ -131,8 +132,7 @@ def main() -> None:
         # Before training is loaded, whose clock this is.
         time.monotonic = time.process_time
         torch.set_num_threads(1)
-    row("images", "minutes", "damage", "prior", "best filter", "prior against it")
-    row(*["---"] * 6)
+    head("images", "minutes", "damage", "prior", "best filter", "prior against it", left=("damage", "best filter"))
     for name in chosen.sets:
         kind = SETS[name](chosen.seed)
         started, settings = time.monotonic(), {"method": chosen.method, "hidden": chosen.hidden}

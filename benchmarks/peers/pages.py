@@ -22,7 +22,8 @@ import torch
 import restore
 from benchmarks.filters import unet
 from benchmarks.filters.binary import FILTERS, Candidate, Seen
-from benchmarks.measures.scoring import HOLES, holed, inverted, least, row, wrong
+from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.letters import misread, printed
 from restore.api import Restorer
 from restore.learning.run.card import machine_facts
@@ -47,8 +48,7 @@ def with_prior(prior: Restorer) -> Candidate:
 def wrong_pixels(candidates: Mapping[str, Candidate], clean: Sequence[np.ndarray], seed: int) -> None:
     """Print the table of wrong pixels."""
     columns = {f"flip {p:g}": inverted(clean, p, seed) for p in FLIPS} | {HOLES: holed(clean, seed)}
-    row("", *columns, "settings")
-    row("---", *["---:"] * len(columns), "---")
+    head("", *columns, "settings", left=("settings",))
     for name, candidate in candidates.items():
         cells, settings = [], []
         for column, seen in columns.items():
@@ -68,8 +68,7 @@ def wrong_characters(candidates: Mapping[str, Candidate], texts: Sequence[tuple[
     def characters(repaired: Sequence[np.ndarray]) -> float:
         return float(np.mean([misread(ours, text) for ours, text in zip(repaired, written, strict=True)]))
 
-    row("", "read wrongly, %", "wrong pixels, %", "setting")
-    row("---", "---:", "---:", "---")
+    head("", "read wrongly, %", "wrong pixels, %", "setting", left=("setting",))
     row("undamaged", f"{100 * characters(clean):.2f}", "0", "")
     for name, candidate in candidates.items():
         if candidate.flips:

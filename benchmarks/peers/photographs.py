@@ -19,7 +19,7 @@ import torch
 
 import restore
 from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
-from benchmarks.measures.scoring import row
+from benchmarks.measures.tables import head, row
 from restore.channels import Damage
 from restore.data import load
 from restore.learning.run.card import machine_facts
@@ -65,8 +65,7 @@ def main() -> None:
     # From all photographs, a corner of each tile.
     chosen = every[np.linspace(0, len(every) - 1, asked.tiles).astype(int), -asked.side :, -asked.side :]
     tiles = torch.from_numpy(chosen.reshape(asked.tiles, -1) / np.float32(255))
-    row("", "sigma", *(name.split(".")[0] for name in PHOTOGRAPHS_OF["test"]), "mean", "seconds")
-    row("---", "---:", *["---:"] * (len(PHOTOGRAPHS_OF["test"]) + 2))
+    head("", "sigma", *(name.split(".")[0] for name in PHOTOGRAPHS_OF["test"]), "mean", "seconds")
     for sigma in SIGMAS:
         for name, method in methods(sigma, tiles, asked.side).items():
             found, seconds = [], 0.0

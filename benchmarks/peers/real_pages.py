@@ -29,6 +29,7 @@ from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
 from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
+from benchmarks.measures.tables import head, row
 from restore.channels import Damage
 from restore.errors import Foreign, RestoreError
 from restore.inference.torch_engine import Engine
@@ -175,18 +176,17 @@ def main() -> None:
     restored = [scores for scores in rows if "restore" in scores]
     worse = sum(scores["restore"][F] < scores["Otsu"][F] - WORSE for scores in restored)
     failed = sum(reason.startswith("FAILED") for reason in reasons)
-    print(f"{machine_facts()}; {seconds / max(megapixels, 1e-9):.1f} CPU-s a megapixel\n")
-    print(
-        f"{len(rows)} pages: {len(restored)} restored, {len(rows) - len(restored) - failed} refused, {failed} failed;"
-    )
-    print(f"{worse} restored ones are worse than by Otsu's threshold by more than {WORSE:g} points of F.\n")
-    print("All measures but the last are of restored pages. An infinite PSNR is no part of its mean.\n")
-    print(f"| | {' | '.join(MEASURES)} | F, all pages |\n| --- |{' ---: |' * (len(MEASURES) + 1)}")
+    print(f"{machine_facts()}; {seconds / max(megapixels, 1e-9):.1f} CPU-s a megapixel")
+    refused = len(rows) - len(restored) - failed
+    print(f"{len(rows)} pages: {len(restored)} restored, {refused} refused, {failed} failed;")
+    print(f"{worse} restored ones are worse than by Otsu's threshold by more than {WORSE:g} points of F.")
+    print("All measures but the last are of restored pages. An infinite PSNR is no part of its mean.")
+    head("", *MEASURES, "F, all pages")
     for which in ("restore", *others):
         part = mean_of([scores[which] for scores in restored])
-        shown = " | ".join(f"{value:.{digits}f}" for value, digits in zip(part, MEASURES.values(), strict=True))
+        shown = (f"{value:.{digits}f}" for value, digits in zip(part, MEASURES.values(), strict=True))
         whole = "" if which == "restore" else f"{np.mean([scores[which][F] for scores in rows]):.1f}"
-        print(f"| {which} | {shown} | {whole} |")
+        row(which, *shown, whole)
 
 
 if __name__ == "__main__":

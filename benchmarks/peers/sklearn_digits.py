@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measures.tables import head, row
 from benchmarks.measures.timing import on_processors, parser
 from restore.sklearn import BoltzmannMachine
 
@@ -72,25 +73,22 @@ def main() -> None:
     chosen = parser("BoltzmannMachine against BernoulliRBM.", repeats=3).parse_args()
     on_processors(chosen.threads)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print("| | rate | passes | s | log-likelihood, nats | accuracy |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    head("", "rate", "passes", "s", "log-likelihood, nats", "accuracy")
 
-    def row(name: str, rate: float, make: Made, passes: int) -> float:
+    def compared(name: str, rate: float, make: Made, passes: int) -> float:
         figures = [measured(make, passes, seed) for seed in range(chosen.repeats)]
         spent, likely, right = ([figure[place] for figure in figures] for place in range(3))
         spread = (stdev(likely), stdev(right)) if chosen.repeats > 1 else (0.0, 0.0)
-        print(
-            f"| {name} | {rate} | {passes} | {mean(spent):.1f} | {mean(likely):.2f} ± {spread[0]:.2f} "
-            f"| {mean(right):.1%} ± {spread[1]:.1%} |",
-            flush=True,
-        )
+        scores = f"{mean(likely):.2f} ± {spread[0]:.2f}", f"{mean(right):.1%} ± {spread[1]:.1%}"
+        row(name, rate, passes, f"{mean(spent):.1f}", *scores)
         return mean(spent)
 
     with threadpool_limits(chosen.threads):
-        spent = [row("restore, PCD", rate, ours("pcd", rate), PASSES) for rate in RATES]
-        row("restore, TAP", RATES[-1], ours("tap", RATES[-1]), PASSES)
+        spent = [compared("restore, PCD", rate, ours("pcd", rate), PASSES) for rate in RATES]
+        compared("restore, TAP", RATES[-1], ours("tap", RATES[-1]), PASSES)
         for rate in RATES:
-            at_ten = row("BernoulliRBM", rate, theirs(rate), PASSES)
-            row("BernoulliRBM", rate, theirs(rate), round(PASSES * mean(spent) / at_ten))
+            at_ten = compared("BernoulliRBM", rate, theirs(rate), PASSES)
+            compared("BernoulliRBM", rate, theirs(rate), round(PASSES * mean(spent) / at_ten))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from benchmarks.choices.scans import STRENGTHS, WIDTHS, WINDOWS, smoothed_sauvol
 from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen, filled
 from benchmarks.filters.binary import median as majority
 from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
-from benchmarks.measures.scoring import row
+from benchmarks.measures.tables import head, row
 from benchmarks.pictures.ten import EXAMPLES, FLIPS, REFUSED, SIGMA, Example, example
 from restore.channels import Damage
 
@@ -173,8 +173,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=PICTURES, help="folder for the pictures [docs/what-for]")
     asked = parser.parse_args()
     asked.output.mkdir(parents=True, exist_ok=True)
-    row("picture", "command", "prior chosen", "damaged", "restored", "median", "best other filter")
-    row("---", "---", "---", "---:", "---:", "---:", "---:")
+    columns = ("picture", "command", "prior chosen", "damaged", "restored", "median", "best other filter")
+    head(*columns, left=columns[:3])
     for name in asked.only:
         with tempfile.TemporaryDirectory() as folder:
             if name in EXAMPLES:

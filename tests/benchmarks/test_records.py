@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import harness
 from benchmarks.harness import MARKED, PAGES, RECORDS, ROOT, Record, Table
+from benchmarks.measures.tables import head, row
 from benchmarks.package import constants
 from restore.errors import InputError
 
@@ -134,6 +135,23 @@ def test_tables_are_written_as_they_were_printed() -> None:
     lines = PRINTED[0].markdown().splitlines()
     assert lines == ["| | wrong, % |", "| --- | ---: |", "| `restore` | 1.50 |", "| as it is | |"]
     assert harness.printed(["before", *lines, "", *lines]) == (PRINTED * 2, ("before",))
+
+
+def test_what_benchmarks_print_are_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    head("", "damage", "wrong, %", left=("damage",))
+    row("`restore`", "flips", f"{1.5:.2f}")
+    head("second")
+    (first, second), said = harness.printed(capsys.readouterr().out.splitlines())
+    assert first == Table(("", "damage", "wrong, %"), "llr", (("`restore`", "flips", "1.50"),))
+    assert second == Table(("second",), "l", ()) and not said
+
+
+@pytest.mark.thorough
+def test_a_benchmark_is_measured() -> None:
+    record = harness.measured(("package/tap_step.py --repeats 1 --threads 1",))
+    (table,) = record.tables
+    assert table.columns == ("", "ms", "ratio") and table.rows[-1][0::2] == ("its four products", "1.00")
+    assert record.state == "measured" and record.commit and "cores" in record.machine
 
 
 def test_a_benchmark_without_a_record_is_missing() -> None:
