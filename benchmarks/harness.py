@@ -140,7 +140,7 @@ def printed(lines: Iterable[str]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
 
 def measured(commands: tuple[str, ...], aim: str = "") -> Record:
     """Run commands one after the other, and make a record of what they print."""
-    lines = list[str]()
+    lines, before = list[str](), checksums(commands)
     for command in commands:
         script, *options = shlex.split(command)
         words = [sys.executable, str(ROOT / "benchmarks" / script), *options]
@@ -154,7 +154,7 @@ def measured(commands: tuple[str, ...], aim: str = "") -> Record:
     commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
     machine = f"{os.cpu_count()} cores at a load of {os.getloadavg()[0]:.1f}, {machine_facts()}"
     now = datetime.now(UTC).date().isoformat()
-    return Record(commands, RUN, now, commit.strip(), machine, *printed(lines), aim, checksums(commands))
+    return Record(commands, RUN, now, commit.strip(), machine, *printed(lines), aim, before)
 
 
 def unmeasured(known: Iterable[Record]) -> list[str]:

@@ -32,7 +32,7 @@ import restore
 from benchmarks.filters import unet
 from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen
 from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import FAMILIES
 from restore.errors import Foreign
 from restore.learning.run.card import machine_facts
@@ -208,7 +208,7 @@ def refused(count: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--pictures", type=int, default=3, help="of each family [%(default)s]")
     parser.add_argument("--validation", type=int, default=2, help="other pictures, to tune filters on [%(default)s]")
     parser.add_argument("--families", nargs="+", default=[*FAMILIES], choices=[*FAMILIES], help="[all]")

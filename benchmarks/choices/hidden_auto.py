@@ -10,21 +10,20 @@ test images of the same data with 10 % and with 20 % of their pixels inverted. W
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
 import torch
 
 import restore
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.data import load
 
 FLIPS = (0.1, 0.2)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", default="caltech101-silhouettes", help="a data set with a test split [%(default)s]")
     parser.add_argument("--minutes", type=float, default=3.0, help="for each prior [%(default)s]")
     parser.add_argument("--epochs", type=int, help="for each prior, instead of minutes")

@@ -8,21 +8,20 @@ found over true levels. Nothing is refused.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 
 import numpy as np
 
 import restore
 from benchmarks.choices.families import FLIPS, damaged, with_prior, wrong_of_each
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import FAMILIES
 
 SHOWN = ("pages", "masks", "strokes", "icons", "plans")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--pictures", type=int, default=4, help="of each family [%(default)s]")
     parser.add_argument("--first", type=int, default=60, help="number of the first, and seed [%(default)s]")
     asked = parser.parse_args()

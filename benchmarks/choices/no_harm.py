@@ -13,7 +13,6 @@ back with as many.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -31,7 +30,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.all_kinds import PICTURES, picture
 
 FLIPS = (0.0, 0.03, 0.1)
@@ -183,7 +182,7 @@ def alone() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--only", nargs="+", metavar="KIND", help="kinds or names of pictures [all]")
     parser.add_argument("--kinds", action="store_true", help="print their names and exit")
     parser.add_argument("--flips", type=float, nargs="+", default=FLIPS, help="probabilities [%(default)s]")

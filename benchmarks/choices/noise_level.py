@@ -6,12 +6,11 @@ python benchmarks/choices/noise_level.py --model ppca-cbcl --data cbcl
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.channels.damage import Damage, Observed
 from restore.data import load
 from restore.inference.engine import PictureEngine
@@ -32,7 +31,7 @@ def timed(engine: PictureEngine, noisy: np.ndarray, damage: Damage) -> tuple[lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--model", default="tap-mnist", help="name or folder of a prior [%(default)s]")
     parser.add_argument("--data", default="mnist", help="whose test images are damaged [%(default)s]")
     parser.add_argument("--n", type=int, default=200, help="how many of them [%(default)s]")

@@ -9,7 +9,6 @@ largest; the rows are those that are on the wrong side of a limit, and the count
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from skimage import color, data
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.peers.real_pages import YEARS, pages
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
@@ -49,9 +48,9 @@ def photographs() -> Iterator[tuple[str, np.ndarray]]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Limits of what is a page, on pages and photographs.")
-    options.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
-    chosen = options.parse_args()
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
+    chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     prior = Prior(open_engine(reader()))

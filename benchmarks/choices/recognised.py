@@ -8,7 +8,6 @@ fonts that priors learn from, and takes digits and silhouettes of training: marg
 
 from __future__ import annotations
 
-import argparse
 import functools
 import time
 import warnings
@@ -18,7 +17,7 @@ import numpy as np
 from skimage import data, filters
 
 from benchmarks.filters.unet import families_to_learn_from
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import FAMILIES, PHOTOGRAPHS
 from restore.channels.damage import Damage, Observed
 from restore.data import load
@@ -122,7 +121,7 @@ def crops(pictures: Images, shape: tuple[int, int], number: int, draw: np.random
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--families", type=int, default=34, help="pictures of each family and flip [%(default)s]")
     parser.add_argument("--names", nargs="+", default=[*FAMILIES], choices=[*FAMILIES], help="families [all]")
     parser.add_argument("--own", type=int, default=100, help="objects of each prior and flip [%(default)s]")

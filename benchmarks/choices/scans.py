@@ -12,7 +12,6 @@ level of noise. Wolf's needs doxapy (PyPI). Where there is Tesseract, the charac
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import shutil
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
 from benchmarks.measures.contests import drd, f_measure, psnr
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.letters import misread, printed
 from restore.learning.run.card import machine_facts
 from training.data.pages import Family
@@ -108,7 +107,7 @@ def best(binarise: Binarise, settings: Sequence[tuple[float, ...]], made: Sequen
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--model", default="conv-scan", help="name or folder of a prior [%(default)s]")
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument("--shape", type=int, nargs=2, default=[400, 400], help="of a page [400 400]")

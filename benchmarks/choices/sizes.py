@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.tables import head, row
-from benchmarks.measures.timing import COMMAND, of_process, on_processors, parser
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.measures.timing import COMMAND, of_process, on_processors
 from restore.learning.run.card import machine_facts
 from training.data.pages import page
 from training.data.text import families_for_tests
@@ -65,18 +65,14 @@ def processor_seconds() -> float:
 
 
 def main() -> None:
-    options = parser("Seconds and memory of `restore denoise` on pages of growing size.", repeats=1)
-    options.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
-    options.add_argument(
-        "--megapixels", type=int, nargs="+", default=[1, 4, 16], help="squares of 1, 4, 9 ... [1 4 16]"
-    )
-    options.add_argument("--scans", type=int, nargs="+", default=[], help="sides of scans, in place of all others")
-    options.add_argument("--text", type=int, default=2000, help="side of the text on scans [%(default)s]")
-    options.add_argument(
-        "--wrong", type=float, default=SCANNED, help="share of pixels of scans to invert [%(default)s]"
-    )
-    options.add_argument("--untold", action="store_true", help="give neither the prior nor the level")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=1)
+    parser.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--megapixels", type=int, nargs="+", default=[1, 4, 16], help="squares of 1, 4, 9 ... [1 4 16]")
+    parser.add_argument("--scans", type=int, nargs="+", default=[], help="sides of scans, in place of all others")
+    parser.add_argument("--text", type=int, default=2000, help="side of the text on scans [%(default)s]")
+    parser.add_argument("--wrong", type=float, default=SCANNED, help="share of pixels of scans to invert [%(default)s]")
+    parser.add_argument("--untold", action="store_true", help="give neither the prior nor the level")
+    chosen = parser.parse_args()
     on_processors(chosen.threads)
     head("", "pixels", "seconds", "of the processors", "per megapixel", "MiB")
     with tempfile.TemporaryDirectory() as name:

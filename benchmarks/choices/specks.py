@@ -16,7 +16,6 @@ better than none: `SPECKS_MARGIN` in `restore/inference/specks.py` is between th
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import tempfile
@@ -31,7 +30,7 @@ from scipy.ndimage import label
 import restore
 from benchmarks.filters.binary import Candidate, Seen, as_seen
 from benchmarks.measures.scoring import least, wrong
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.all_kinds import picture
 from benchmarks.pictures.letters import printed
 from restore.channels import Specks
@@ -215,7 +214,7 @@ def tuning(model: str, count: int, seed: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--model", default="conv-text", help="name or folder of a prior [%(default)s]")
     parser.add_argument("--pages", type=int, default=4, help="how many [%(default)s]")
     parser.add_argument("--seed", type=int, default=4100, help="of the pages and of their specks [%(default)s]")

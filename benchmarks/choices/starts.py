@@ -11,14 +11,13 @@ Thouless, 1978). "Gibbs" samples the machine, by chains of 600 sweeps that warm 
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.channels import BitFlip, parse_task
 from restore.data import binarise, load
 from restore.evaluation.metrics import error_all, matthews
@@ -125,7 +124,7 @@ def tolerances(trial: Trial, name: str, p: float, tried: list[float]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("models", nargs="+", help="binary RBMs of MNIST that TAP solves")
     parser.add_argument("--n", type=int, default=100, help="test images [%(default)s]")
     parser.add_argument("--seed", type=int, default=0, help="of the flips [%(default)s]")

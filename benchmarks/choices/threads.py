@@ -8,7 +8,6 @@ Restores a scan and a page, and trains an RBM and a convolutional prior, each in
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.inference import threads
 
 SEED = 0
@@ -81,10 +80,10 @@ def spent(command: list[str], one: bool) -> tuple[float, float]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Seconds of processors by default and with one thread.")
-    options.add_argument("--repeats", type=int, default=3, help="[%(default)s]")
-    options.add_argument("--busy", type=int, default=0, help="processes beside it [%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__)
+    parser.add_argument("--repeats", type=int, default=3, help="[%(default)s]")
+    parser.add_argument("--busy", type=int, default=0, help="processes beside it [%(default)s]")
+    chosen = parser.parse_args()
     recipes = Path(__file__).parents[2] / "training/recipes"
     beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(chosen.busy)]
     try:

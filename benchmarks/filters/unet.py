@@ -8,7 +8,6 @@ optimizer. Other benchmarks take it from the file.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pad
 
 from benchmarks.filters.binary import Seen
+from benchmarks.measures.script import command_line
 from restore.channels import parse_task
 from restore.learning.course import RestoredImages
 from restore.learning.lesson import lesson_of
@@ -180,7 +180,7 @@ def families_to_learn_from() -> list[Family]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("recipe", type=Path, help="of a prior that learns by restoring")
     parser.add_argument("--data", type=Path, help="folder of named data sets")
     parser.add_argument("--seconds", type=float, default=300, help="of processor time, or on a GPU [%(default)s]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -14,7 +13,7 @@ from statistics import median
 import numpy as np
 import torch
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import head, row
 from restore.learning.run.card import machine_facts
 
 Work = Callable[[], object]
@@ -32,14 +31,6 @@ _, status, used = os.wait4(child, 0)
 print([time.perf_counter() - start, used.ru_maxrss])
 sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """
-
-
-def parser(description: str, repeats: int) -> argparse.ArgumentParser:
-    """The options every benchmark has."""
-    options = argparse.ArgumentParser(description=description)
-    options.add_argument("--repeats", type=int, default=repeats, help="turns of each candidate [%(default)s]")
-    options.add_argument("--threads", type=int, default=torch.get_num_threads(), help="[%(default)s]")
-    return options
 
 
 def on_processors(count: int) -> None:

@@ -17,7 +17,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore.channels import BitFlip
 from restore.data import binarise, load
 from restore.inference.torch_engine import Engine
@@ -38,11 +39,11 @@ def pictures(count: int) -> tuple[Tensor, str]:
 
 
 def main() -> None:
-    options = parser("One batch call against a loop over single images.", repeats=3)
-    options.add_argument("--model", default="tap-mnist-100", help="name or folder of a prior [%(default)s]")
-    options.add_argument("--images", type=int, default=10_000, help="[%(default)s]")
-    options.add_argument("--looped", type=int, default=200, help="images the loop restores per turn [%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=3)
+    parser.add_argument("--model", default="tap-mnist-100", help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--images", type=int, default=10_000, help="[%(default)s]")
+    parser.add_argument("--looped", type=int, default=200, help="images the loop restores per turn [%(default)s]")
+    chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     engine = Engine.load(chosen.model, "cpu")
     images, source = pictures(chosen.images)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 
 ENGINES = ("onnx", "torch")
 MODELS = ("tap-mnist", "crbm-bp-mnist-flip10")
@@ -28,16 +28,16 @@ MODELS = ("tap-mnist", "crbm-bp-mnist-flip10")
 def main() -> None:
     import torch
 
-    from benchmarks.measures.timing import on_processors, parser
+    from benchmarks.measures.timing import on_processors
     from benchmarks.package.batch import CHANNEL, pictures
     from restore import zoo
     from restore.learning.run.card import machine_facts
 
-    options = parser("Images per second of both engines.", repeats=3)
-    options.add_argument("--model", action="append", help=f"name or folder of a prior [{', '.join(MODELS)}]")
-    options.add_argument("--p", type=float, default=0.1, help="for unconditional priors [%(default)s]")
-    options.add_argument("--images", type=int, default=1000, help="[%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=3)
+    parser.add_argument("--model", action="append", help=f"name or folder of a prior [{', '.join(MODELS)}]")
+    parser.add_argument("--p", type=float, default=0.1, help="for unconditional priors [%(default)s]")
+    parser.add_argument("--images", type=int, default=1000, help="[%(default)s]")
+    chosen = parser.parse_args()
     on_processors(chosen.threads)
     images, source = pictures(chosen.images)
     # The images have 28 rows and columns.

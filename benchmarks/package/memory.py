@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.tables import head, row
-from benchmarks.measures.timing import COMMAND, of_process, on_processors, parser
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.measures.timing import COMMAND, of_process, on_processors
 from restore.learning.run.card import machine_facts
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit.png"
@@ -34,11 +34,11 @@ def drawn(folder: Path, count: int) -> Path:
 
 
 def main() -> None:
-    options = parser("Memory of a batch of many images against that of a few.", repeats=1)
-    options.add_argument("--model", default="tap-mnist-25", help="name of an unconditional prior [%(default)s]")
-    options.add_argument("--few", type=int, default=100, help="[%(default)s]")
-    options.add_argument("--many", type=int, default=10_000, help="[%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=1)
+    parser.add_argument("--model", default="tap-mnist-25", help="name of an unconditional prior [%(default)s]")
+    parser.add_argument("--few", type=int, default=100, help="[%(default)s]")
+    parser.add_argument("--many", type=int, default=10_000, help="[%(default)s]")
+    chosen = parser.parse_args()
     on_processors(chosen.threads)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

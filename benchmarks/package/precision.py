@@ -11,14 +11,13 @@ percent; CPU seconds of both. The mixture of photographs is left out: its answer
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.channels import Task, parse_task
 from restore.data import load
 from restore.data.sets import NAMED_SETS
@@ -85,7 +84,7 @@ def compared(engine: Engine, task: Task, clean: torch.Tensor) -> tuple[object, .
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--models", nargs="+", default=sorted(path.name for path in MODELS.iterdir()))
     parser.add_argument("--tasks", nargs="+", help="damage to undo [two levels of noise, and a hole]")
     parser.add_argument("--n", type=int, default=50, help="pictures per prior [%(default)s]")

@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 import restore
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 
 ASSETS = Path(__file__).parents[2] / "assets"
 KINDS = 50
@@ -111,15 +111,15 @@ def library(model: str, p: float, threads: int) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--requests", type=int, default=10_000, help="of the server in all [%(default)s]")
-    options.add_argument("--turns", type=int, default=40, help="[%(default)s]")
-    options.add_argument("--at-once", type=int, default=4, help="requests at a time [%(default)s]")
-    options.add_argument("--threads", type=int, default=2, help="of the server, and of the library [%(default)s]")
-    options.add_argument("--model", default="tap-mnist", help="[%(default)s]")
-    options.add_argument("--p", type=float, default=0.1, help="[%(default)s]")
-    options.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
-    given = options.parse_args()
+    parser = command_line(__doc__)
+    parser.add_argument("--requests", type=int, default=10_000, help="of the server in all [%(default)s]")
+    parser.add_argument("--turns", type=int, default=40, help="[%(default)s]")
+    parser.add_argument("--at-once", type=int, default=4, help="requests at a time [%(default)s]")
+    parser.add_argument("--threads", type=int, default=2, help="of the server, and of the library [%(default)s]")
+    parser.add_argument("--model", default="tap-mnist", help="[%(default)s]")
+    parser.add_argument("--p", type=float, default=0.1, help="[%(default)s]")
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
     if given.peer:
         library(given.model, given.p, given.threads)
         return

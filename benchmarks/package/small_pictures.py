@@ -9,7 +9,6 @@ the silhouettes of Caltech-101 and Omniglot.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 
 import numpy as np
@@ -17,7 +16,7 @@ from PIL import Image
 
 from benchmarks.choices.families import FLIPS, counted, damaged, without_options, wrong_of_each
 from benchmarks.measures.scoring import HOLES
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.data import load
 
 SIDE = 28
@@ -35,7 +34,7 @@ def pictures(name: str, first: int, count: int) -> list[np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--pictures", type=int, default=60, help="of each set [%(default)s]")
     parser.add_argument("--first", type=int, default=40, help="number of the first, and seed [%(default)s]")
     asked = parser.parse_args()

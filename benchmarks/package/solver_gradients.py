@@ -13,7 +13,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore import zoo
 from restore.channels import BitFlip
 from restore.fields import Fields
@@ -54,7 +55,7 @@ def saved(rule: MatchedMarginals, machine: RBM, batch: Restorations) -> float:
 
 
 def main() -> None:
-    chosen = parser("Unrolled and implicit gradients.", repeats=5).parse_args()
+    chosen = command_line(__doc__, repeats=5).parse_args()
     torch.set_num_threads(chosen.threads)
     machine = zoo.load(zoo.find("tap-mnist")).machine
     assert isinstance(machine, RBM)

@@ -14,7 +14,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation
@@ -43,11 +44,11 @@ def iterations(solver: Solver, machine: RBM, start: Tensor) -> None:
 
 
 def main() -> None:
-    options = parser("One iteration of each fixed point against one of TAP.", repeats=5)
-    options.add_argument("--visible", type=int, default=784, help="[%(default)s]")
-    options.add_argument("--hidden", type=int, default=500, help="[%(default)s]")
-    options.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100], help="[%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=5)
+    parser.add_argument("--visible", type=int, default=784, help="[%(default)s]")
+    parser.add_argument("--hidden", type=int, default=500, help="[%(default)s]")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100], help="[%(default)s]")
+    chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     torch.manual_seed(0)
     weights = torch.randn(chosen.visible, chosen.hidden) / (chosen.visible**0.5 + chosen.hidden**0.5)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.solvers import TAP
@@ -22,8 +23,8 @@ ITERATIONS = 20
 
 
 def main() -> None:
-    options = parser("One TAP iteration against its four matrix products.", repeats=50).parse_args()
-    torch.set_num_threads(options.threads)
+    chosen = command_line(__doc__, repeats=50).parse_args()
+    torch.set_num_threads(chosen.threads)
     torch.manual_seed(0)
     weights = torch.randn(VISIBLE, HIDDEN) / VISIBLE**0.5
     prior = RBM.binary(weights, torch.randn(VISIBLE), torch.randn(HIDDEN))
@@ -48,7 +49,7 @@ def main() -> None:
             "TAP.step, damped": lambda: steps(damped),
             "its four products": products,
         }
-        seconds = medians(candidates, options.repeats)
+        seconds = medians(candidates, chosen.repeats)
     report({name: value / ITERATIONS for name, value in seconds.items()}, "its four products")
 
 

@@ -12,7 +12,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore.priors import RBM
 from restore.solvers import TAP
 from restore.units import Bernoulli
@@ -27,9 +28,9 @@ def step(machine: RBM, state: tuple[Tensor, ...]) -> None:
 
 
 def main() -> None:
-    options = parser("One TAP iteration with grey pixels against one with binary pixels.", repeats=31)
-    options.add_argument("--batch", type=int, default=100, help="[%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=31)
+    parser.add_argument("--batch", type=int, default=100, help="[%(default)s]")
+    chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     torch.manual_seed(0)
     for visible, hidden in SIZES:

@@ -7,13 +7,12 @@ Pairs of MNIST test digits side by side, with 10 % of their pixels inverted.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 
 import numpy as np
 
 import restore
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.data import load
 
 P = 0.1
@@ -42,7 +41,7 @@ def side_by_side(digits: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--pairs", type=int, default=100, help="of digits [%(default)s]")
     parser.add_argument("--seed", type=int, default=300, help="of damage [%(default)s]")
     asked = parser.parse_args()

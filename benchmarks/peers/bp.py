@@ -20,8 +20,8 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from benchmarks.measures.tables import head, row
-from benchmarks.measures.timing import medians, parser
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.measures.timing import medians
 from restore.fields import Fields
 from restore.learning.run.card import machine_facts
 from restore.priors import RBM
@@ -223,15 +223,15 @@ def peak() -> int:
 
 
 def main() -> None:
-    options = parser("Belief propagation against the paper's equations and PGMax.", repeats=5).parse_args()
-    torch.set_num_threads(options.threads)
+    chosen = command_line(__doc__, repeats=5).parse_args()
+    torch.set_num_threads(chosen.threads)
     if bp_kernel.library() is None:
         raise SystemExit("the fused kernel cannot be built here: there is no C compiler")
     print(f"{os.cpu_count()} cores; {machine_facts()}\n")
     with torch.inference_mode():
-        converge(options.repeats)
+        converge(chosen.repeats)
         for shape in ((784, 256, 64), (1000, 500, 1)):
-            compare(problem(*shape, spread=0.1), options.repeats, options.threads)
+            compare(problem(*shape, spread=0.1), chosen.repeats, chosen.threads)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ graph in its worker, as the page shows it.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import http.server
 import shutil
@@ -26,7 +25,7 @@ import onnxruntime
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore import zoo
 from restore.app import assembly, runtime
 
@@ -86,7 +85,7 @@ def server_of(folder: str) -> http.server.ThreadingHTTPServer:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="One restoration in the browser against onnxruntime.")
+    parser = command_line(__doc__)
     parser.add_argument("--model", default=zoo.preferred(), help="name or folder of a prior [%(default)s]")
     parser.add_argument("--hole", action="store_true", help="fill a hole instead of removing noise")
     parser.add_argument("--repeats", type=int, default=30, help="restorations on each side [%(default)s]")

@@ -16,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.rules.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewton, spins_of
 from restore.priors import FullyVisible
@@ -56,10 +57,10 @@ def regressions(images: np.ndarray) -> Spins:
 
 
 def main() -> None:
-    options = parser("BSLM against logistic regressions.", repeats=3)
-    options.add_argument("--units", type=int, default=100, help="[%(default)s]")
-    options.add_argument("--images", type=int, default=16_000, help="[%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=3)
+    parser.add_argument("--units", type=int, default=100, help="[%(default)s]")
+    parser.add_argument("--images", type=int, default=16_000, help="[%(default)s]")
+    chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     images = drawn(chosen.units, chosen.images)
     double = images.double().numpy()

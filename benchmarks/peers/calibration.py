@@ -10,7 +10,6 @@ holes only hidden pixels count.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -19,7 +18,7 @@ import torch
 import restore
 from benchmarks.choices.families import damaged
 from benchmarks.measures.scoring import HOLES
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.peers.digits import calibration
 from benchmarks.pictures.kinds import FAMILIES
 from restore import zoo
@@ -73,7 +72,7 @@ def error(odds: np.ndarray, white: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("models", nargs="*", choices=(*PICTURES, []), help="[all]")
     parser.add_argument("--seed", type=int, default=900, help="of pictures and damage [%(default)s]")
     asked = parser.parse_args()

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.measures.tables import head, row
-from benchmarks.measures.timing import COMMAND, of_processes, on_processors, parser
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.measures.timing import COMMAND, of_processes, on_processors
 from restore import zoo
 from restore.learning.run.card import machine_facts
 
@@ -59,10 +59,10 @@ def of_pictures(repeats: int) -> None:
 
 
 def main() -> None:
-    options = parser("Cold start of the command line against that of onnxruntime.", repeats=10)
-    options.add_argument("--model", default="tap-mnist", help="name of an unconditional prior [%(default)s]")
-    options.add_argument("--pictures", action="store_true", help="restore a mask and a page, and compare with nothing")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=10)
+    parser.add_argument("--model", default="tap-mnist", help="name of an unconditional prior [%(default)s]")
+    parser.add_argument("--pictures", action="store_true", help="restore a mask and a page, and compare with nothing")
+    chosen = parser.parse_args()
     on_processors(chosen.threads)
     if chosen.pictures:
         of_pictures(chosen.repeats)

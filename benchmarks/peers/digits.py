@@ -10,7 +10,6 @@ is the expected calibration error of the probability of white, in 15 bins. Times
 
 from __future__ import annotations
 
-import argparse
 import time
 import tomllib
 from collections.abc import Callable, Mapping
@@ -23,7 +22,7 @@ from torch import Tensor
 
 import restore
 from benchmarks.filters.unet import STRONGEST, UNet, course_for, stored, trained
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.measures.timing import on_processors
 from restore.channels import BitFlip, Damage, parse_task
 from restore.data import load
@@ -180,7 +179,7 @@ def plotted(curves: Mapping[str, np.ndarray], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--model", action="append", help="name or folder of a prior [tap-mnist, conv-mnist]")
     parser.add_argument("--n", type=int, default=1000, help="test images [%(default)s]")
     parser.add_argument("--unet-minutes", type=float, default=15.0, help="of processor time [%(default)s]")

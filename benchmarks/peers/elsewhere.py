@@ -12,7 +12,6 @@ networkx fontawesomefree`, and RESTORE_DATA with Omniglot.
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import warnings
@@ -28,7 +27,7 @@ from skimage import data, filters
 from benchmarks.choices.families import filtered, without_options, wrong_of_each
 from benchmarks.filters.binary import FILTERS, MORE, Candidate
 from benchmarks.measures.scoring import inverted
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import code, icon, mask, stroke
 from benchmarks.pictures.line_art import KINDS as LINE_ART
 from benchmarks.pictures.line_art import cut, figure_of, shot
@@ -165,7 +164,7 @@ def picture(name: str, number: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--first", type=int, default=0, help="number of the pictures, and seed [%(default)s]")
     parser.add_argument("--flips", type=float, nargs="+", default=FLIPS, help="probabilities [%(default)s]")
     parser.add_argument("--kinds", nargs="+", default=[*PICTURES], choices=[*PICTURES], help="[all]")

@@ -11,7 +11,6 @@ unpaper, smoothed by a Gaussian of one pixel, and with `restore`. Needs Debian's
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from benchmarks.measures.scoring import inverted
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.letters import DPI, errors, printed
 from restore.images import Picture, bound, encode
 from restore.learning.run.card import machine_facts
@@ -61,7 +60,7 @@ def smoothed(ink: np.ndarray) -> Image.Image:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--model", default="conv-text", help="name or folder of a prior, or auto [%(default)s]")
     parser.add_argument("--pages", type=int, default=12, help="how many [%(default)s]")
     parser.add_argument("--shape", type=int, nargs=2, default=[300, 600], help="of a page in pixels [300 600]")

@@ -9,7 +9,6 @@ are tuned on further images for each level.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,7 @@ import restore
 from benchmarks.filters.binary import FILTERS
 from benchmarks.filters.denoisers import DENOISERS, tuned
 from benchmarks.measures.scoring import inverted, least, wrong
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.channels import Damage, GaussianNoise
 from restore.data import load
 from restore.evaluation.metrics import psnr
@@ -117,7 +116,7 @@ def scored_noise(prior: restore.Restorer, kind: Kind, seed: int) -> tuple[float,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--minutes", type=float, default=3.0, help="for each prior [%(default)s]")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="[all]", metavar="SET")
     parser.add_argument("--method", default="auto", help="as of `restore train` [%(default)s]")

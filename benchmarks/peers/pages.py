@@ -12,7 +12,6 @@ of 10 to 12 points at 150 dpi with 10 % of their pixels inverted, with the setti
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,7 +22,7 @@ import restore
 from benchmarks.filters import unet
 from benchmarks.filters.binary import FILTERS, Candidate, Seen
 from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.letters import misread, printed
 from restore.api import Restorer
 from restore.learning.run.card import machine_facts
@@ -78,7 +77,7 @@ def wrong_characters(candidates: Mapping[str, Candidate], texts: Sequence[tuple[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument(
         "--model", default="conv-text", help="name or folder of a prior; none for filters [%(default)s]"
     )

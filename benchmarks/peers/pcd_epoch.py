@@ -18,7 +18,8 @@ from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from benchmarks.measures.timing import medians, parser, report
+from benchmarks.measures.script import command_line
+from benchmarks.measures.timing import medians, report
 from restore.learning.course import CleanImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
@@ -66,9 +67,9 @@ def products(images: Tensor) -> None:
 
 
 def main() -> None:
-    options = parser("An epoch of PCD-1 against BernoulliRBM.", repeats=5)
-    options.add_argument("--images", type=int, default=10_000, help="a multiple of 100 [%(default)s]")
-    chosen = options.parse_args()
+    parser = command_line(__doc__, repeats=5)
+    parser.add_argument("--images", type=int, default=10_000, help="a multiple of 100 [%(default)s]")
+    chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     # A fifth of the pixels is white, as in MNIST. The time of an epoch does not depend on which.
     images = (torch.rand(chosen.images, VISIBLE, generator=torch.Generator().manual_seed(0)) < 0.2).float()

@@ -9,7 +9,6 @@ learnt from. BM3D (PyPI) has none; it is left out where it is not installed.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -19,7 +18,7 @@ import torch
 
 import restore
 from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.channels import Damage
 from restore.data import load
 from restore.learning.run.card import machine_facts
@@ -56,7 +55,7 @@ def methods(sigma: float, tiles: torch.Tensor, side: int) -> dict[str, Callable[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--tiles", type=int, default=6, help="to tune denoisers on [%(default)s]")
     parser.add_argument("--side", type=int, default=64, help="of these tiles, in pixels [%(default)s]")
     asked = parser.parse_args()

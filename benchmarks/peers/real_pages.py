@@ -12,7 +12,6 @@ doxapy (PyPI), if it is installed. A third of the pages, chosen by a hash of the
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 import warnings
@@ -29,7 +28,7 @@ from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
 from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from restore.channels import Damage
 from restore.errors import Foreign, RestoreError
 from restore.inference.torch_engine import Engine
@@ -147,14 +146,14 @@ def mean_of(scores: list[np.ndarray]) -> np.ndarray:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Real pages beside common binarisers.")
-    options.add_argument("--years", nargs="+", default=list(YEARS))
-    options.add_argument("--side", type=int, default=640, help="[%(default)s]")
-    options.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
-    options.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
-    options.add_argument("--sweeps", type=int, default=0, help="of the reader of pages alone [its own]")
-    options.add_argument("--list", action="store_true", help="a line for each page")
-    chosen = options.parse_args()
+    parser = command_line(__doc__)
+    parser.add_argument("--years", nargs="+", default=list(YEARS))
+    parser.add_argument("--side", type=int, default=640, help="[%(default)s]")
+    parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
+    parser.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
+    parser.add_argument("--sweeps", type=int, default=0, help="of the reader of pages alone [its own]")
+    parser.add_argument("--list", action="store_true", help="a line for each page")
+    chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     warnings.simplefilter("ignore")

@@ -23,8 +23,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measures.tables import head, row
-from benchmarks.measures.timing import on_processors, parser
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.measures.timing import on_processors
 from restore.sklearn import BoltzmannMachine
 
 RATES = (0.1, 0.2)
@@ -70,7 +70,7 @@ def theirs(rate: float) -> Made:
 
 
 def main() -> None:
-    chosen = parser("BoltzmannMachine against BernoulliRBM.", repeats=3).parse_args()
+    chosen = command_line(__doc__, repeats=3).parse_args()
     on_processors(chosen.threads)
     warnings.simplefilter("ignore", ConvergenceWarning)
     head("", "rate", "passes", "s", "log-likelihood, nats", "accuracy")

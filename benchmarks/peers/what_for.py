@@ -9,7 +9,6 @@ are those that leave least wrong of this very picture.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import shlex
@@ -29,7 +28,7 @@ from benchmarks.choices.scans import STRENGTHS, WIDTHS, WINDOWS, smoothed_sauvol
 from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen, filled
 from benchmarks.filters.binary import median as majority
 from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.ten import EXAMPLES, FLIPS, REFUSED, SIGMA, Example, example
 from restore.channels import Damage
 
@@ -168,7 +167,7 @@ def refusal(name: str, folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the pictures and the table of docs/what-for.md.")
+    parser = command_line(__doc__)
     parser.add_argument("--only", nargs="+", default=[*EXAMPLES, *REFUSED], choices=[*EXAMPLES, *REFUSED])
     parser.add_argument("--output", type=Path, default=PICTURES, help="folder for the pictures [docs/what-for]")
     asked = parser.parse_args()

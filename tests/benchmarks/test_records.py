@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import harness
 from benchmarks.harness import MARKED, PAGES, RECORDS, ROOT, Record, Table
-from benchmarks.measures.tables import head, row
+from benchmarks.measures.script import head, row
 from benchmarks.package import constants
 from restore.errors import InputError
 
