@@ -35,6 +35,14 @@ CLAIMS: dict[str, Rows] = {
     },
 }
 
+# Figures in sentences of pages, and the record that has them.
+SENTENCES = [
+    ("benchmarks/README.md", r"goes through: (\d+) in (\d+) files [^,]+, (\d+) in (\d+) without", "path_length"),
+    ("benchmarks/README.md", r"leaves less wrong in \*\*(\d+) of (\d+)\*\* cases", "elsewhere"),
+    ("docs/what-for.md", r"F is ([\d.]+); the best threshold has ([\d.]+)\n", "real_pages-held_out"),
+    ("docs/gpu.md", r"digits by TAP \((\d+) a second", "engines"),
+]
+
 # A benchmark as short as can be.
 SCRIPT = """
 print("three digits")
@@ -48,6 +56,13 @@ PRINTED = (Table(("", "wrong, %"), "lr", (("`restore`", "1.50"), ("as it is", ""
 def marked(page: str) -> list[tuple[str, str]]:
     """The name of each record that a page shows, and the number of the table."""
     return [(mark[2], mark[3] or "") for mark in MARKED.finditer((ROOT / page).read_text(encoding="utf-8"))]
+
+
+def has(cells: list[str], figure: str) -> bool:
+    """Whether one of the numbers in some cells is this figure, when rounded to as many digits."""
+    digits = len(figure.partition(".")[2])
+    numbers = (float(number) for cell in cells for number in re.findall(r"\d+\.?\d*", cell))
+    return any(f"{number:.{digits}f}" == figure for number in numbers)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -92,16 +107,21 @@ def test_scripts_that_constants_name_are_in_choices() -> None:
 def test_figures_that_are_claimed_are_in_records(page: str, claim: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     (line,) = (line for line in text.splitlines() if line.startswith(f"| {claim} |"))
-    measured = []
+    measured = list[str]()
     for name, first in CLAIMS[page][claim]:
         rows = [row for table in KNOWN[name].tables for row in table.rows if row[0] == first]
         assert rows, (name, first)
-        measured += [float(figure) for row in rows for cell in row[1:] for figure in re.findall(r"\d+\.?\d*", cell)]
+        measured += [cell for row in rows for cell in row[1:]]
     figures = re.findall(r"\d+\.\d+", line.removeprefix(f"| {claim} |"))
-    assert len(figures) == 3
-    for figure in figures:
-        digits = len(figure.partition(".")[2])
-        assert any(f"{value:.{digits}f}" == figure for value in measured), figure
+    assert len(figures) == 3 and not [figure for figure in figures if not has(measured, figure)]
+
+
+@pytest.mark.parametrize(("page", "sentence", "name"), SENTENCES, ids=[name for *_, name in SENTENCES])
+def test_figures_in_sentences_are_in_records(page: str, sentence: str, name: str) -> None:
+    record = KNOWN[name]
+    cells = [*record.said, *(cell for table in record.tables for row in table.rows for cell in row)]
+    (stated,) = re.finditer(sentence, (ROOT / page).read_text(encoding="utf-8"))
+    assert not [figure for figure in stated.groups() if not has(cells, figure)]
 
 
 def test_every_row_of_figures_at_the_head_of_the_readme_is_a_claim() -> None:
