@@ -28,8 +28,8 @@ from restore.zoo import describe, find
 _LOG = logging.getLogger(__name__)
 
 # A page is clean if a smaller share of its pixels would change: OCR then gains nothing. The other is the standard
-# deviation, in pixels, of the Gaussian that smooths a repaired page. Both were chosen on pages in the fonts for
-# training (benchmarks/README.md, "OCR of damaged pages").
+# deviation, in pixels, of the Gaussian that smooths a repaired page of black and white. Both were chosen on pages in
+# the fonts for training (benchmarks/README.md, "OCR of damaged pages").
 CLEAN = 0.001
 RESULT_BLUR = 1.0
 
@@ -74,17 +74,19 @@ def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Ima
 def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Image.Image:
     """The repaired image of a page, counted from 0; the image itself if it is clean, or `restore` refuses it.
 
-    It is grey: doubtful pixels are, and edges are smoothed, as in the images that OCR has learnt from.
+    It is grey, as the images are that OCR has learnt from. A grey page keeps the levels of its ink, on white paper. In
+    one of black and white doubtful pixels are grey, and edges are smoothed.
     """
     item = unpack(image, max_pixels=image.width * image.height).items[0]
-    (answer,) = restore([Observed(item.pixels, damage)], Options(model))
+    (answer,) = restore([Observed(item.pixels, damage)], Options(model, soft=True))
     clean = answer.flipped is not None and answer.flipped < CLEAN
     for note in (*item.notes, *answer.notes):
         _LOG.info("page %d: %s%s", number + 1, "left as it is: " if answer.refused else "", note)
     if answer.refused or clean:
         return image
-    levels = np.rint(255 * answer.means.clip(0, 1)).astype(np.uint8)
-    result = Image.fromarray(levels).filter(ImageFilter.GaussianBlur(RESULT_BLUR))
+    result = Image.fromarray(np.rint(255 * answer.picture(soft=True).clip(0, 1)).astype(np.uint8))
+    if answer.lightened is None:
+        result = result.filter(ImageFilter.GaussianBlur(RESULT_BLUR))
     result.info = dict(image.info)
     return result
 

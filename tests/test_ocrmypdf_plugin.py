@@ -96,6 +96,20 @@ def test_ocr_sees_the_probability_of_paper_in_the_size_and_resolution_of_the_pag
     assert np.abs(np.asarray(result) / 255 - smooth).max() < 0.1
 
 
+def test_ocr_sees_a_grey_page_with_white_paper_and_its_own_ink() -> None:
+    ink, rng = drawn(160, 320, 20), np.random.default_rng(0)
+    light = np.linspace(0.9, 0.5, 320)[None]
+    grey = light * (1 - 0.7 * gaussian_filter(ink.astype(float), 0.7)) + 0.02 * rng.standard_normal(ink.shape)
+    image = Image.fromarray(np.rint(255 * grey.clip(0, 1)).astype(np.uint8))
+    result = np.asarray(hooks().filter_ocr_image(page=page(restore_model="auto"), image=image)) / 255
+    soft = restore.denoise(image, soft=True)
+    np.testing.assert_array_equal(result, np.asarray(soft) / 255)
+    # Level paper, and edges that stay soft.
+    away = ~(gaussian_filter(ink.astype(float), 2) > 0.01)
+    assert result[away].mean() > 0.98 and grey[away].std() > 0.1 > result[away].std()
+    assert ((result > 0.3) & (result < 0.9)).mean() > 0.02
+
+
 @pytest.mark.parametrize(
     "ink",
     [

@@ -61,20 +61,20 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
             (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold. With
             sigma, photographs may be in colour, and floats up to 6 sigma outside [0, 1].
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the prior that predicts each image best.
-        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the image's shape. "auto", and
-            leaving out p and sigma, finds it for each image. "scan" takes it from each pixel's grey level, and so does
-            leaving both out where an image has grey levels all over. For priors of grey images p is the probability
-            that a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma:
-            they have learnt what to undo (`Restorer.description.task`).
+        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the image's shape. With "auto", or
+            without p and sigma, it is found for each image. With "scan" it follows from each pixel's grey level; this
+            is the default for an image with grey levels all over. For priors of grey images p is the probability that
+            a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma: they
+            have learnt what to undo (`Restorer.description.task`).
         channel_axis: axis of colour channels; without sigma, images are read by their luminance.
-        return_solution: return (image, `Restored`): means, deviations, status, noise level, prior and notes; of several
-            images each has a first axis of N.
+        return_solution: return (image, `Restored`): means, deviations, status, noise level, prior and notes; for N
+            images each of these has a first axis of length N.
         {options}
 
     Returns:
-        The same kind, type and shape as `image`. A path gives a PIL image; that of a TIFF or PDF of several pages gives
-        a list of them. Of several images, those that are refused come back as they were, and one `RestoreWarning`
-        counts them.
+        The same kind, type and shape as `image`. A path gives a PIL image, or a list of them for a TIFF or PDF of
+        several pages. If some of several images are refused, these are returned unchanged, and one `RestoreWarning`
+        says how many.
 
     Raises:
         Foreign: if a single image is refused: no prior recognises it, the result would do harm, or the solver diverged.

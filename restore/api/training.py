@@ -55,7 +55,7 @@ class TrainTables(TrainManner, total=False):
 
 @listing(TrainManner, TrainOptions)
 def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Restorer:
-    """Train a prior on images; settings that are not given are chosen by the images.
+    """Train a prior on images; settings that are not given are chosen to suit the images.
 
     >>> import numpy as np
     >>> import restore

@@ -93,7 +93,7 @@ class Damage:
 
     Attributes:
         p: flip probability of visible pixels: a number, or one per pixel. For priors of grey images, the
-            probability of salt or pepper. "auto": to be found; "scan": as each grey level says; None: no flips, or
+            probability of salt or pepper. "auto": to be found; "scan": from each grey level; None: no flips, or
             those that a conditional prior has learnt.
         sigma: standard deviation of Gaussian noise, black being 0 and white 1; "auto": to be found; None: no noise.
         specks: share of pixels under specks (`restore.channels.specks`), alone; "auto": to be found; None: no specks.
@@ -115,7 +115,7 @@ class Damage:
         """Check the noise levels that a caller gives, each a name in `LEVELS`; numbers may be texts, in per cent too.
 
         Raises:
-            UsageError: if one is out of range, or several are "auto".
+            UsageError: if one is out of range, if several are "auto", or if specks are given with another level.
 
         >>> Damage.of("10%").p, Damage.of(sigma="auto").unknown
         (0.1, 'sigma')
@@ -126,7 +126,7 @@ class Damage:
             raise UsageError(f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
         if levels.get("specks") is not None and sum(level is not None for level in levels.values()) > 1:
             raise UsageError(
-                "are removed by themselves; restore the result once more for other noise", option("specks")
+                "cannot go with another level; restore the result once more for other noise", option("specks")
             )
         return cls(**levels)
 
@@ -304,10 +304,10 @@ def _checked(name: str, level: Any) -> Any:
         return values
     value, doubt = values.item(), ""
     if name == "p" and 0.5 < value < 1:
-        doubt = f"p = {value:g} says that most pixels are inverted, and so is the result"
+        doubt = f"p = {value:g} says that most pixels are inverted, so the result will be the negative of the picture"
     if name == "sigma" and value > 1:
-        meant = f"; of 255 levels it is {value / 255:.2g}" if value < 255 else ""
-        doubt = f"sigma = {value:g} is more than from black to white, which is 1{meant}"
+        meant = f"; if it counts grey levels of 255, give {value / 255:.2g}" if value < 255 else ""
+        doubt = f"sigma = {value:g} exceeds the whole range, which is 1 from black to white{meant}"
     if doubt:
         warnings.warn(doubt, RestoreWarning, stacklevel=5)
     return value

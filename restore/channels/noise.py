@@ -33,8 +33,8 @@ class GaussianNoise:
 
     Attributes:
         sigma: standard deviation, where black is 0 and white is 1: one number or an array that broadcasts with the
-            images, finite and not negative. With 0 a pixel is seen exactly. The evidence for a sigma below
-            SHARPEST = 1/sqrt(CERTAIN_PRECISION) is that for SHARPEST.
+            images, finite and not negative. With 0 a pixel is seen exactly. Evidence is that for a sigma of at least
+            SHARPEST = 1/sqrt(CERTAIN_PRECISION).
 
     Raises:
         UsageError: if sigma is anything else.
@@ -73,8 +73,8 @@ class SaltAndPepper:
 
     Evidence is exact for values x that have a density, and perhaps an atom at 0 (`restore.units.Spiked`). Then a value
     strictly between 0 and 1 came through the noise. A 1 is an impulse, since a density gives 1 no mass, and says
-    nothing of x. A 0 is an impulse too, unless pixels are otherwise seen exactly: then x = 0 shows 0 with probability
-    1 - p/2, any other x with p/2, and this is all that a 0 says.
+    nothing of x. A 0 is an impulse too if the noise has a sigma above 0. If pixels otherwise come through exactly,
+    x = 0 shows 0 with probability 1 - p/2, and any other x does with probability p/2; a 0 says no more than this.
 
     In files of 8 bits both ends have mass: true white (255) counts as an impulse here, and so does noise clipped at
     black or white. So where much of an image is truly white, this is an approximation.

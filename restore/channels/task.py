@@ -200,7 +200,7 @@ def _step(part: str, text: str, grey: bool) -> Step:
         if match is None:
             continue
         if grey and not form.grey:
-            raise UsageError("only binary images can be flipped; give grey ones noise:SIGMA or salt:P", text)
+            raise UsageError("is for binary images; give grey ones noise:SIGMA or salt:P", text)
         try:
             return form.step(*(float(number) for number in match.groups() if number is not None))
         except ValueError as fault:

@@ -17,7 +17,7 @@ from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
 from restore.console import progress, say
-from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
+from restore.errors import Foreign, InputError, RestoreError, UsageError, option, shown
 from restore.files import write_atomically
 from restore.images import (
     Mask,
@@ -32,7 +32,18 @@ from restore.images import (
     scans,
 )
 from restore.images.colours import BY_LUMINANCE
-from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
+from restore.images.outputs import (
+    STDIN,
+    STDIO,
+    STDOUT,
+    File,
+    expand,
+    in_part,
+    means_folder,
+    paired,
+    plan,
+    refuse_clashes,
+)
 from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
@@ -172,11 +183,16 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         output = output or STDIO
         if len(inputs) != 1:
             raise UsageError("- is stdin, which holds one image; name files to restore several")
+        if results.part is not None:
+            raise UsageError("an image from stdin has no part; leave it out", option("part"))
         if output == STDIO and (results.json or sys.stdout.isatty()):
             raise UsageError("the image would go to the terminal, or be mixed with --json; give -o FILE")
         if output != STDIO and means_folder(output):
             raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
+    if results.part is not None:
+        sources = [path for path in sources if in_part(path, results.part)]
+        targets = [pair for pair in targets if in_part(pair[0], results.part)]
     maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
     folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
     jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)

@@ -33,7 +33,7 @@ def corrupt(
 ) -> None:
     """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
-    The damage of an image follows from the seed and its place among the inputs, whatever becomes of the others.
+    The damage of an image depends only on the seed and on its place among the inputs.
     """
     from pathlib import Path
 

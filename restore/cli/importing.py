@@ -40,7 +40,7 @@ def import_(
             if bundle.is_bundle(path):
                 _keep(path, name, overwrite=overwrite, quiet=quiet)
             elif name is None:
-                raise UsageError(f"is no bundle; name the prior to make of it with {option('name')}", source)
+                raise UsageError(f"is not a bundle; name the prior to make of it with {option('name')}", source)
             else:
                 _learn(path, name, source, shape, seed, overwrite=overwrite, quiet=quiet)
         except (InputError, ModelError) as fault:  # of what was downloaded, whose place means nothing

@@ -25,7 +25,7 @@ def memory_size(text: str) -> int:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
     if size < 1:
-        raise typer.BadParameter(f"{shown(text)} is no size; give one such as 500M or 4G")
+        raise typer.BadParameter(f"{shown(text)} is not a size; give one such as 500M or 4G")
     return size
 
 
@@ -33,7 +33,7 @@ def image_shape(text: str) -> tuple[int, int]:
     """Height and width in a text such as 28x28."""
     height, mark, width = text.partition("x")
     if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise typer.BadParameter(f"{shown(text)} is no HEIGHTxWIDTH in pixels, such as 28x28")
+        raise typer.BadParameter(f"{shown(text)} is not HEIGHTxWIDTH in pixels, such as 28x28")
     return int(height), int(width)
 
 
@@ -69,6 +69,13 @@ def _hidden(text: str) -> int | Literal["auto"]:
     if text != "auto" and not text.isdecimal():
         raise typer.BadParameter(f"{shown(text)} is neither a whole number nor auto")
     return "auto" if text == "auto" else int(text)
+
+
+def part_of_all(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise typer.BadParameter(f"{shown(text)} is not K/N, such as 2/8, with K from 1 to N")
+    return int(number), int(count)
 
 
 # What typer must know of a field of `Options` or `TrainOptions` beside its help text.
@@ -139,6 +146,15 @@ class Results:
     ] = None
     overwrite: Overwrite = False
     skip_existing: SkipExisting = False
+    part: Annotated[
+        Any,
+        typer.Option(
+            metavar="K/N",
+            parser=part_of_all,
+            help="Restore only part K of N of the images, for one of N machines; names decide which.",
+            rich_help_panel=RESULTS,
+        ),
+    ] = None
     uncertainty: Annotated[
         str | None,
         typer.Option(

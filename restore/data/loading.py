@@ -67,7 +67,7 @@ def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
     if len(other):
         pairs = ((stock.names[at], stock.images[at].shape) for at in (0, other[0]))
         one, two = (f"{shown(name)} has {width}x{height}" for name, (height, width) in pairs)
-        raise TrainingError(f"images differ in size ({one}, {two} pixels); bring them to one size first", stock.label)
+        raise TrainingError(f"images differ in size ({one}, {two} pixels); resize them to one size first", stock.label)
     images = stock.images if isinstance(stock.images, np.ndarray) else np.array([*stock.images], dtype=np.uint8)
     return checked(images, source, split, stock.notes)
 

@@ -60,7 +60,7 @@ def fetched(source: str, folder: Path, sha256: str = "") -> Path:
     if source.startswith(HUB):
         return _from_hub(source, folder)
     if not source.startswith(("http://", "https://")) and not path.exists():
-        raise InputError("is no file, nor an address with http:// or https:// or hf:; check it", source)
+        raise InputError("is neither a file nor an address that begins with http://, https:// or hf:; check it", source)
     if not source.startswith(("http://", "https://")) and not sha256:
         return path
     import pooch
@@ -72,7 +72,7 @@ def fetched(source: str, folder: Path, sha256: str = "") -> Path:
         if pooch.file_hash(source) == sha256.lower():
             return path
     except OSError as fault:  # of requests, too
-        raise InputError(f"cannot be had ({reason(fault)}); check the address", source) from fault
+        raise InputError(f"cannot be downloaded ({reason(fault)}); check the address", source) from fault
     except ValueError as fault:
         raise InputError(f"is not the file that was asked for ({reason(fault)}); {_AGAIN}", source) from fault
     raise InputError(f"has another checksum than {option('sha256')} says; {_AGAIN}", source)
@@ -98,7 +98,7 @@ def _from_hub(source: str, folder: Path) -> Path:
         snapshot_download(repository, revision=revision or None, local_dir=folder, allow_patterns=list(FILES))
     except Exception as fault:  # its exceptions have no base of their own
         raise InputError(
-            f"cannot be had from the Hugging Face hub ({reason(fault)}); check the name", source
+            f"cannot be downloaded from the Hugging Face hub ({reason(fault)}); check the name", source
         ) from fault
     return folder
 

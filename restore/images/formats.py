@@ -19,7 +19,7 @@ class Format:
         suffixes: its file endings, in lower case.
         modes: the modes of Pillow that it keeps without loss, separated by blanks; a format without any is only read.
         keeps: what else of a picture it holds, by the keys of its `info`, separated by blanks.
-        pages: how a file begins, after blanks, that holds pages, which are restored one by one; empty for others.
+        pages: the first bytes, after blanks, of files that hold pages, to restore one by one; empty for other formats.
         options: the arguments for Pillow when it saves one.
     """
 
@@ -69,5 +69,5 @@ def format_of(path: str | os.PathLike[str]) -> str:
     for name, format in FORMATS.items():
         if suffix in format.suffixes and format.modes:
             return name
-    fault = f"{shown(suffix)} is unknown, or changes pixels when it is saved" if suffix else "has no file ending"
+    fault = f"{shown(suffix)} is an unknown ending, or a format that changes pixels" if suffix else "has no file ending"
     raise UsageError(f"{fault}; choose .png", path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from restore.errors import InputError, OutputError, UsageError, option, shown
@@ -38,6 +39,16 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
             raise InputError("the folder holds no images to restore; name images or another folder", path)
         images += paths
     return images
+
+
+def in_part(path: Path, part: tuple[int, int]) -> bool:
+    """True if a path belongs to part K of N, K from 1 to N.
+
+    That follows from the name of the file alone, so that N machines never take the same one, and a file that comes
+    later moves no other.
+    """
+    number, count = part
+    return int(sha256(os.fsencode(path.name)).hexdigest(), 16) % count == number - 1
 
 
 def _images_in(folder: Path, suffix: str) -> list[Path]:
@@ -147,7 +158,7 @@ def means_folder(output: str | os.PathLike[str]) -> bool:
 def require_writable(folder: Path) -> None:
     """Raise OutputError if a folder does not exist or may not be written to."""
     if not is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError("is no folder that may be written to; make it or choose another with -o", folder)
+        raise OutputError("is not a folder that can be written to; make it or choose another with -o", folder)
 
 
 def _keys(file: File) -> list[object]:

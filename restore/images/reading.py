@@ -132,7 +132,7 @@ def read_mask(
     if BY_LUMINANCE in picture.notes:
         raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)
     if not np.isin(levels, (0, 1)).all():
-        notes.append("the mask has soft edges or grey levels, and pixels above half of white are to be filled")
+        notes.append("the mask has soft edges or grey levels, and pixels above half of white are filled")
     painted = levels.any()
     if picture.alpha is not None and (picture.alpha < picture.white).any():
         notes.append("the mask is transparent in places, which count as black and are not filled")
@@ -193,7 +193,7 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
             raise too_large(label, max_pixels) from fault
         except UnidentifiedImageError as fault:
-            raise InputError(f"is damaged, or no image of {', '.join(FORMATS)}; give another file", label) from fault
+            raise InputError(f"is damaged, or none of {', '.join(FORMATS)}; give another file", label) from fault
         except Exception as fault:  # decoders of damaged files raise nearly anything
             why = reason(fault) or type(fault).__name__
             raise InputError(f"cannot be decoded ({why}); get an intact copy", label) from fault
@@ -210,7 +210,8 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
     if frame is None and count > 1:
         raise InputError(f"holds {count} frames or pages; choose one with {option('frame')} 0 to {count - 1}", label)
     if not 0 <= (frame or 0) < count:
-        raise InputError(f"has no frame {frame}; choose {option('frame')} from 0 to {count - 1}", label)
+        there_are = f"give 0 to {count - 1}" if count > 1 else "it has one picture; leave it out"
+        raise InputError(f"has no frame {frame}; {option('frame')}: {there_are}", label)
     return frame or 0
 
 

@@ -66,7 +66,7 @@ def encode(
     name: str = "the restored image",
     note: Callable[[str], object] = str,
 ) -> bytes:
-    """Make the content of an image file of restored values, as in `to_levels`, with all else that the picture keeps.
+    """Encode restored values, as in `to_levels`, as the content of an image file, with all else the picture keeps.
 
     For PDF this is a PNG that `restore.images.pages.bound` makes a file of; `note` gets a sentence on what is lost.
     Raises UsageError if the format cannot hold the picture, and OutputError for NaN, or an image too large for the

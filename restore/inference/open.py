@@ -31,7 +31,7 @@ def open_engine(
 
     Args:
         model: name or path of a prior, or a file made by `restore export`.
-        engine, device, max_memory, solver: as in `Options`; all but the first need torch for what is not the default.
+        engine, device, max_memory, solver: as in `Options`; `max_memory`, `solver` and some devices need torch.
 
     Raises:
         UsageError: if the options do not fit each other or the prior, or a library is not installed.

@@ -50,7 +50,7 @@ class Restored:
         estimate: the restored picture, (H, W): 0 and 1, or grey levels.
         means: probability of white, or mean grey level, of every pixel, (H, W).
         deviations: posterior standard deviation of every pixel, (H, W).
-        status: how it ended; a picture that was refused comes back as it came.
+        status: how it ended; a picture that was refused is returned unchanged.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
@@ -112,9 +112,7 @@ class Restored:
             "status": self.status.name.lower(),
             "iterations": self.iterations,
             "residual": self.residual if isfinite(self.residual) else None,
-            "p": known.p,
-            "sigma": known.sigma,
-            "specks": known.specks,
+            **{name: getattr(known, name) for name in LEVELS},
             "found": None if level is None else level.name,
             "bits": self.bits,
             "changed": self.changed,

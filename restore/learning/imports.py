@@ -60,7 +60,7 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
         ) from fault
     except Exception as fault:  # numpy parses headers as Python source and lets any exception through
         raise ModelError(
-            f"no .npz or safetensors file of W, b and c ({reason(fault)}); save these alone", where
+            f"not a .npz or safetensors file of W, b and c ({reason(fault)}); save these alone", where
         ) from fault
     weights, visible, hidden = values
     if weights.shape != (*visible.shape, *hidden.shape) or not weights.numel() or max(weights.shape) > limits.WIDEST:

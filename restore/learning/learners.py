@@ -24,6 +24,7 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = {
         "contrastive": Entry(f"{RULES}.contrastive:ContrastiveDivergence"),
         "spectral": Entry(f"{RULES}.spectral:SpectralDescent"),
         "frank_wolfe": Entry(f"{RULES}.frank_wolfe:FrankWolfe"),
+        "frank_wolfe_linear": Entry(f"{RULES}.frank_wolfe:LinearFrankWolfe"),
         "principal": Entry(f"{RULES}.principal:Principal"),
     },
     "crbm": {
@@ -77,8 +78,13 @@ class Method:
 METHODS: Mapping[str, Method] = {
     "tap": Method("rbm", "tap", {"starts": "redrawn"}, levels=("binary", "grey")),
     "pcd": Method("rbm", "contrastive", {"starts": "persistent"}),
-    "cd": Method("rbm", "contrastive", {"steps": 10}),
+    "cd": Method("rbm", "contrastive", {"centring": False, "steps": 10}),
+    "cg": Method("rbm", "contrastive", {"steps": 10}),
+    "s-dcp": Method("rbm", "contrastive", {"centring": False, "steps": 4, "inner_steps": 6}),
+    "cs-dcp": Method("rbm", "contrastive", {"steps": 4, "inner_steps": 6}),
+    "ssd": Method("rbm", "spectral", {"steps": 10}, rate=0.002, scale=0.01),
     "fw": Method("rbm", "frank_wolfe", template="frank_wolfe"),
+    "fw-linear": Method("rbm", "frank_wolfe_linear", template="frank_wolfe"),
     "principal": Method("rbm", "principal", levels=("grey",), template="principal"),
     "crbm-bp": Method("crbm", "belief_propagation", rate=0.03, scale=0.05, template="conditional"),
     "crbm-mf": Method("crbm", "mean_field", rate=0.03, scale=0.05, template="conditional"),
@@ -90,5 +96,6 @@ METHODS: Mapping[str, Method] = {
     "fvbm": Method(
         "fvbm", "quasi_newton", {"precision": "float32", "steps": 60, "rounds": 2}, template="fully_visible"
     ),
+    "bslm": Method("fvbm", "bslm", template="fully_visible"),
     "convolutional": Method("convolutional", "matched", template="convolutional"),
 }

@@ -35,9 +35,7 @@ class TrainOptions:
     """
 
     name: str | None = _option(None, "What to call the prior.", "that of the images, or the recipe's")
-    method: str | None = _option(
-        None, "convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ...", "by the images"
-    )
+    method: str | None = _option(None, f"How to learn: {', '.join(METHODS)}.", "by the images")
     hidden: int | Literal["auto"] | None = _option(
         None,
         "Number of hidden units, or of features; auto adds units as long as they explain held-out images better.",

@@ -9,7 +9,7 @@ from restore.couplings.strided import Strided
 from restore.fields import Fields
 from restore.priors.deep_convolutional import ConvolutionalDBM
 
-# No precision is smaller, so that one of 0 can be divided by.
+# The least precision to divide by, so that one of 0 does no harm.
 TINY = 1e-6
 
 
@@ -37,7 +37,7 @@ class ConditionalDBM(ConvolutionalDBM):
     def tilt(self, *fields: Fields | None) -> Self:
         """The machine of each page, given as evidence on the image (batch, D): its grey levels.
 
-        Hidden pixels have precision 0. Levels come times the precision, so that any positive one means the same.
+        Hidden pixels have precision 0. Grey levels are given times their precision, so its size does not matter.
         """
         (page,) = fields
         assert page is not None

@@ -52,8 +52,8 @@ class MeanField(LayeredMap):
 class HardMeanField(MeanField):
     """Mean field with points for real-valued units: these take their most probable value, not their mean.
 
-    At a fixed point it is a maximum of the entropy of the two-valued units plus the expected exponent, in each layer
-    given the others, which variational methods call a point estimate of what is hidden (hard EM; Neal & Hinton, 1998).
+    A fixed point maximises the entropy of the two-valued units plus the expected exponent, in each layer given the
+    others. Variational methods call this a point estimate of what is hidden (hard EM; Neal & Hinton, 1998).
     With rectified hidden units each pixel gets the energy of a dense associative memory (Krotov & Hopfield, 2016).
 
     >>> from restore.priors import RBM

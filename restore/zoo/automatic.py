@@ -35,8 +35,8 @@ def reader() -> str:
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
     """The priors among which `auto` chooses for pictures of a size.
 
-    These are priors of that size and of any size, and priors of whole objects that fill the picture side by side; all
-    priors for such pixels if there are none.
+    These are priors of that size and of any size, and priors of whole objects that fill the picture side by side. If
+    there are none of these, all priors for such pixels are candidates.
 
     Args:
         image_shape: height and width.
@@ -44,7 +44,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         fit: "resize" if pictures of another size are resized.
 
     Raises:
-        ModelError: if there is none, or if pictures are to be resized for one of several.
+        ModelError: if there is none, or if pictures are to be resized and no prior has their size.
 
     >>> candidates((28, 28))
     ('tap-mnist', 'fw-caltech', 'conv-text', 'conv-art')

@@ -164,11 +164,11 @@ class Description(Spec):
         """
         given = p or sigma or mask
         if sigma and not self.grey:
-            grey = f"{option('sigma')} is for priors of grey ones"
-            raise UsageError(f"knows black and white images; {grey}: choose one, or give {option('p')}", self.name)
+            instead = f"choose a prior of grey images, or give {option('p')}"
+            raise UsageError(f"knows no grey images, which {option('sigma')} is for; {instead}", self.name)
         if self.task and given:
             learnt = f"has learnt to undo {shown(self.task)} from the damaged image alone"
-            raise UsageError(f"{learnt}: denoise it with no level and no mask, or choose another model", self.name)
+            raise UsageError(f"{learnt}; denoise without a level or a mask, or choose another model", self.name)
         if self.grey and not given:
             noise = "the standard deviation of the noise, where black is 0 and white is 1"
             raise UsageError(f"sigma is missing; give {noise}, such as {option('sigma', 0.1)}")
@@ -185,7 +185,7 @@ class Description(Spec):
         known = damage.p is not None or damage.specks is not None
         self.check_told(known, damage.sigma is not None, damage.hidden is not None)
         if damage.specks is not None and (self.grey or damage.hidden is not None):
-            raise UsageError("are removed from pictures in black and white, without a mask", option("specks"))
+            raise UsageError("is for black and white pictures without a mask; leave it out", option("specks"))
         name = shown(self.name)
         if self.kind.pages and damage.touched and not damage.scanned:
             raise UsageError(f"{name} reads grey pages, whatever their damage; leave its levels out")

@@ -77,7 +77,7 @@ class Inference:
             clear=(0, 1),
         )
         if self.starts == 0 and self.modes:
-            raise UsageError("starts is 0, and so must modes be")
+            raise UsageError("modes must be 0 as well, since starts is 0")
         if self.starts and not SOLVERS[self.solver].starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
 

@@ -64,7 +64,7 @@ def folders() -> Iterator[Path]:
 def check_name(name: str) -> None:
     """Raise UsageError for an invalid name of a prior."""
     if not re.fullmatch(r"\w[\w.+-]{0,59}", name):
-        allowed = "at most 60 letters, digits and . _ + -, beginning with no sign"
+        allowed = "at most 60 letters, digits and . _ + -, not beginning with . + or -"
         raise UsageError(f"name becomes a folder: {allowed}, not {name!r}")
 
 

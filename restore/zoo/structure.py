@@ -33,7 +33,7 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
 
     Args:
         kind: the dataclass.
-        table: its values by name; whole numbers may stand for others.
+        table: its values by name; a whole number is accepted where any number is.
         where: how messages call the table, such as "[prior] ".
 
     Raises:

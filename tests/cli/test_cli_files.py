@@ -35,6 +35,22 @@ def test_a_stopped_run_goes_on_with_what_is_missing(run: Run, words: tuple[objec
     assert again(run, words, out, "--overwrite") == (0, set(stamps(out)))
 
 
+def test_parts_restore_every_image_once_and_need_each_other_not(
+    run: Run, words: tuple[object, ...], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    written = [again(run, words, out, "--part", f"{part}/3") for part in (2, 3, 1)]
+    assert [code for code, _ in written] == [0, 0, 0]
+    assert sorted(name for _, names in written for name in names) == sorted(stamps(out)) and len(stamps(out)) == 5
+    assert again(run, words, out, "--part", "2/3", "--skip-existing") == (0, set())
+
+
+@pytest.mark.parametrize("part", ["0/3", "4/3", "1", "1/0", "a/b", "-1/2"])
+def test_a_part_is_one_of_several(run: Run, words: tuple[object, ...], tmp_path: Path, part: str) -> None:
+    assert run(*words, "--part", part) == 2
+    assert not list((tmp_path / "out").glob("*"))
+
+
 def test_a_map_without_its_image_is_made_again(run: Run, words: tuple[object, ...], tmp_path: Path) -> None:
     maps = ("--uncertainty", f"{tmp_path}/maps/")
     assert run(*words, *maps) == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from restore.errors import InputError, UsageError, shown
 from restore.images import IMAGE_SUFFIXES
-from restore.images.outputs import expand, named, plan
+from restore.images.outputs import expand, in_part, named, plan
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -62,6 +62,20 @@ def test_skip_existing_drops_what_is_done(tmp_path):
     assert plan(inputs, None, overwrite=False, skip_existing=True) == [(inputs[1], tmp_path / "y.restored.png")]
     with pytest.raises(UsageError):
         plan(inputs, None, overwrite=True, skip_existing=True)
+
+
+@given(st.lists(NAMES.map(lambda parts: parts[0] + "".join(parts[1])), unique=True), st.integers(1, 5))
+def test_every_path_belongs_to_one_part_whatever_else_there_is(names, count):
+    for name in names:
+        parts = [part for part in range(1, count + 1) if in_part(Path(name), (part, count))]
+        assert len(parts) == 1 and in_part(Path("elsewhere") / name, (parts[0], count))
+
+
+def test_parts_have_about_the_same_size():
+    paths = [Path(f"scan-{number:05}.png") for number in range(4000)]
+    sizes = [sum(in_part(path, (part, 8)) for path in paths) for part in range(1, 9)]
+    # The standard deviation of a binomial number is 21.
+    assert sum(sizes) == 4000 and max(sizes) - min(sizes) < 170
 
 
 def test_outputs_are_not_read_again(tmp_path):

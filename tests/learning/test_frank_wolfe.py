@@ -16,8 +16,18 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.learning.gradients import hidden_unit
-from restore.learning.gradients.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
+from restore.learning.gradients.hidden_unit import (
+    OBJECTIVES,
+    Unit,
+    change,
+    factor,
+    find_unit,
+    fitting_scale,
+    linear,
+    objective,
+)
 from restore.priors import RBM
+from restore.units import log_one_plus_exp
 
 
 def exact_samples(machine: RBM, count: int, seed: int = 0) -> Tensor:
@@ -41,9 +51,10 @@ def with_unit(machine: RBM, unit: Unit, share: float) -> RBM:
     )
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.01, 1.0]))
-def test_the_gradient_of_the_objective_is_that_of_finite_differences(seed: int, penalty: float) -> None:
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.01, 1.0]), st.sampled_from(sorted(OBJECTIVES)))
+def test_the_gradient_of_an_objective_is_that_of_finite_differences(seed: int, penalty: float, name: str) -> None:
+    objective = OBJECTIVES[name]
     images, samples = IMAGES.double(), exact_samples(random_rbm(9, 3, seed=seed), 30, seed)
     unit = random_unit(9, seed, 2.0)
 
@@ -55,6 +66,27 @@ def test_the_gradient_of_the_objective_is_that_of_finite_differences(seed: int, 
     by_bias = numerical_gradient(lambda moved: value(unit.weights, moved[0]), unit.bias[None])
     torch.testing.assert_close(slope.weights, by_weights, rtol=0, atol=1e-7)
     torch.testing.assert_close(slope.bias[None], by_bias, rtol=0, atol=1e-7)
+
+
+def test_the_linear_objective_is_the_slope_of_the_likelihood_in_the_share_of_a_unit() -> None:
+    """Eq. 9: a unit in a small share e of q changes log p by e softplus(w'v), less what log Z grows by."""
+    machine, unit, share = random_rbm(9, 3), random_unit(9, 1, 2.0), 1e-5
+    images, samples = IMAGES.double(), exact_samples(machine, 2000)
+    images_at, samples_at = (share * log_one_plus_exp(unit.inputs(visible))[:, None] for visible in (images, samples))
+    slope = float(change(images_at.mean(0), samples_at).gain) / share
+    assert abs(slope) > 0.05
+    assert linear(unit, images, samples, 0.0)[0] == pytest.approx(-slope, abs=1e-3)
+    assert linear(unit, images, samples, 0.3)[0] == pytest.approx(0.15 * unit.square - slope, abs=1e-3)
+
+
+def test_a_unit_sought_by_the_linear_objective_has_lowered_it() -> None:
+    samples, fresh = (exact_samples(independent(IMAGES), 4000, seed) for seed in (0, 1))
+    found = find_unit(IMAGES, samples.float(), fresh.float(), 0.003, 0.3, seeded(), "linear")
+    assert found is not None and found.fitting.gain > 0
+    sought = found.unit.scaled(1 / found.fitting.scale)
+    still = [random_unit(9, seed) for seed in range(20)]
+    values = [linear(Unit(*(part.float() for part in each)), IMAGES, samples.float(), 0.003)[0] for each in still]
+    assert linear(sought, IMAGES, samples.float(), 0.003)[0] < min(values)
 
 
 def test_minus_the_objective_is_what_the_unit_adds_to_the_penalised_likelihood() -> None:
@@ -141,7 +173,7 @@ def test_a_unit_of_no_size_is_none(penalty: float) -> None:
 def test_a_failing_search_is_begun_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def failing(start: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[Unit, int]:
+    def failing(start: Unit, images: Tensor, samples: Tensor, penalty: float, sought_by: str) -> tuple[Unit, int]:
         tried.append((start, penalty))
         return Unit(10 * torch.ones_like(start.weights), start.bias), 1  # an end far above where it began
 

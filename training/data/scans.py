@@ -1,8 +1,9 @@
 """Grey pages as scanners and cameras give them, with their ink: pairs NAME.png and NAME.truth.png, drawn by code.
 
-A page has print, tables, line art or handwriting; then some of the damages of `wear` befall it. A tenth stays clean,
-some are black and white. The truth is the ink before all damage: what is at least half covered, however faint it is
-afterwards. The form is that of the contests of document binarisation: 8 bits of grey, and 1 bit of truth, ink black.
+A page has print, tables, line art or handwriting; then some of the damages of `wear` befall it. Some stay clean, some
+are black and white, some have nothing but noise. The truth is the ink before all damage: what is at least half
+covered, however faint it is afterwards. The form is that of the contests of document binarisation: 8 bits of grey,
+and 1 bit of truth, ink black.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from training.data.handwriting import written
 from training.data.pages import Family, page
 from training.data.pen import PAPER, SIDE
 from training.data.text import families_to_learn_from
-from training.data.wear import OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
+from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
 
 SHAPE = (512, 512)
-COUNTS: dict[Split, int] = {"train": 600, "test": 60}
+COUNTS: dict[Split, int] = {"train": 800, "test": 80}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
 # How much of a page may be ink; and the least of a part of a real page.
 LEAST, MOST = 0.005, 0.4
 LEAST_REAL = 0.01
-# How many pages are clean, and how many are black and white.
-CLEAN, COPIES = 0.1, 0.17
+# How many pages are clean, how many are black and white, and how many have nothing but noise.
+CLEAN, COPIES, DARK = 0.08, 0.15, 0.2
 # Line art that goes with text.
 _ART = ("plans", "lines", "staves", "hatching", "circuits", "tables", "maps", "icons", "strokes")
 
@@ -167,6 +168,9 @@ def scan(
         grey = 1 - covered
     elif manner < CLEAN + COPIES:
         grey = worn(1 - covered, rng, OF_COPIES)
+    elif manner < CLEAN + COPIES + DARK:
+        plain = 1 - (truth if rng.random() < 0.6 else covered).astype(np.float32)
+        grey = worn(plain if rng.random() < 0.4 else _toned(plain, rng), rng, OF_CAMERAS)
     else:
         grey = worn(1 - inked, rng, OF_INK)
         grey = worn(_toned(grey, rng), rng, (*OF_PAPER, *OF_SCANNERS))

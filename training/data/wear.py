@@ -71,7 +71,7 @@ def bled_through(grey: Grey, rng: Generator) -> Grey:
 
 
 def worn_edges(grey: Grey, rng: Generator) -> Grey:
-    """Pixels flip the more often, the nearer they are to an edge: Kanungo et al., SPIE 1994 (without its closing)."""
+    """Pixels flip the more often, the nearer they are to an edge: the local model of Kanungo et al., ICDAR 1993."""
     ink = grey < 0.5
     distance = np.where(ink, distance_transform_edt(ink), distance_transform_edt(~ink))
     odds = rng.uniform(0.05, 0.45) * np.exp(-rng.uniform(0.8, 2) * (distance - 0.5) ** 2) + rng.uniform(0, 0.003)
@@ -192,6 +192,12 @@ def noisy(grey: Grey, rng: Generator) -> Grey:
     return _clipped(grey + np.sqrt(read**2 + shot**2 * grey) * rng.standard_normal(grey.shape, np.float32))
 
 
+def dim(grey: Grey, rng: Generator) -> Grey:
+    """A sensor in the dark: white noise of .01 to .35, the same everywhere: Healey and Kondepudy, PAMI 1994."""
+    noise = math.exp(rng.uniform(math.log(0.01), math.log(0.35)))
+    return _clipped(grey + noise * rng.standard_normal(grey.shape, np.float32))
+
+
 def grainy(grey: Grey, rng: Generator) -> Grey:
     """Grain of film or a copier, correlated, strongest in mid-tones: after Augraphy, Groleau et al., 2023."""
     grain = gaussian_filter(rng.standard_normal(grey.shape, np.float32), rng.uniform(0.5, 1.3))
@@ -273,7 +279,9 @@ OF_SCANNERS: Sequence[tuple[Damage, float]] = (
 )
 # Of a page that is black and white.
 OF_COPIES: Sequence[tuple[Damage, float]] = ((thresholded, 1.0), (flipped, 0.7), (faxed, 0.1), (dusty, 0.6))
-DAMAGES = (*OF_INK, *OF_PAPER, *OF_SCANNERS, *OF_COPIES[:2])
+# Of a page that lacks nothing but light.
+OF_CAMERAS: Sequence[tuple[Damage, float]] = ((shaded, 0.1), (blurred, 0.3), (dim, 1.0), (compressed, 0.1))
+DAMAGES = (*OF_INK, *OF_PAPER, *OF_SCANNERS, *OF_COPIES[:2], *OF_CAMERAS[2:3])
 
 
 def worn(grey: Grey, rng: Generator, damages: Sequence[tuple[Damage, float]]) -> Grey:

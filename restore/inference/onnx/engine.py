@@ -128,7 +128,7 @@ class OnnxEngine:
             metadata = session.get_modelmeta().custom_metadata_map
             ports = [_ports(nodes) for nodes in (session.get_inputs(), session.get_outputs())]
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
-            raise ModelError(f"is no graph that can be run ({_one_line(fault)}); get the file again", path) from fault
+            raise ModelError(f"cannot be run as a graph ({_one_line(fault)}); get the file again", path) from fault
         if preferred[0][0] not in session.get_providers():  # its libraries, or the device itself
             raise _missing(device)
         facts = GraphFacts.from_metadata(metadata, shown(path))

@@ -116,6 +116,24 @@ def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tu
     )
 
 
+def linear(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[float, Unit]:
+    """λ/2 |w|² minus the unit's gain to first order (eq. 9), and its gradient; arguments as in `objective`.
+
+    The gain is the mean of softplus(wᵀv) over images, minus that over samples of the model.
+    """
+    value, weights, bias = penalty / 2 * unit.square, penalty * unit.weights, penalty * unit.bias
+    for visible, sign in ((images, -1), (samples, 1)):
+        inputs = unit.inputs(visible)
+        value += sign * float(log_one_plus_exp(inputs.double()).mean())
+        share = sign * torch.sigmoid(inputs) / len(visible)
+        weights, bias = weights + share @ visible, bias + share.sum()
+    return value, Unit(weights, bias)
+
+
+# What a unit is sought by.
+OBJECTIVES = {"gain": objective, "linear": linear}
+
+
 class Fitting(NamedTuple):
     """The effect of adding a unit at a scale, which is on for a `share` of the images; the gain is in nats."""
 
@@ -158,6 +176,7 @@ def find_unit(
     penalty: float,
     overlap: float,
     generator: torch.Generator,
+    sought_by: str = "gain",
 ) -> Addition | None:
     """Find the unit that lowers the objective most, by L-BFGS from a random start; `fitting_scale` gives its size.
 
@@ -174,13 +193,14 @@ def find_unit(
             is nothing to learn.
         penalty, overlap: λ, and the least overlap of a change.
         generator: for the starts.
+        sought_by: a key of `OBJECTIVES`; the unit's size is always chosen by its gain.
     """
     evaluations = 0
     mean = images.mean(0)
     for stiffness in STIFFNESS:
         weights = torch.randn(images.shape[1], generator=generator, device=images.device, dtype=images.dtype)
         start = Unit(START_SCALE * weights, -START_SCALE * (mean @ weights))
-        direction, evaluated = _descend(start, images, samples, stiffness * penalty)
+        direction, evaluated = _descend(start, images, samples, stiffness * penalty, sought_by)
         evaluations += evaluated
         fitting = fitting_scale(direction, images, fresh, penalty, overlap)
         if fitting is not None:
@@ -188,13 +208,13 @@ def find_unit(
     return None
 
 
-def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[Unit, int]:
+def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float, sought_by: str) -> tuple[Unit, int]:
     from scipy.optimize import minimize
 
     def evaluate(point: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = objective(_unit(point, images), images, samples, penalty)
+        value, slope = OBJECTIVES[sought_by](_unit(point, images), images, samples, penalty)
         if not math.isfinite(value):
-            raise TrainingError("the search for a hidden unit left the finite numbers; raise penalty")
+            raise TrainingError("the search for a hidden unit gave numbers that are not finite; raise penalty")
         return value, _point(slope)
 
     result = minimize(evaluate, _point(start), jac=True, method="L-BFGS-B", options=OPTIONS)

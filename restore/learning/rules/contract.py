@@ -142,7 +142,7 @@ class LearningRule:
 
 
 class InRounds(LearningRule, ABC):
-    """Base of learners that work in rounds. Where those `grows`, another learner may continue."""
+    """Base of learners that work in rounds. If a learner `grows`, another one may continue from its prior."""
 
     in_rounds: ClassVar[bool] = True
     # True if its rounds add hidden units, from which another learner may continue.

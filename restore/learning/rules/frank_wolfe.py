@@ -2,8 +2,8 @@
 
 log p(v | q, b, α) = α E_q(w)[softplus(wᵀv)] + bᵀv - log Z is concave in the distribution q of weights. A round finds
 the unit w* that raises the likelihood most, sets q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and corrects b. (In
-the paper it is the unit that raises the linearised likelihood most; see `hidden_unit.objective`.) With α = t the model
-is an RBM.
+the paper it is the unit that raises the linearised likelihood most: `LinearFrankWolfe`.) With α = t the model is an
+RBM.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class FrankWolfe(InRounds):
     """
 
     grows: ClassVar[bool] = True
+    # What a unit is sought by, in `hidden_unit.OBJECTIVES`.
+    sought_by: ClassVar[str] = "gain"
 
     # Persistent samples of the model. Fewer than 100 would say nothing about a unit.
     samples: int = field(default=3000, init=False)
@@ -86,6 +88,12 @@ class FrankWolfe(InRounds):
 
     def machine(self, state: Mapping[str, Tensor]) -> RBM:
         return machine_of(state)
+
+
+class LinearFrankWolfe(FrankWolfe):
+    """Frank-Wolfe whose units are sought by their gain to first order, as in the paper (eq. 9)."""
+
+    sought_by: ClassVar[str] = "linear"
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,9 @@ class Growth:
             sets.append(gibbs_steps(machine, sets[-1], 1, generator))
         fresh = gibbs_steps(machine, sets[-1], SWEEPS_APART, generator)
         state = state | {"samples": fresh}
-        addition = find_unit(images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator)
+        addition = find_unit(
+            images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator, settings.sought_by
+        )
         if addition is None and not state["weights"].shape[1]:
             raise TrainingError(
                 "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel; "

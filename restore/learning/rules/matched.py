@@ -42,7 +42,7 @@ class MatchedMarginals(LearningRule):
     hundred times that of weak noise, would otherwise decide alone.
 
     Attributes:
-        tasks: the damage, such as "flip:0.1"; about as many images of a mini-batch undergo each as any other.
+        tasks: kinds of damage, such as "flip:0.1"; the images of a mini-batch are divided evenly among them.
         solver: the solver to train with, and to restore with later.
         iterations: the number of its iterations.
         scored: the number of last iterations whose marginals count equally, so that the image also stays restored.
@@ -50,8 +50,8 @@ class MatchedMarginals(LearningRule):
         unrolled: the number of last iterations that an unrolled gradient goes back through; 0 for all.
         gradient: "unrolled" goes back through iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
-        products: precision of matrix products and convolutions, "single" or "bfloat16", in which processors that have
-            it learn convolutional machines in half the time.
+        products: precision of matrix products and convolutions, "single" or "bfloat16"; on processors that have
+            bfloat16, convolutional machines learn in half the time with it.
         fewest: if not 0, the number of iterations is drawn for each mini-batch, from this one on, so that an image
             stays restored when a solver runs on.
     """
