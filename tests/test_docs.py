@@ -15,11 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import constants
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from benchmarks.package import constants
 from restore.channels import specks
 from restore.cli import serve
 from restore.images import tiff
@@ -235,7 +235,7 @@ def test_the_page_of_constants_has_every_number_that_the_package_sets() -> None:
     """The names and values are those of the code. The dates are from git, and not compared."""
     in_code = {(constant.file, constant.name, constant.value) for constant in constants.constants()}
     on_page = constants.listed_on_page()
-    again = "write docs/constants.md anew with `python benchmarks/constants.py`"
+    again = "write docs/constants.md anew with `python benchmarks/package/constants.py`"
     assert in_code == on_page, f"{again}; not on the page: {in_code - on_page}; not in the code: {on_page - in_code}"
 
 
@@ -251,17 +251,17 @@ def test_numbers_with_names_are_found_with_their_comments(tmp_path: Path, monkey
     monkeypatch.setattr(constants, "ROOT", tmp_path)
     module = tmp_path / "some.py"
     module.write_text(
-        "# Pixels of a side, and of a hole (`benchmarks/sizes.py --all`).\n"
+        "# Pixels of a side, and of a hole (`benchmarks/choices/sizes.py --all`).\n"
         "SIDE, _HOLE = 2**5, 8\n"
         "SHARES: tuple[float, ...] = (0.1, -1 / 3)  # of ink\n\n"
         "PLAIN = 1.0\n"
         'NAME, _ON, small, LOG = "tap", True, 3, print(4)\n'
     )
     listed = [(one.name, one.value, one.comment, one.script, one.shared) for one in constants.constants_of(module)]
-    sides = "Pixels of a side, and of a hole (`benchmarks/sizes.py --all`)."
+    sides = "Pixels of a side, and of a hole (`benchmarks/choices/sizes.py --all`)."
     assert listed == [
-        ("SIDE", "2**5", sides, "benchmarks/sizes.py", False),
-        ("_HOLE", "8", sides, "benchmarks/sizes.py", True),
+        ("SIDE", "2**5", sides, "benchmarks/choices/sizes.py", False),
+        ("_HOLE", "8", sides, "benchmarks/choices/sizes.py", True),
         ("SHARES", "(0.1, -1 / 3)", "of ink", "", False),
         ("PLAIN", "1.0", "", "", False),
     ]

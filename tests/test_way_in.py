@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
-from path_length import PACKAGE, ROOT, call
 from PIL import Image
+
+from benchmarks.package.path_length import PACKAGE, ROOT, call
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 LINE = re.compile(r"\d+\. `(\S+) -> (\S+)\((\S+\.py)\) : (.+?)`: (\S.*)")

@@ -22,7 +22,7 @@ class Scale:
         first, last: the positions between which levels are compared, evenly spaced.
         guess: the level under which a picture is predicted while its own is unknown.
         near: levels in this range are near the guess; under others it is predicted once more
-            (`benchmarks/levels_found.py`).
+            (`benchmarks/choices/levels_found.py`).
     """
 
     level: Callable[[np.ndarray], np.ndarray]

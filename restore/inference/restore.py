@@ -271,7 +271,7 @@ def _candidates(job: _Job, options: Options) -> list[Candidate]:
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
     """A choice of squares with the prior that predicts them best, if one is ahead of independent squares.
 
-    The chessboards of `benchmarks/no_harm.py` judge it.
+    The chessboards of `benchmarks/choices/no_harm.py` judge it.
     """
     squares = choice.candidate
     if not isinstance(squares, Squares):

@@ -31,7 +31,7 @@ CROPS = 8
 FIRST = 2
 
 # Crops are drawn in proportion to their content beyond this multiple of the least: blank paper says nothing, and noise
-# varies by a third (`benchmarks/families.py`).
+# varies by a third (`benchmarks/choices/families.py`).
 BLANK = 1.3
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
@@ -48,7 +48,7 @@ BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 # The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
 
-# The same where a level is found: wrong predictions would else count as noise (`benchmarks/noise_level.py`).
+# The same where a level is found: wrong predictions would else count as noise (`benchmarks/choices/noise_level.py`).
 SURER_OF_LEVEL = (1.0, 1.4)
 
 

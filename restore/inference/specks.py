@@ -33,7 +33,7 @@ TURNS = 2
 NEAR, REPEATED = 12, 3.0
 
 # Nats by which specks have to explain a picture better than none. With `conv-text` clean pages for training have 1 at
-# most, with specks on .03 % 4, and on .1 % 14 at least (`benchmarks/specks.py --tuning --pages 4 --seed 9100`).
+# most, with specks on .03 % 4, and on .1 % 14 at least (`benchmarks/choices/specks.py --tuning --pages 4 --seed 9100`).
 SPECKS_MARGIN = 10.0
 
 # The rate is final once a step changes it by a smaller part than this, or after this number of steps.

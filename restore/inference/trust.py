@@ -10,9 +10,9 @@ from restore.inference.choose import Choice
 from restore.status import Status
 
 # Bits per pixel by which a prior has to be ahead of independent pixels where visible ones may change; and bits in all.
-# Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/recognised.py
+# Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py
 # --tuning`). A little is needed in any case, for among many candidates one is ahead by chance, as of clean grain
-# (`benchmarks/no_harm.py --seed 11 --only grain`).
+# (`benchmarks/choices/no_harm.py --seed 11 --only grain`).
 MARGIN_PER_PIXEL = 0.02
 LEAST_MARGIN = 0.004
 MARGIN_IN_ALL = 4.5
@@ -22,7 +22,7 @@ BEHIND = 60.0
 
 # How far apart, in pixels, pairs of changed pixels are counted; how many times as many there may be as if pixels had
 # changed independently, and how many more, as a share of all pixels; and standard errors by which their number may be
-# off. Of `benchmarks/no_harm.py`, seeds 0, 1, 2 and 4.
+# off. Of `benchmarks/choices/no_harm.py`, seeds 0, 1, 2 and 4.
 PAIR_REACH = 8
 PAIRED = 1.5
 MORE = 0.003

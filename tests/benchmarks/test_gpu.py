@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import gpu
 import pytest
 import torch
+
+from benchmarks.package import gpu
 
 ASKED = gpu.Asked(torch.device("cpu"), quick=True)
 

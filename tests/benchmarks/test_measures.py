@@ -11,23 +11,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import unet
-from contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
-from families import tuned, wrong_of_each
-from filters import FILTERS, Candidate, Seen, biharmonic, filled, ising, median, total_variation
-from kinds_of_pictures import icon, mask, plan
-from line_art import circuits, maps, staves, tables
 from machines import seeded
-from mean_field import IsingField
-from no_harm import Outcome, outcome
-from pictures_of_all_kinds import PICTURES, picture
-from scoring import holed, inverted, wrong
 
+from benchmarks.choices.families import tuned, wrong_of_each
+from benchmarks.choices.no_harm import Outcome, outcome
+from benchmarks.filters import unet
+from benchmarks.filters.binary import FILTERS, Candidate, Seen, biharmonic, filled, ising, median, total_variation
+from benchmarks.filters.mean_field import IsingField
+from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
+from benchmarks.measures.scoring import holed, inverted, wrong
+from benchmarks.pictures.all_kinds import PICTURES, picture
+from benchmarks.pictures.kinds import icon, mask, plan
+from benchmarks.pictures.line_art import circuits, maps, staves, tables
 from restore.channels import Damage
 from restore.errors import InputError
 from training.data import text
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "pages.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "peers" / "pages.py"
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from path_length import EXAMPLE, traced
 from PIL import Image
+
+from benchmarks.package.path_length import EXAMPLE, traced
 
 
 def test_a_command_is_traced_from_its_entrance_to_its_file(tmp_path: Path) -> None:

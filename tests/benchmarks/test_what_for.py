@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from ten_pictures import EXAMPLES, REFUSED, example
-from what_for import PICTURES, cells, refusal, sheet
 
+from benchmarks.peers.what_for import PICTURES, cells, refusal, sheet
+from benchmarks.pictures.ten import EXAMPLES, REFUSED, example
 from restore.errors import InputError
 from training.data.text import families_for_tests
 

@@ -108,7 +108,7 @@ def test_words_about_the_command_load_no_numbers_and_no_pictures(words: list[str
 
 
 def test_restoring_loads_few_modules_beside_those_of_onnxruntime(tmp_path: Path) -> None:
-    """Times are measured by benchmarks/cold_start.py."""
+    """Times are measured by benchmarks/peers/cold_start.py."""
     graph = zoo.published_folder() / zoo.preferred() / zoo.GRAPH
     peer, _ = loaded(f"import numpy, PIL.Image, onnxruntime; onnxruntime.InferenceSession({str(graph)!r})")
     image = Path(__file__).parents[2] / "assets" / "digit-noisy.png"

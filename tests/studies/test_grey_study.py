@@ -14,7 +14,7 @@ from channel_likelihoods import log_likelihood
 from machines import seeded
 from torch import Tensor
 
-from benchmarks.denoisers import DENOISERS, Denoiser, tuned
+from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
 from restore.channels import Damage, GaussianNoise
 from restore.errors import UsageError
 from restore.evaluation import metrics

@@ -95,7 +95,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
         return
     if header.kind.pages:
         # Scored on real pages.
-        assert "`python benchmarks/real_pages.py" in card
+        assert "`python benchmarks/peers/real_pages.py" in card
         return
     if header.kind.any_size and header.data != "mnist":
         # Scored on whole pictures.

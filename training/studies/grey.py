@@ -16,7 +16,7 @@ from baselines import PixelwiseEstimate
 from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
 
-from benchmarks.denoisers import DENOISERS, tuned
+from benchmarks.filters.denoisers import DENOISERS, tuned
 from restore.channels import Damage, parse_task
 from restore.console import say
 from restore.data import load

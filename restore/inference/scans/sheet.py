@@ -19,7 +19,7 @@ FEW = 0.02
 # On a page ink explains at least this share of the variance of grey levels, averaged over 3x3 pixels, which leaves a
 # third of white noise and all of a photograph's texture; the standard deviation of the rest is at most this part of the
 # contrast; and at most this share of the page is ink. Two of 65 pages are refused, and one of 81 parts of photographs
-# is read (`benchmarks/page_limits.py`).
+# is read (`benchmarks/choices/page_limits.py`).
 EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.157, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
@@ -27,7 +27,7 @@ EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.157, 0.28
 COUNTED, OUTLIERS = 0.75, 0.01
 
 # White noise, as a share of the contrast, above which a prior that is told the levels reads better than one of pages
-# (`benchmarks/scans.py --model conv-scan`, and `conv-text`).
+# (`benchmarks/choices/scans.py --model conv-scan`, and `conv-text`).
 GRAINY = 0.12
 
 # The median of the absolute value of a normal variable, in standard deviations.

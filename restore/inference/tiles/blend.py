@@ -15,7 +15,7 @@ from restore.inference.tiles.grid import Cover, Outside
 from restore.zoo.inference import Effort
 
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
-# (`benchmarks/sizes.py --scans 10000`).
+# (`benchmarks/choices/sizes.py --scans 10000`).
 HALF_PRECISION_PIXELS = 2**24
 
 # Receives the share that is done of a picture restored in blocks.

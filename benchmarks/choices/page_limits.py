@@ -1,0 +1,75 @@
+"""What tells pages from photographs, on both, as a table: the limits of `restore/inference/scans/sheet.py` rest on it.
+
+    RESTORE_DATA=DATA python benchmarks/choices/page_limits.py
+
+Pages are those of `real_pages.py`, their middle of 360 pixels; photographs are those of scikit-image, in full and at a
+half and a third of their size, their middle and corners. `explained` has a least value for a page, `left` and `inked` a
+largest; the rows are those that are on the wrong side of a limit, and the counts are of all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from skimage import color, data
+
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.peers.real_pages import YEARS, pages
+from restore.channels.damage import Damage, Observed
+from restore.inference.candidates import Prior
+from restore.inference.open import open_engine
+from restore.inference.scans.sheet import EXPLAINED, MOST_INK, MOST_LEFT, Sheet
+from restore.zoo import reader
+
+SIDE = 360
+
+PHOTOGRAPHS = (
+    "camera", "coins", "moon", "clock", "brick", "grass", "gravel", "astronaut", "coffee", "chelsea", "rocket",
+    "retina", "cell", "hubble_deep_field", "immunohistochemistry", "microaneurysms",
+)  # fmt: skip
+
+
+def photographs() -> Iterator[tuple[str, np.ndarray]]:
+    """Parts of photographs, grey levels in [0, 1], with their names."""
+    for name in PHOTOGRAPHS:
+        image = getattr(data, name)() / 255
+        grey = color.rgb2gray(image[..., :3]) if image.ndim == 3 else image
+        for step in (1, 2, 3):
+            part = grey[::step, ::step]
+            if min(part.shape) < SIDE // 2:
+                continue
+            far = [max(0, size - SIDE) for size in part.shape]
+            corners = {(0, 0), (far[0], far[1]), (0, far[1]), (far[0] // 2, far[1] // 2)}
+            for top, left in sorted(corners):
+                yield f"{name} / {step}, from {top}, {left}", part[top : top + SIDE, left : left + SIDE]
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
+    chosen = parser.parse_args()
+    if chosen.data is None:
+        raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
+    prior = Prior(open_engine(reader()))
+    head("", "explained", "left", "inked", "answer", left=("answer",))
+    scanned = ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), SIDE))
+    counts = []
+    for kind, pictures in (("page", scanned), ("photograph", photographs())):
+        refused = total = 0
+        for name, picture in pictures:
+            grey = picture.astype(np.float32)
+            paper = prior.posterior(Observed(grey, Damage()), lambda share: None).means[0]
+            sheet = Sheet.of(grey, paper, None)
+            total, refused = total + 1, refused + (sheet.refusal is not None)
+            if (sheet.refusal is not None) == (kind == "page"):
+                figures = (f"{value:.3f}" for value in (sheet.explained, sheet.left, sheet.inked))
+                row(f"{kind} {name}", *figures, "refused" if sheet.refusal else "read")
+        counts.append(f"{refused} of {total} {kind}s are refused")
+    print(f"\nLimits: {EXPLAINED} explained, {MOST_LEFT} left, {MOST_INK} inked; {', '.join(counts)}.")
+
+
+if __name__ == "__main__":
+    main()
