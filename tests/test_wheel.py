@@ -60,7 +60,7 @@ def held(wheel: Path) -> set[str]:
 
 
 def priors_in(wheel: Path) -> list[str]:
-    return sorted(name.split("/")[2] for name in held(wheel) if name.endswith(zoo.WEIGHTS))
+    return sorted(name.split("/")[-2] for name in held(wheel) if name.endswith(zoo.WEIGHTS))
 
 
 def page(wheel: Path) -> str:
@@ -108,8 +108,8 @@ def test_two_wheels_share_the_priors(wheel: Path, papers: Path) -> None:
     """None is in both; the package's own has those that are chosen by themselves, and those that the README names."""
     ours, theirs = priors_in(wheel), priors_in(papers)
     assert sorted([*ours, *theirs]) == PUBLISHED
-    assert {f"restore/models/{name}/{file}" for name in theirs for file in FILES} <= held(papers)
-    assert {name for name in held(papers) if ".dist-info/" not in name and name.split("/")[2] not in theirs} == set()
+    assert {f"restore_prior_papers/{name}/{file}" for name in theirs for file in FILES} <= held(papers)
+    assert {name for name in held(papers) if ".dist-info/" not in name and name.split("/")[1] not in theirs} == set()
     chosen = {name for name in PUBLISHED if zoo.describe(ROOT / "models" / name).auto}
     named = set(re.findall(r"(?:--model |model=\"|load\(\"|export )([a-z][\w-]+)", page(wheel))) & set(PUBLISHED)
     assert named and chosen and chosen | named <= set(ours)

@@ -1,7 +1,8 @@
 """Find priors: the published ones, and the user's own.
 
 Published priors are in the repository's models/ folder, which a wheel carries inside the package. A user's own are in
-the user data folder.
+the user data folder. Other packages may bring more: an entry point of the group `restore.priors` names a module, and
+each folder in it that holds a prior is one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from restore.errors import ModelError, UsageError, extra, pip, remedy
@@ -35,9 +37,23 @@ def shipped(name: str) -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / name
 
 
+@cache
+def installed_folders() -> tuple[Path, ...]:
+    """The folders of priors that other installed packages bring; their code is not run."""
+    from importlib.metadata import entry_points
+    from importlib.util import find_spec
+
+    places = list[Path]()
+    for entry in entry_points(group="restore.priors"):
+        with contextlib.suppress(ImportError, ValueError):
+            spec = find_spec(entry.module)
+            places += map(Path, (spec.submodule_search_locations if spec else None) or ())
+    return tuple(places)
+
+
 def is_published(folder: Path) -> bool:
-    """True for the folder of a published prior."""
-    return folder.parent == published_folder()
+    """True for the folder of a published prior, or of one that an installed package brings."""
+    return folder.parent == published_folder() or folder.parent in installed_folders()
 
 
 def user_folder() -> Path:
@@ -47,6 +63,13 @@ def user_folder() -> Path:
     return Path(platformdirs.user_data_dir("restore")) / "models"
 
 
+def _parents() -> Iterator[Path]:
+    """The folders that hold priors, in the order in which names are looked up."""
+    yield published_folder()
+    yield user_folder()
+    yield from installed_folders()
+
+
 def folders() -> Iterator[Path]:
     """The folders of all priors that can be named, published ones first; each name once.
 
@@ -54,7 +77,7 @@ def folders() -> Iterator[Path]:
     True
     """
     names: set[str] = set()
-    for parent in (published_folder(), user_folder()):
+    for parent in _parents():
         for weights in sorted(parent.glob(f"*/{WEIGHTS}")):
             if weights.parent.name not in names:
                 names.add(weights.parent.name)
@@ -78,8 +101,8 @@ def find(name_or_path: str) -> Path:
     'tap-mnist'
     """
     path = Path(name_or_path)
-    for parent in (published_folder, user_folder) if path.name == name_or_path else ():
-        folder = parent() / path
+    for parent in _parents() if path.name == name_or_path else ():
+        folder = parent / path
         if os.path.isfile(folder / WEIGHTS):  # noqa: PTH113 - False where a name is too long
             return folder
     # A name too long for the file system, or in a folder without permission, is no model either.

@@ -41,6 +41,29 @@ def test_priors_are_found_by_name_folder_or_file(places: tuple[Path, Path], tmp_
     assert find(str(tmp_path / "elsewhere" / WEIGHTS)) == tmp_path / "elsewhere"
 
 
+def test_an_installed_package_brings_priors(
+    places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found by its entry point, after those here; its code is not run, and one that is broken is left out."""
+    site = tmp_path / "site"
+    for name in ("one", "theirs"):
+        save(site / "brings" / name, prior_of(name), "")
+    (site / "brings" / "__init__.py").write_text("raise SystemExit\n")
+    facts = site / "brings-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: brings\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[restore.priors]\nfirst = no_such.module\nsecond = brings\n")
+    save(places[0] / "one", prior_of("one"), "")
+    monkeypatch.syspath_prepend(site)
+    zoo.search.installed_folders.cache_clear()
+    try:
+        assert find("theirs") == site / "brings" / "theirs" and find("one") == places[0] / "one"
+        assert [path.parent for path in folders()] == [places[0], site / "brings"]
+        assert zoo.search.is_published(find("theirs")) and not zoo.search.is_published(tmp_path / "theirs")
+    finally:
+        zoo.search.installed_folders.cache_clear()
+
+
 def test_no_folder_at_all(places: tuple[Path, Path]) -> None:
     assert list(folders()) == []
 
