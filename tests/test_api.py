@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import io
 import pickle
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -104,6 +107,21 @@ def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
     for each, first in ((solution, ()), (answers, (2,))):
         assert [layer.shape for layer in each.layers] == [(*first, model.description.hidden)]
         assert "\n" not in repr(each) and len(repr(each)) < 100
+
+
+def test_a_notebook_shows_the_picture_before_after_and_how_uncertain_it_is(model: restore.Restorer) -> None:
+    _, answer = model.denoise(GREY, 0.1, return_solution=True)
+    shown = []
+    for name, image in re.findall(r'<img src="data:image/png;base64,([^"]+)"[^>]*alt="(\w+)">', answer._repr_html_()):
+        picture = Image.open(io.BytesIO(base64.b64decode(name)))
+        factor = picture.width // SHAPE[1]
+        assert factor > 5
+        shown.append((image, np.asarray(picture)[::factor, ::factor]))
+    assert [name for name, _ in shown] == ["before", "after", "uncertainty"]
+    for (_, picture), wanted in zip(shown, (GREY / 255, answer.means, 2 * answer.deviations), strict=True):
+        np.testing.assert_allclose(picture / 255, wanted, atol=0.51 / 255)
+    odd = replace(answer, notes=("<script>",), observed=None, model="")
+    assert "&lt;script&gt;" in odd._repr_html_() and "before" not in odd._repr_html_()
 
 
 def test_p_per_pixel(model: restore.Restorer) -> None:

@@ -49,7 +49,7 @@ class RestoredBatch:
     @classmethod
     def of(cls, answers: Sequence[Restored]) -> RestoredBatch:
         every = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Restored)}
-        level, layers, replaced = every.pop("level"), every.pop("layers"), every.pop("replaced")
+        level, layers, replaced, _ = (every.pop(name) for name in ("level", "layers", "replaced", "observed"))
         joined: dict[str, Any] = {name: _together(values) for name, values in every.items()}
         joined |= {name: tuple(every[name]) for name in ("notes", "doubt", "remedy")}
         joined |= {name: ", ".join(dict.fromkeys(every[name])) for name in ("model", "engine")}

@@ -481,9 +481,10 @@ def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
     """The fields of an answer about the chosen prior and level, if any were chosen."""
     given = Level.given(picture.damage)
     if choice is None:
-        return {"model": "", "engine": "", "level": given}
+        return {"model": "", "engine": "", "level": given, "observed": picture}
     model, backend = choice.candidate.names
-    return {"model": model, "engine": backend, "level": choice.level or given, "bits": choice.bits}
+    named = {"model": model, "engine": backend, "observed": picture}
+    return named | {"level": choice.level or given, "bits": choice.bits}
 
 
 def _untouched(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restore.channels.damage import Damage
+from restore.channels.damage import Damage, Observed
 from restore.registry import LEVELS
 from restore.status import Status
 from restore.zoo.description import Description
@@ -66,6 +66,7 @@ class Restored:
         lightened: a grey page with white paper, and ink as dark as it was; None for other pictures.
         layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
         remedy: what to do about a picture that was refused; else empty.
+        observed: the picture before, with what is known of its damage.
     """
 
     estimate: np.ndarray
@@ -86,10 +87,17 @@ class Restored:
     lightened: np.ndarray | None = None
     layers: tuple[np.ndarray, ...] = ()
     remedy: str = ""
+    observed: Observed | None = None
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
         return f"Restored({size}, {self.status.name.lower()}, model={self.model!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""
+        from restore.inference.notebook import html_of
+
+        return html_of(self)
 
     def picture(self, *, soft: bool) -> np.ndarray:
         """The picture to write, (H, W): the estimate, or if `soft` the grey levels of a page, or means."""
