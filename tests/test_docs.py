@@ -66,10 +66,10 @@ MADE = re.compile(r"^runs/|^mnist/$|\b(?:NAME|FOLDER|PATH|OUT)\b|^card\.md$|^rep
 # What takes long on a page, and here does not. So short a training recognises little.
 BRIEF = {
     r"--model parts\n": "--model parts --p 0.1 --force\n",
-    r"--minutes \d+": "--minutes 0.2",
-    r"minutes=\d+": "minutes=0.2",
+    r"--minutes \d+": "--minutes 0.05",
+    r"minutes=\d+": "minutes=0.05",
     r"epochs=\d+": "epochs=1",
-    r"train\(images\)": "train(images, minutes=0.2)",
+    r"train\(images\)": "train(images, minutes=0.05)",
 }
 
 # What the pages name without making it.

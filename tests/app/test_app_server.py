@@ -209,7 +209,7 @@ BLANK = encoded(np.zeros((1, PIXELS + 1), np.uint8))
         ("/denoise?model=no-such-prior", DIGIT, 422, UsageError, "model"),
         (f"/denoise?model={ASSETS.parent}/models/tap-mnist", DIGIT, 422, UsageError, "model"),
     ],
-    ids=lambda each: str(each)[:40].replace("/", "_"),
+    ids=lambda each: each.replace("/", "_") if isinstance(each, str) else type(each).__name__,
 )
 def test_what_cannot_be_restored_is_an_error_in_one_line(
     server: Server, target: str, body: Any, status: int, kind: type[RestoreError], subject: str
