@@ -228,8 +228,8 @@ def test_what_is_no_form_is_an_error(server: Server, kind: str) -> None:
 def test_a_prior_that_becomes_something_else_is_not_followed(
     become: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path)
-    folder = saved_prior(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = saved_prior(zoo.search.user_folder())
     weights, answers = folder / zoo.WEIGHTS, Answers(Options())
     kept = weights.rename(tmp_path / "elsewhere")
     if become == "pipe":
