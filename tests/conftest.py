@@ -25,14 +25,21 @@ settings.load_profile("repeatable")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Workers, and the programs that tests start by the hundred, compile each file once, whatever the shell says of that.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell without job control has what it starts in the background ignore Ctrl-C, and that would be inherited too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# All that is imported and collected stays: the collector need not look through it again and again, then or later.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: the collector need not look through it again and again, a tenth of some tests."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

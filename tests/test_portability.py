@@ -149,7 +149,7 @@ def test_a_prior_is_trained_exported_and_kept_without_posix(tmp_path: Path) -> N
     for number in range(40):
         disc = (rows - 5 - number % 3) ** 2 + (columns - 5 - number % 4) ** 2 < 9 + number % 7
         Image.fromarray(disc.astype(np.uint8) * 255).save(tmp_path / "images" / f"{number}.png")
-    words = ("train", "images", "--name", "discs", "--minutes", "0.1", "-o", "discs", "--quiet")
+    words = ("train", "images", "--name", "discs", "--minutes", "0.03", "-o", "discs", "--quiet")
     done = elsewhere(RUN, *words, where=tmp_path)
     assert done.returncode == 0, done.stderr
     done = elsewhere(RUN, "export", "discs", "-o", "discs.onnx", where=tmp_path)

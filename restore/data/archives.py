@@ -41,24 +41,24 @@ def unpacked(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if packed else path.open("rb")
 
 
-def members(path: Path, most: int | None = None) -> Iterator[tuple[str, Callable[[], bytes]]]:
+def members(
+    path: Path, *, files: int = MAX_MEMBERS, file_bytes: int = MAX_MEMBER_BYTES, all_bytes: int = MAX_ARCHIVE_BYTES
+) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """The files of an archive, by name, each with a function that reads it.
-
-    Together they have at most `most` bytes, or the usual sizes.
 
     Raises InputError for damage, names that lead out of it, and what is too large.
     """
     with readable(path), zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-        if len(entries) > MAX_MEMBERS:
-            raise InputError(f"holds more than {MAX_MEMBERS} members; pack fewer into one archive", path)
-        if sum(entry.file_size for entry in entries) > (most or MAX_ARCHIVE_BYTES):
+        if len(entries) > files:
+            raise InputError(f"holds more than {files} members; pack fewer into one archive", path)
+        if sum(entry.file_size for entry in entries) > all_bytes:
             raise InputError("unpacks to too many bytes; pack fewer files into one archive", path)
         for entry in entries:
             name = posixpath.normpath(entry.filename.lstrip("/"))
             if name == ".." or name.startswith("../"):
                 raise InputError(f"{shown(entry.filename)} leads out of it; pack plain files only", path)
-            if entry.file_size > (most or MAX_MEMBER_BYTES):
+            if entry.file_size > file_bytes:
                 raise InputError(f"{shown(entry.filename)} unpacks to too many bytes; leave it out", path)
             if not entry.is_dir():
                 yield name, partial(archive.read, entry)

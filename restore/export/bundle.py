@@ -127,7 +127,7 @@ def read(path: Path) -> tuple[dict[str, bytes], Description]:
         return files, _checked(files, path)
     files = {}
     with readable(path):
-        for name, read in members(path, limits.PACKED):
+        for name, read in members(path, file_bytes=limits.PACKED, all_bytes=limits.PACKED):
             if name not in (MANIFEST, *FILES):
                 raise ModelError(f"{shown(name)} is no file of a bundle; {_AGAIN}", path)
             files[name] = read()

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import platformdirs
 import pytest
 from processes import HANG
 from serving import FILES, WANTED, address, local, released, tarball
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, priors: list[Path]) -> Path:
     """A user data folder with a small runtime in it, and the small priors as the published ones."""
-    home = tmp_path / "home"
+    home = tmp_path / "restore"
     archive = tarball(FILES)
-    monkeypatch.setattr(platformdirs, "user_data_dir", lambda *_: str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(zoo.search, "published_folder", lambda: priors[0].parent)
     monkeypatch.setattr(runtime, "RELEASE", released(archive))
     monkeypatch.setattr(runtime, "MEMBERS", WANTED)

@@ -209,7 +209,7 @@ BLANK = encoded(np.zeros((1, PIXELS + 1), np.uint8))
         ("/denoise?model=no-such-prior", DIGIT, 422, UsageError, "model"),
         (f"/denoise?model={ASSETS.parent}/models/tap-mnist", DIGIT, 422, UsageError, "model"),
     ],
-    ids=lambda each: str(each)[:40].replace("/", "_"),
+    ids=lambda each: each.replace("/", "_") if isinstance(each, str) else type(each).__name__,
 )
 def test_what_cannot_be_restored_is_an_error_in_one_line(
     server: Server, target: str, body: Any, status: int, kind: type[RestoreError], subject: str
@@ -228,8 +228,8 @@ def test_what_is_no_form_is_an_error(server: Server, kind: str) -> None:
 def test_a_prior_that_becomes_something_else_is_not_followed(
     become: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path)
-    folder = saved_prior(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = saved_prior(zoo.search.user_folder())
     weights, answers = folder / zoo.WEIGHTS, Answers(Options())
     kept = weights.rename(tmp_path / "elsewhere")
     if become == "pipe":

@@ -63,7 +63,7 @@ def test_binary_images_have_flips_or_noise() -> None:
 probabilities = st.floats(1e-6, 1 - 1e-6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(
     st.lists(probabilities, min_size=PIXELS, max_size=PIXELS),
     probabilities,

@@ -23,10 +23,8 @@ MISSING = ("torch", "scipy", "skimage", "sklearn", "matplotlib", "onnx", "onnxsc
 BLOCK = f"import sys; sys.modules.update(dict.fromkeys({MISSING}))"
 
 RESTORED = [
-    ("digit-noisy.png", ["--model", "tap-mnist", "--p", "0.1"]),
     ("digit-noisy.png", ["--p", "0.1"]),
-    ("digit-very-noisy.png", ["--model", "tap-mnist-100", "--p", "0.3", "--engine", "onnx"]),
-    ("digit-patched.png", ["--model", "crbm-bp-mnist-patch12"]),
+    ("digit-patched.png", ["--model", "crbm-bp-mnist-patch12", "--engine", "onnx"]),
 ]
 
 

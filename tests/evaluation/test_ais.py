@@ -41,7 +41,7 @@ def test_the_interval_of_log_normal_weights_has_the_width_that_their_estimator_h
     Mean and variance of R normal numbers are independent, so that the estimator's variance is s^2 / R + s^4 / (2 (R -
     1)), exactly. The second term decides for uneven weights: at s = 3 it is five sixths of the sum.
     """
-    runs, repeats = 20, 2000
+    runs, repeats = 20, 1000
     drawn = 7 + deviation * torch.randn(repeats, runs, generator=seeded(), dtype=torch.float64)
     results = [estimate(part).interval for part in drawn]
     low, high = torch.tensor(results, dtype=torch.float64).T
@@ -61,12 +61,13 @@ def test_weights_are_unbiased() -> None:
     machine = random_rbm(6, 4, scale=0.5, seed=3)
     truth = float(exact_moments(machine).log_partition)
     for schedule in ([0, 1], [0, 0.3, 1], "linear:10"):
-        ratio = torch.exp(log_weights(machine, schedule, 200_000, seeded()) - truth)
+        ratio = torch.exp(log_weights(machine, schedule, 50_000, seeded()) - truth)
         error = float(ratio.std()) / math.sqrt(len(ratio))
         assert float(ratio.mean()) == pytest.approx(1, abs=4 * error)
-        assert error < 0.02
+        assert error < 0.04
 
 
+@pytest.mark.thorough
 def test_single_precision_suffices() -> None:
     """On a machine as large as the published ones, and driven as hard, rounding must not add up over temperatures."""
     wide = random_rbm(784, 200, scale=0.1, bias=2.0, seed=5)

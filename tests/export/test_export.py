@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -129,10 +128,12 @@ FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("p", "mask"), list(itertools.product(FORMS, FORMS)))
-def test_flips_and_masks_in_every_form(p: str, mask: str, exported: Callable[[str], Exported]) -> None:
-    case, batch = exported("mean_field"), images(4)
-    rates, hidden = FORMS[p](RATES), FORMS[mask](HIDDEN)
+@pytest.mark.parametrize("shift", range(3))
+@pytest.mark.parametrize("p", FORMS)
+def test_flips_and_masks_in_every_form(p: str, shift: int, exported: Callable[[str], Exported]) -> None:
+    """Each form of the one with the same form of the other, the next, and the one after it."""
+    case, batch, forms = exported("mean_field"), images(4), list(FORMS.values())
+    rates, hidden = FORMS[p](RATES), forms[(list(FORMS).index(p) + shift) % len(forms)](HIDDEN)
     agree(case.run(batch, rates, hidden), case.solved(batch, rates, hidden))
 
 

@@ -161,7 +161,8 @@ SPECS |= {f"rbm-{kind}": spec_of("rbm", kind) for kind in (TRUNCATED, SPIKED)}
 @pytest.mark.parametrize(("name", "solver"), [(name, each) for name, spec in SPECS.items() for each in spec.solvers])
 def test_solvers(name: str, solver: str) -> None:
     spec = SPECS[name]
-    settings = Inference(solver, max_iter=30, tol=1e-4, modes=0, starts=int(SOLVERS[solver].starts))
+    # Some rows end and others go on; more iterations would only repeat these.
+    settings = Inference(solver, max_iter=4, tol=1e-2, modes=0, starts=int(SOLVERS[solver].starts))
     seen = (torch.rand(4, 12, generator=seeded(2)) < 0.5).float()
 
     def work(place: Place) -> Any:
@@ -178,8 +179,8 @@ def test_solvers(name: str, solver: str) -> None:
 def test_belief_propagation_with_damping_and_pairs(kind: Any) -> None:
     def work(place: Place) -> Any:
         machine = place(random_rbm(5, 4, dtype=torch.float32).tilt(Fields(torch.randn(3, 5, generator=seeded(1)))))
-        found = [BeliefPropagation(kind, 20, 1e-4, damping).solve(machine) for damping in (0.0, 0.3)]
-        return found, BeliefPropagation(max_iter=20).solve(machine, pairs=True).pairs
+        found = [BeliefPropagation(kind, 4, 1e-2, damping).solve(machine) for damping in (0.0, 0.3)]
+        return found, BeliefPropagation(max_iter=4).solve(machine, pairs=True).pairs
 
     compared(work, atol=2e-4)
 
@@ -293,7 +294,7 @@ def test_the_torch_layer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learners(learner: str, tmp_path: Path) -> None:
-    recipe = recipe_of(learner, training=Training(epochs=2, batch=9, checkpoint_every=2))
+    recipe = recipe_of(learner, training=Training(epochs=2, batch=14, checkpoint_every=2))
 
     def work(place: Place) -> Any:
         images = place(IMAGES)

@@ -23,14 +23,16 @@ PICTURES = {
     "disc": (np.hypot(ROWS - 32, COLUMNS - 32) > 9).astype(float),
     "lines": ((ROWS % 12 < 2) | (COLUMNS % 20 < 2)).astype(float),
 }
-LEVELS = (1e-12, 1e-6, 0.002, 0.01, 0.1, 0.5)
+LEVELS = (1e-12, 0.002, 0.1, 0.5)
 
 
 def pictures(shape: tuple[int, int]) -> np.ndarray:
     return np.stack([picture[: shape[0], : shape[1]] for picture in PICTURES.values()])
 
 
-@pytest.mark.parametrize("name", ["conv-text", pytest.param("conv-art", marks=pytest.mark.thorough), "conv-mnist"])
+@pytest.mark.parametrize(
+    "name", ["conv-text", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("conv-art", "conv-mnist"))]
+)
 def test_a_graph_answers_as_torch_does_however_sure_it_is(name: str) -> None:
     graph: Any = OnnxEngine.load(find(name))
     reference: Any = Engine.of(load(find(name)), torch.device("cpu"))
@@ -74,7 +76,7 @@ def test_a_hole_is_filled_in_as_many_iterations_however_large_the_picture_around
     assert actual[0].iterations[0] == actual[1].iterations[0] > 2
 
 
-LEVELS_FALLING = (0.05, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)
+LEVELS_FALLING = (0.05, 0.01, 1e-3, 1e-6, 1e-12)
 
 
 def changed_by(engine: Engine, picture: np.ndarray) -> np.ndarray:
@@ -83,7 +85,9 @@ def changed_by(engine: Engine, picture: np.ndarray) -> np.ndarray:
     return np.array([(answer != (picture > 0.5)).mean((1, 2)) for answer in answers])
 
 
-@pytest.mark.parametrize("name", ["tap-mnist-25", "conv-mnist", pytest.param("tap-mnist", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "name", ["tap-mnist-25", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("conv-mnist", "tap-mnist"))]
+)
 def test_the_smaller_p_is_the_fewer_pixels_change(name: str) -> None:
     """On noisy digits, drawn from a prior, however wrong p is: what binds pixels has a bound."""
     engine = Engine.of(load(find(name)), torch.device("cpu"))

@@ -45,8 +45,8 @@ def listed(pieces: Pieces) -> list[np.ndarray]:
     return [np.argwhere(pieces.labels == number) for number in range(len(pieces.sizes))]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 40), st.floats(0.1, 0.9), st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 30), st.floats(0.1, 0.9), st.integers(0, 2**32))
 def test_pieces_are_what_labels_say(height: int, width: int, share: float, seed: int) -> None:
     white = np.random.default_rng(seed).random((height, width)) < share
     pieces = Pieces.of(white)

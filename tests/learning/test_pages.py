@@ -103,6 +103,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "reader"
 
 
+@pytest.mark.thorough
 def test_a_reader_finds_ink_that_no_threshold_finds(reader: Path, tmp_path: Path) -> None:
     folder, engine = pages(tmp_path / "new", 3), Engine.of(load(reader), torch.device("cpu"))
     grey = np.array([np.array(Image.open(folder / f"page{number}.png")) / 255 for number in range(3)])
@@ -112,6 +113,7 @@ def test_a_reader_finds_ink_that_no_threshold_finds(reader: Path, tmp_path: Path
     assert wrong < best / 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(SIDE, SIDE), (41, 37), (1, 9)])
 def test_the_graph_of_a_reader_is_the_reader(reader: Path, shape: tuple[int, int]) -> None:
     if not (reader / GRAPH).is_file():

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 import pytest
 import torch
 from machines import random_rbm
@@ -78,7 +77,7 @@ def test_threads_share_a_batch_of_any_size(kind: str, shape: tuple[int, int], im
 @pytest.fixture
 def unbuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A cache without kernels; what is built in it is forgotten afterwards."""
-    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     bp_kernel.library.cache_clear()
     yield tmp_path / "restore" / "kernels"
     bp_kernel.library.cache_clear()
@@ -146,15 +145,11 @@ def compiler(tmp_path: Path) -> str:
     return str(script)
 
 
-def test_a_kept_kernel_is_named_after_what_it_was_built_from(
-    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = tmp_path / "kernels"
-    first = bp_kernel._built(compiler, ["-O3"], cache)
-    other = bp_kernel._built(compiler, ["-O2"], cache)
-    monkeypatch.setattr(bp_kernel, "SOURCE", tmp_path / "other.c")
-    (tmp_path / "other.c").write_text("other")
-    assert len({path.name[-36:] for path in (first, other, bp_kernel._built(compiler, ["-O3"], cache))}) == 3
+def test_a_kept_kernel_is_named_after_what_it_was_built_from(compiler: str, tmp_path: Path) -> None:
+    cache, source = tmp_path / "kernels", tmp_path / "other.c"
+    source.write_text("other")
+    first, other = (bp_kernel._built(compiler, [option], cache) for option in ("-O3", "-O2"))
+    assert len({path.name[-36:] for path in (first, other, bp_kernel._built(compiler, ["-O3"], cache, source))}) == 3
 
 
 def test_a_kernel_that_others_could_have_changed_is_built_anew(compiler: str, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ SOLVED = [
 
 
 @pytest.mark.parametrize(("kind", "name"), SOLVED)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.thorough)], ids=str)
 def test_a_batch_gives_what_each_image_alone_gives(kind: Any, name: str, dtype: torch.dtype) -> None:
     machine, count = MACHINES[name]().to(dtype), 11
     strength = torch.logspace(-2, 2, count, dtype=dtype)[:, None]
@@ -93,7 +93,7 @@ def test_a_batch_gives_what_each_image_alone_gives(kind: Any, name: str, dtype: 
     # Images that finish at different times make the batch shrink several times.
     assert len(together.iterations.unique()) >= 3
     near = 1e-10 if dtype is torch.float64 else 1e-4
-    for row in range(0, count, 2):
+    for row in range(0, count, 5):
         one = slice(row, row + 1)
         alone = solver.solve(machine.tilt(Fields(linear[one], quadratic[one])), start[one])
         for got, wanted in zip((*together.means, *together.variances), (*alone.means, *alone.variances), strict=True):
@@ -103,7 +103,7 @@ def test_a_batch_gives_what_each_image_alone_gives(kind: Any, name: str, dtype: 
         assert dtype is torch.float32 or together.iterations[row] == alone.iterations[0]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.sampled_from([MeanField, TAP, *LARGE]),
     st.sampled_from(["bernoulli", "spin", "truncated", "spiked"]),

@@ -28,7 +28,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils._pytree import tree_map, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from restore.learning.run import checkpoint
 from restore.solvers.messages import bp_kernel
@@ -101,39 +101,39 @@ class Card(FakeTensorMode):
         if func is torch.ops.aten.lift_fresh.default or func is torch.ops.aten.lift.default:
             return args[0] if isinstance(args[0], FakeTensor) else self.held(args[0], torch.device("cpu"))
 
-        if func._can_decompose() and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), IMPLICIT):
+        if _composite(func):
             # In inference mode operations come as they were called.
             with self:
                 return func.decompose(*args, **kwargs)
 
-        def fake(value: Any) -> Any:
-            return self.held(value, value.device) if type(value) in (Tensor, torch.nn.Parameter) else value
+        given: list[FakeTensor] = []
 
-        args, kwargs = tree_map(fake, args), tree_map(fake, kwargs)
+        def real(value: Tensor) -> Tensor:
+            given.append(value if isinstance(value, FakeTensor) else self.held(value, value.device))
+            return _values(given[-1])
+
+        real_args, real_kwargs = _mapped(args, real), _mapped(kwargs, real)
         asked = kwargs.get("device")
         generator = kwargs.get("generator")
         if generator is not None:
-            target = asked or next(each.fake_device for each in args if isinstance(each, FakeTensor))
+            target = asked or given[0].fake_device
             place = _places.get(generator._cdata, torch.device("cpu"))
             if torch.device(target).type != place.type:
                 raise MixedDevices(f"{func} on {target} with a generator on {place}")
-        where = self._device(func, args, kwargs)
-        real_args, real_kwargs = tree_map_only(FakeTensor, _values, (args, kwargs))
+        where = self._device(func, given, asked)
         if "device" in kwargs:
             real_kwargs["device"] = torch.device("cpu")
-        found = func(*real_args, **real_kwargs)
         # What an operation changes in place and returns is the caller's own.
-        given = {id(each.real_tensor): each for each in _flat(args, kwargs) if isinstance(each, FakeTensor)}
-        return tree_map_only(
-            Tensor, lambda each: given[id(each)] if id(each) in given else self.held(each, where), found
+        own = {id(each.real_tensor): each for each in given}
+        return _mapped(
+            func(*real_args, **real_kwargs), lambda each: own[id(each)] if id(each) in own else self.held(each, where)
         )
 
-    def _device(self, func: Any, args: Any, kwargs: Any) -> torch.device:
+    def _device(self, func: Any, tensors: list[FakeTensor], asked: Any) -> torch.device:
         """Where the result of an operation is; an error if what it is given is on several devices."""
-        asked, packet = kwargs.get("device"), func.overloadpacket
+        packet = func.overloadpacket
         if asked is not None and torch.device(asked).type == "meta":  # the card, as what is not Python knows it
             asked = CUDA
-        tensors = [each for each in _flat(args, kwargs) if isinstance(each, FakeTensor)]
         if not tensors or (packet is aten._to_copy and asked is not None):
             return FakeTensor._normalize_fake_device(torch.device(asked or "cpu"))
         if packet in MOVING:
@@ -155,10 +155,21 @@ def _values(tensor: FakeTensor) -> Tensor:
     return values
 
 
-def _flat(args: Any, kwargs: Any) -> list[Any]:
-    flat: list[Any] = []
-    tree_map(flat.append, (args, kwargs))
-    return flat
+def _mapped(thing: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """What an operation takes or returns, with its tensors changed; `tree_map` takes ten times as long."""
+    if isinstance(thing, Tensor):
+        return change(thing)
+    if isinstance(thing, tuple | list):
+        return type(thing)([_mapped(each, change) for each in thing])
+    if isinstance(thing, dict):
+        return {name: _mapped(each, change) for name, each in thing.items()}
+    return thing
+
+
+@cache
+def _composite(func: Any) -> bool:
+    """Whether an operation is made of others on every device."""
+    return func._can_decompose() and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), IMPLICIT)
 
 
 class Words(TorchFunctionMode):

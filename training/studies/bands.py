@@ -28,8 +28,10 @@ def separation(values: Sequence[float] | np.ndarray) -> float:
     [5, 10]
     """
     ordered = np.sort(np.asarray(values, float))
-    splits = range(2, len(ordered) - 1)
-    cut = min(splits, key=lambda count: count * ordered[:count].var() + (len(ordered) - count) * ordered[count:].var())
+    counts, centred = np.arange(2, len(ordered) - 1), ordered - ordered.mean()
+    # The sum of squares is the same for all splits: the least variance within is the most between.
+    below, total = centred.cumsum()[counts - 1], centred.sum()
+    cut = int(counts[np.argmax(below**2 / counts + (total - below) ** 2 / (len(ordered) - counts))])
     parts = ordered[:cut], ordered[cut:]
     shares = np.array([part.size for part in parts]) / ordered.size
     means, variances = (np.array([getattr(part, name)() for part in parts]) for name in ("mean", "var"))

@@ -98,18 +98,18 @@ def _loaded(folder: Path) -> ctypes.CDLL | None:
     return None
 
 
-def _built(compiler: str, options: list[str], folder: Path) -> Path:
+def _built(compiler: str, options: list[str], folder: Path, source: Path = SOURCE) -> Path:
     """Build the library in a folder; its name depends on source, compiler and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
-    digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
-    target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
+    digest = hashlib.sha256(source.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
+    target = folder / f"{source.stem}-{digest.hexdigest()[:32]}.so"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not _ours_alone(folder, stat.S_ISDIR):
         raise PermissionError(f"{folder}: others may change what is in it")
     if not _ours_alone(target, stat.S_ISREG):
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             made = Path(temporary) / target.name
-            command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-lm"]
+            command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(source), "-lm"]
             subprocess.run(command, capture_output=True, check=True, timeout=300)
             # Flushed to disk before it has its name: loading half a library would crash every process.
             with made.open("r+b") as stream:
