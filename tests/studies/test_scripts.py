@@ -12,6 +12,7 @@ from pathlib import Path
 import denoising
 import likelihoods
 import numpy as np
+import one_digit
 import pytest
 import torch
 from harness import Asked, checksum, main, section
@@ -77,9 +78,10 @@ def small_dcp(root: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 STUDIES: dict[str, tuple[Callable[[Path, pytest.MonkeyPatch], None], tuple[str, ...], dict[str, int]]] = {
-    "adaptive": (small_adaptive, ("adaptive",), {"curves": 2}),
-    # Two sets, twice: CD at four rates, CS-DCP at two.
-    "dcp": (small_dcp, ("dcp-small", "dcp-large"), {"small": 24, "large": 3}),
+    # One recipe of either method, and adaptive TAP from two other starts.
+    "adaptive": (small_adaptive, ("adaptive",), {"curves": 4}),
+    # Two sets, twice: CD at four rates, CS-DCP at two; four learners without chains at two rates.
+    "dcp": (small_dcp, ("dcp-small", "dcp-exact", "dcp-large"), {"small": 24, "exact": 8, "large": 3}),
 }
 
 
@@ -197,3 +199,9 @@ def test_a_probe_writes_its_pictures_and_numbers(tmp_path: Path) -> None:
     assert found["free_energy"] == pytest.approx(np.mean(found["free_energies"]))
     four = [drawn(data, "train", 4, None, zoo.describe(model), seed).tolist() for seed in (0, 0, 1)]
     assert four[0] == four[1] != four[2]
+
+
+def test_ink_is_told_per_digit() -> None:
+    digits = torch.tensor([[1.0, 1, 0, 0], [1, 1, 1, 1]]).repeat(1, 196)
+    found = one_digit.ink_of("half", lambda observed, damage: digits * torch.tensor([[0.5], [1.0]]), digits, 0)
+    assert (found.p, found.digits, found.mean, found.standard_error) == (0.4, 2, 0.75, 0.25)

@@ -14,7 +14,7 @@ from crbm import PAPER, TASKS
 from crbm_noise import reported
 from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
-from dynamics_measure import MANY
+from dynamics_measure import MANY, Moment
 from dynamics_measure import STARTS as STARTED
 from harness import TRAINING
 
@@ -114,6 +114,18 @@ def end(data: str, algorithm: str, rate: float) -> str:
     return f"{statistics.fmean(trials(data, algorithm, rate)['ends']):.3f}"
 
 
+def exactly(algorithm: str, rate: float) -> list[str]:
+    """The mean and the median end of the trials with exact expectations on Bars & Stripes."""
+    found = entry("dcp", "exact", algorithm=algorithm, rate=rate)
+    return [f"{found['mean'][-1]:.3f}", f"{statistics.median(found['ends']):.3f}"]
+
+
+def fall() -> str:
+    """How far the mean over trials with exact expectations is at most below an earlier one, in nats."""
+    means = [one["mean"] for one in record("dcp")["exact"]]
+    return f"{max(max(mean[: at + 1]) - value for mean in means for at, value in enumerate(mean)):.3f}"
+
+
 def worst(data: str, algorithm: str, rate: float) -> str:
     return f"{min(trials(data, algorithm, rate)['ends']):.1f}"
 
@@ -176,6 +188,11 @@ def wrong(method: str, task: str) -> str:
 
 def changed(method: str, task: str) -> str:
     return f"{entry('crbm', 'cells', method=method, task=task)['changed'][0]:.2f}"
+
+
+def settles(method: str, task: str) -> str:
+    """How many inferences on the test images converge, in per cent."""
+    return f"{100 * entry('crbm', 'cells', method=method, task=task)['converged']:.0f} %"
 
 
 def spare(method: str, task: str) -> str:
@@ -312,6 +329,16 @@ def ink(hidden: int) -> str:
     return f"{entry('one-digit', 'estimates', name=f'tap-mnist-{hidden}, one start')['ink'][8]:.2f}"
 
 
+def inks(name: str) -> str:
+    """The same over many digits, by a method."""
+    return f"{entry('one-digit', 'many', name=name)['mean']:.2f}"
+
+
+def summed(run: str, epoch: int) -> str:
+    """The likelihood per unit of training images with log Z by log-sum-exp over the solutions."""
+    return f"{structure(Moment, moment(run, epoch)).summed:.4f}"
+
+
 def deep(before: int, what: str, layer: int) -> str:
     """Weights or the spread of means of a layer, after so many epochs of each layer alone."""
     return f"{entry('deep-joint', 'machines', before=before)[what][layer]:.4f}"
@@ -394,6 +421,8 @@ FIGURES: dict[str, list[str]] = {
         end(STRIPES, "CD", 0.3),
         end(STRIPES, "S-DCP", 0.3),
         end(STRIPES, "CS-DCP", 0.3),
+        *(figure for algorithm in ("CG", "CS-DCP", "S-DCP", "CD") for figure in exactly(algorithm, 0.3)),
+        fall(),
     ],
     "D9": [later(0.3), later(0.5)],
     "D11": [large("3", "CS-DCP", 2), large("3", "S-DCP", 2), large("3", "CG", 2), large("3", "CD", 2)],
@@ -418,9 +447,20 @@ FIGURES: dict[str, list[str]] = {
     "C2": [bench("3731.57")],
     "C3": [bench("0.150")],
     "C4": [wrong("bp", "mnist-flip10"), wrong("mssvm", "mnist-flip10")],
-    "C5": [wrong("mssvm", "mnist-flip20"), wrong("bp", "mnist-flip20")],
+    "C5": [
+        wrong("mssvm", "mnist-flip20"),
+        wrong("bp", "mnist-flip20"),
+        *(settles(method, task) for task in ("mnist-flip20", "mnist-flip10") for method in ("bp", "mssvm")),
+    ],
     "C6": [wrong("bp", "mnist-patch8"), wrong("percloss", "mnist-patch8")],
-    "C7": [wrong("mssvm", "mnist-patch12"), wrong("bp", "mnist-patch12")],
+    "C7": [
+        wrong("mssvm", "mnist-patch12"),
+        wrong("bp", "mnist-patch12"),
+        settles("bp", "mnist-patch12"),
+        settles("mssvm", "mnist-patch12"),
+        *(matched("bp", how) for how in ("its own", "200 iterations", "damping .5", "mixed-product")),
+        matched("mssvm"),
+    ],
     "C8": [wrong("bp", "caltech-flip20"), wrong("mssvm", "caltech-flip20")],
     "C9": [wrong("mssvm", "caltech-patch12"), wrong("percloss", "caltech-patch12")],
     "C10": [ahead("mnist-flip10"), ahead("mnist-flip20"), ahead("mnist-patch8"), ahead("mnist-patch12")],
@@ -537,7 +577,13 @@ FIGURES: dict[str, list[str]] = {
     ],
     "T16": [alone(25, 0), alone(50, 0), alone(100, 0), alone(500, 0)],
     "T17": [mcc(f"tap-mnist-25{starts}, one start", p) for p in (0.2, 0.3, 0.4) for starts in ("", "-data")],
-    "T18": [ink(25), ink(50), ink(100), ink(500)],
+    "T18": [
+        *(ink(hidden) for hidden in (25, 50, 100, 500)),
+        *(inks(f"tap-mnist-{hidden}, one start") for hidden in (25, 50, 100, 500)),
+        inks("dynamics-mnist-100 after 10 epochs, one start"),
+        inks("OPE"),
+        inks("1-NN"),
+    ],
     "T19": [gap()],
     "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],
     "T21": [bench("357")],
@@ -547,7 +593,13 @@ FIGURES: dict[str, list[str]] = {
         likelihood("deep-2", 100),
         likelihood("deep-2", 100, "test"),
     ],
-    "T23": [likelihood("deep-3", 32), likelihood("deep-3", 100)],
+    "T23": [
+        likelihood("deep-3", 32),
+        likelihood("deep-3", 100),
+        likelihood("deep-3", 32, "test"),
+        likelihood("deep-3", 100, "test"),
+        *(summed("deep-3", epoch) for epoch in (1, 10, 32, 100)),
+    ],
     "T24": [
         deep(0, "weights", 1),
         deep(20, "weights", 1),

@@ -191,8 +191,16 @@ def sdcp_shifting_bar() -> list[Panel]:
 
 
 def sdcp_bars_and_stripes() -> list[Panel]:
-    """S-DCP, Fig. 2."""
-    return _small("bars-and-stripes")
+    """S-DCP, Fig. 2, and the same without chains."""
+    usual, exact = _small("bars-and-stripes"), []
+    for panel, rate in zip(usual, dcp_small.RATES, strict=True):
+        lines = tuple(
+            line(one["algorithm"], one["epochs"], one["mean"], "-", ALGORITHMS.index(one["algorithm"]))
+            for one in record("dcp")["exact"]
+            if one["rate"] == rate
+        )
+        exact.append(replace(panel, title=f"rate {rate:g}{dcp_small.EXACTLY}", lines=lines))
+    return [*usual, *exact]
 
 
 def _large(*names: str) -> list[Panel]:
@@ -426,17 +434,20 @@ STYLES = {"tap": "o-", "adaptive_tap": "s--"}
 
 
 def tap_adaptive() -> list[Panel]:
-    """TAP machine, Fig. 10: learning by TAP and by adaptive TAP, and by how much each is ahead of the first."""
+    """TAP machine, Fig. 10: learning by TAP and by adaptive TAP, and by how much each is ahead of the first.
+
+    Dotted lines start each step from fields without an image.
+    """
     curves, panels = record("adaptive")["curves"], []
     for rate in sorted({one["rate"] for one in curves}):
         own = [one for one in curves if one["rate"] == rate]
-        own.sort(key=lambda one: (one["method"] != "tap", one["iterations"]))
+        own.sort(key=lambda one: (one["method"] != "tap", one.get("start", ""), one["iterations"]))
         first = {point["epoch"]: point["pseudo"] for point in own[0]["points"]}
         whole, ahead = [], []
         for colour, one in enumerate(own):
+            label = f"{adaptive.METHODS[one['method']]}, {one['iterations']}"
             label, style = (
-                f"{adaptive.METHODS[one['method']]}, {one['iterations']}",
-                "o-" if one["method"] == "tap" else "s--",
+                (f"{label}, from {one['start']}", "^:") if one.get("start") else (label, STYLES[one["method"]])
             )
             epochs, values = _columns(one["points"], "epoch", "pseudo")
             lead = [value - first[epoch] for epoch, value in zip(epochs, values, strict=True)]
