@@ -31,8 +31,8 @@ from restore.priors import RBM, LayeredPrior
 # By the fixed point of a recipe: what it is called here.
 METHODS = {"tap": "TAP", "adaptive_tap": "adaptive TAP"}
 
-# Where else adaptive TAP may start than from the fields that TAP gives: by what its first fields are of the biases. In
-# Alg. 3 B counts a unit's bias; in this project's solver it does not.
+# Where else solutions may start than from the batch: by what the first fields are of the biases. In Alg. 3 B counts a
+# unit's bias; in this project's solvers it does not.
 STARTS: Mapping[str, float] = {"A = B = 0": -1.0, "A = 0, B = biases": 0.0}
 
 # A curve has about so many points, at least.
@@ -107,7 +107,7 @@ class FromFields(TAPLikelihood):
         quadratic = [torch.zeros_like(field) for field in linear]
         moments = [layer.moments(Fields(*f)) for layer, *f in zip(prior.layers, linear, quadratic, strict=True)]
         means, variances = zip(*moments, strict=True)
-        return (*means, *variances, *linear, *quadratic)
+        return (*means, *variances, *linear, *quadratic) if self.fixed_point == "adaptive_tap" else (*means, *variances)
 
 
 def measured_epochs(epochs: int) -> range:
@@ -219,9 +219,10 @@ def _images(plan: Recipe, asked: Asked) -> Tensor:
 def _from_fields(known: Sequence[Curve], asked: Asked) -> Iterator[Curve]:
     """The curves from other starts, known or, if so asked, learnt now, of the recipes with the highest rate."""
     plans = [read_recipe(recipe) for recipe in sorted(asked.recipes.rglob("adaptive-*.toml"))]
+    plans.sort(key=lambda plan: plan.learner.iterations)
     highest = max((plan.optimizer.rate for plan in plans), default=0.0)
     for start, plan in product(STARTS, plans):
-        if plan.learner.fixed_point != "adaptive_tap" or plan.optimizer.rate < highest:
+        if plan.optimizer.rate < highest:
             continue
         name = f"{plan.name}, from {start}"
         there = [curve for curve in known if (curve.name, curve.recipe) == (name, plan.digest)]
@@ -239,7 +240,9 @@ def _learn_from(start: str, plan: Recipe, name: str, asked: Asked) -> Curve:
         if passed.done in shown_epochs(plan.training.epochs):
             assert isinstance(passed.machine, RBM)
             pseudo, found = pseudo_likelihood_of(passed.machine, images), passed.monitors
-            points.append(Point(passed.done, passed.seconds / 60, pseudo, found["solution_change"], found["lawless"]))
+            points.append(
+                Point(passed.done, passed.seconds / 60, pseudo, found["solution_change"], found.get("lawless"))
+            )
             say(f"{name}, epoch {passed.done}: {pseudo:.2f} nats")
 
     torch.set_num_threads(1)

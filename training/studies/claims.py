@@ -14,6 +14,7 @@ from crbm import PAPER, TASKS
 from crbm_noise import reported
 from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
+from dynamics_causes import BY_ALL, BY_PAPER, PAPERS
 from dynamics_measure import MANY, Moment
 from dynamics_measure import STARTS as STARTED
 from harness import TRAINING
@@ -57,6 +58,12 @@ def grown(name: str, hidden: int = 0) -> Record:
 
 def nats(name: str, hidden: int = 0) -> str:
     return f"{grown(name, hidden)['likelihood']:.2f}"
+
+
+def gain(fewer: int, more: int) -> str:
+    """What 40 units bring `fw-mnist` on average between two numbers of units, in nats."""
+    rise = grown("fw-mnist", more)["likelihood"] - grown("fw-mnist", fewer)["likelihood"]
+    return f"{40 * rise / (more - fewer):.2f}"
 
 
 def exact(name: str) -> str:
@@ -324,6 +331,12 @@ def searched(damping: float) -> Record:
     return entry("dynamics-causes", "sought", damping=damping)
 
 
+def counts(criterion: str, starts: int = BY_ALL) -> list[str]:
+    """Distinct solutions after 10 epochs by the thresholds, and by the share of pixels that differ."""
+    found = entry("dynamics-causes", "counted", epoch=10, criterion=criterion, starts=starts)
+    return [str(count) for count in (*found["apart"], found["by_share"])]
+
+
 def ink(hidden: int) -> str:
     """How much ink the estimate of one digit has at flips of .4, over its own."""
     return f"{entry('one-digit', 'estimates', name=f'tap-mnist-{hidden}, one start')['ink'][8]:.2f}"
@@ -362,9 +375,17 @@ def pseudo(strategy: str) -> float:
     return found
 
 
+def blind(strategy: str, epoch: int) -> str:
+    """The pseudo-likelihood after an epoch of training from A = B = 0, at rate .005."""
+    found = entry("adaptive", "curves", name=f"adaptive-fast-{strategy}, from A = B = 0")["points"]
+    (value,) = (point["pseudo"] for point in found if point["epoch"] == epoch)
+    return f"{value:.2f}"
+
+
 def gap() -> str:
-    """How far the strategies of Fig. 10 end apart at rate .005."""
-    names = [each["name"] for each in record("adaptive")["curves"] if each["name"].startswith("adaptive-fast-")]
+    """How far the strategies of Fig. 10 end apart at rate .005, from the batch."""
+    curves = record("adaptive")["curves"]
+    names = [one["name"] for one in curves if one["name"].startswith("adaptive-fast-") and not one["start"]]
     ends = [pseudo(name.removeprefix("adaptive-fast-")) for name in names]
     return f"{max(ends) - min(ends):.2f}"
 
@@ -380,7 +401,7 @@ FIGURES: dict[str, list[str]] = {
         format(letter(0.1, 20)["likelihood"], ".2f"),
         nats("fw-mnist", 100),
     ],
-    "F2": [rounds("fw-mnist")],
+    "F2": [rounds("fw-mnist"), gain(300, 500), gain(500, 599)],
     "F3": [rounds("fw-caltech")],
     "F4": [nats("fw-mnist", 500), nats("fw-mnist", 599)],
     "F5": [nats("cd-fw-mnist"), nats("cd-mnist-599-0")],
@@ -391,7 +412,14 @@ FIGURES: dict[str, list[str]] = {
         minutes("fw-caltech", 536),
         minutes("cd-caltech-536-0"),
     ],
-    "F8": [error("fw-mnist", 599), error("cd-mnist-599-0"), error("fw-caltech", 536), error("cd-caltech-536-0")],
+    "F8": [
+        error("fw-mnist", 599),
+        error("cd-mnist-599-0"),
+        error("fw-mnist", 500),
+        error("cd-fw-mnist"),
+        error("fw-caltech", 536),
+        error("cd-caltech-536-0"),
+    ],
     "F9": [error("cd-fw-mnist"), error("cd-mnist-599-0"), error("cd-fw-caltech"), error("cd-caltech-536-0")],
     "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
     "F11": [exact("tap-mnist-25"), nats("fw-on-mnist-50"), nats("fw-mnist", 100)],
@@ -530,6 +558,10 @@ FIGURES: dict[str, list[str]] = {
         str(sought("first weights", 10)["solutions"]),
         str(searched(0.0)["solutions"]),
         str(searched(0.5)["solutions"]),
+        *counts("largest change 1e-4"),
+        *counts("largest change 1e-8"),
+        *counts(PAPERS, BY_PAPER),
+        format(100 * int(counts(PAPERS, BY_PAPER)[0]) / BY_PAPER, ".1f"),
     ],
     "T9": [
         format(sought("nothing", 0)["free_energy"], ".1f"),
@@ -585,7 +617,11 @@ FIGURES: dict[str, list[str]] = {
         inks("1-NN"),
     ],
     "T19": [gap()],
-    "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],
+    "T20": [
+        *(f"{pseudo(f'adatap-{iterations}'):.2f}" for iterations in (3, 10, 100)),
+        *(blind(f"adatap-{iterations}", epoch) for iterations in (3, 10) for epoch in (5, 10, 15)),
+        *(blind(f"tap-{iterations}", 15) for iterations in (3, 10)),
+    ],
     "T21": [bench("357")],
     "T22": [
         likelihood("deep-2", 1),

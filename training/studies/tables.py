@@ -106,7 +106,10 @@ def _dynamics(found: Any) -> dict[str, str]:
 
 
 def _dynamics_causes(found: Any) -> dict[str, str]:
-    return {"dynamics-causes": dynamics_causes.as_table(_all(dynamics_causes.Sought, found["sought"]))}
+    return {
+        "dynamics-causes": dynamics_causes.as_table(_all(dynamics_causes.Sought, found["sought"])),
+        "dynamics-counted": dynamics_causes.counts_table(_all(dynamics_causes.Counted, found["counted"])),
+    }
 
 
 def _fractional(found: Any) -> dict[str, str]:
