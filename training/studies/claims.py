@@ -231,8 +231,8 @@ def converged(task: str, epoch: int) -> str:
     return f"{record('crbm')['converged'][TASKS[task]][epoch - 1]:.0%}".replace("%", " %")
 
 
-def matched(prior: str, inference: str = "its own") -> str:
-    found = entry("crbm-inference", "answers", prior=f"crbm-{prior}-mnist-patch12", inference=inference)
+def matched(prior: str, inference: str = "its own", task: str = "mnist-patch12") -> str:
+    found = entry("crbm-inference", "answers", prior=f"crbm-{prior}-{task}", inference=inference)
     return f"{found['error'][0]:.2f}"
 
 
@@ -479,6 +479,7 @@ FIGURES: dict[str, list[str]] = {
         wrong("mssvm", "mnist-flip20"),
         wrong("bp", "mnist-flip20"),
         *(settles(method, task) for task in ("mnist-flip20", "mnist-flip10") for method in ("bp", "mssvm")),
+        *(matched("bp", how, "mnist-flip20") for how in ("its own", "200 iterations", "damping .5", "mixed-product")),
     ],
     "C6": [wrong("bp", "mnist-patch8"), wrong("percloss", "mnist-patch8")],
     "C7": [
