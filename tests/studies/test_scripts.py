@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import adaptive
 import denoising
 import likelihoods
 import numpy as np
+import one_digit
 import pytest
 import torch
 from harness import Asked, checksum, main, section
@@ -23,6 +25,7 @@ from restore import zoo
 from restore.data import load
 from restore.errors import InputError, ModelError, UsageError
 from restore.inference.torch_engine import Engine
+from restore.learning.gradients.statistics import by_adaptive_tap, clamped, difference
 
 pytest.importorskip("matplotlib")
 
@@ -77,9 +80,10 @@ def small_dcp(root: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 STUDIES: dict[str, tuple[Callable[[Path, pytest.MonkeyPatch], None], tuple[str, ...], dict[str, int]]] = {
-    "adaptive": (small_adaptive, ("adaptive",), {"curves": 2}),
-    # Two sets, twice: CD at four rates, CS-DCP at two.
-    "dcp": (small_dcp, ("dcp-small", "dcp-large"), {"small": 24, "large": 3}),
+    # One recipe of either method, from three starts.
+    "adaptive": (small_adaptive, ("adaptive",), {"curves": 6}),
+    # Two sets, twice: CD at four rates, CS-DCP at two; four learners without chains at two rates.
+    "dcp": (small_dcp, ("dcp-small", "dcp-exact", "dcp-large"), {"small": 24, "exact": 8, "large": 3}),
 }
 
 
@@ -197,3 +201,26 @@ def test_a_probe_writes_its_pictures_and_numbers(tmp_path: Path) -> None:
     assert found["free_energy"] == pytest.approx(np.mean(found["free_energies"]))
     four = [drawn(data, "train", 4, None, zoo.describe(model), seed).tolist() for seed in (0, 0, 1)]
     assert four[0] == four[1] != four[2]
+
+
+def test_ink_is_told_per_digit() -> None:
+    digits = torch.tensor([[1.0, 1, 0, 0], [1, 1, 1, 1]]).repeat(1, 196)
+    found = one_digit.ink_of("half", lambda observed, damage: digits * torch.tensor([[0.5], [1.0]]), digits, 0)
+    assert (found.p, found.digits, found.mean, found.standard_error) == (0.4, 2, 0.75, 0.25)
+
+
+def test_solutions_from_fields_without_an_image_are_those_of_any_batch() -> None:
+    images = (torch.rand(30, 20, generator=torch.Generator().manual_seed(0)) < 0.4).float()
+    machine = random_prior(SHAPE).machine
+    for times in adaptive.STARTS.values():
+        learner = adaptive.FromFields(fixed_point="adaptive_tap", damping=0.5, centring=False, times=times)
+        generator = torch.Generator()
+        state = learner.init(machine, images, generator)
+        means, *_ = learner._start(machine, images, state, generator)
+        bias = machine.layers[0].parameters["bias"]
+        assert torch.allclose(means, torch.sigmoid((1 + times) * bias)[None])
+        # One row stands for as many as the batch has.
+        start = tuple(part.expand(30, -1) for part in learner._start(machine, images, state, generator))
+        whole = difference(clamped(machine, images), by_adaptive_tap(learner.solver, machine, start).statistics)
+        for name, value in learner.step(machine, images, state, generator).gradient.items():
+            assert torch.allclose(value, whole[name], atol=1e-5), name

@@ -14,7 +14,8 @@ from crbm import PAPER, TASKS
 from crbm_noise import reported
 from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
-from dynamics_measure import MANY
+from dynamics_causes import BY_ALL, BY_PAPER, PAPERS
+from dynamics_measure import MANY, Moment
 from dynamics_measure import STARTS as STARTED
 from harness import TRAINING
 
@@ -57,6 +58,12 @@ def grown(name: str, hidden: int = 0) -> Record:
 
 def nats(name: str, hidden: int = 0) -> str:
     return f"{grown(name, hidden)['likelihood']:.2f}"
+
+
+def gain(fewer: int, more: int) -> str:
+    """What 40 units bring `fw-mnist` on average between two numbers of units, in nats."""
+    rise = grown("fw-mnist", more)["likelihood"] - grown("fw-mnist", fewer)["likelihood"]
+    return f"{40 * rise / (more - fewer):.2f}"
 
 
 def exact(name: str) -> str:
@@ -112,6 +119,18 @@ def trials(data: str, algorithm: str, rate: float) -> Record:
 
 def end(data: str, algorithm: str, rate: float) -> str:
     return f"{statistics.fmean(trials(data, algorithm, rate)['ends']):.3f}"
+
+
+def exactly(algorithm: str, rate: float) -> list[str]:
+    """The mean and the median end of the trials with exact expectations on Bars & Stripes."""
+    found = entry("dcp", "exact", algorithm=algorithm, rate=rate)
+    return [f"{found['mean'][-1]:.3f}", f"{statistics.median(found['ends']):.3f}"]
+
+
+def fall() -> str:
+    """How far the mean over trials with exact expectations is at most below an earlier one, in nats."""
+    means = [one["mean"] for one in record("dcp")["exact"]]
+    return f"{max(max(mean[: at + 1]) - value for mean in means for at, value in enumerate(mean)):.3f}"
 
 
 def worst(data: str, algorithm: str, rate: float) -> str:
@@ -178,6 +197,11 @@ def changed(method: str, task: str) -> str:
     return f"{entry('crbm', 'cells', method=method, task=task)['changed'][0]:.2f}"
 
 
+def settles(method: str, task: str) -> str:
+    """How many inferences on the test images converge, in per cent."""
+    return f"{100 * entry('crbm', 'cells', method=method, task=task)['converged']:.0f} %"
+
+
 def spare(method: str, task: str) -> str:
     return f"{entry('crbm', 'cells', method=method, task=task)['everywhere'][1]:.3f}"
 
@@ -207,8 +231,8 @@ def converged(task: str, epoch: int) -> str:
     return f"{record('crbm')['converged'][TASKS[task]][epoch - 1]:.0%}".replace("%", " %")
 
 
-def matched(prior: str, inference: str = "its own") -> str:
-    found = entry("crbm-inference", "answers", prior=f"crbm-{prior}-mnist-patch12", inference=inference)
+def matched(prior: str, inference: str = "its own", task: str = "mnist-patch12") -> str:
+    found = entry("crbm-inference", "answers", prior=f"crbm-{prior}-{task}", inference=inference)
     return f"{found['error'][0]:.2f}"
 
 
@@ -307,9 +331,25 @@ def searched(damping: float) -> Record:
     return entry("dynamics-causes", "sought", damping=damping)
 
 
+def counts(criterion: str, starts: int = BY_ALL) -> list[str]:
+    """Distinct solutions after 10 epochs by the thresholds, and by the share of pixels that differ."""
+    found = entry("dynamics-causes", "counted", epoch=10, criterion=criterion, starts=starts)
+    return [str(count) for count in (*found["apart"], found["by_share"])]
+
+
 def ink(hidden: int) -> str:
     """How much ink the estimate of one digit has at flips of .4, over its own."""
     return f"{entry('one-digit', 'estimates', name=f'tap-mnist-{hidden}, one start')['ink'][8]:.2f}"
+
+
+def inks(name: str) -> str:
+    """The same over many digits, by a method."""
+    return f"{entry('one-digit', 'many', name=name)['mean']:.2f}"
+
+
+def summed(run: str, epoch: int) -> str:
+    """The likelihood per unit of training images with log Z by log-sum-exp over the solutions."""
+    return f"{structure(Moment, moment(run, epoch)).summed:.4f}"
 
 
 def deep(before: int, what: str, layer: int) -> str:
@@ -335,9 +375,17 @@ def pseudo(strategy: str) -> float:
     return found
 
 
+def blind(strategy: str, epoch: int) -> str:
+    """The pseudo-likelihood after an epoch of training from A = B = 0, at rate .005."""
+    found = entry("adaptive", "curves", name=f"adaptive-fast-{strategy}, from A = B = 0")["points"]
+    (value,) = (point["pseudo"] for point in found if point["epoch"] == epoch)
+    return f"{value:.2f}"
+
+
 def gap() -> str:
-    """How far the strategies of Fig. 10 end apart at rate .005."""
-    names = [each["name"] for each in record("adaptive")["curves"] if each["name"].startswith("adaptive-fast-")]
+    """How far the strategies of Fig. 10 end apart at rate .005, from the batch."""
+    curves = record("adaptive")["curves"]
+    names = [one["name"] for one in curves if one["name"].startswith("adaptive-fast-") and not one["start"]]
     ends = [pseudo(name.removeprefix("adaptive-fast-")) for name in names]
     return f"{max(ends) - min(ends):.2f}"
 
@@ -353,7 +401,7 @@ FIGURES: dict[str, list[str]] = {
         format(letter(0.1, 20)["likelihood"], ".2f"),
         nats("fw-mnist", 100),
     ],
-    "F2": [rounds("fw-mnist")],
+    "F2": [rounds("fw-mnist"), gain(300, 500), gain(500, 599)],
     "F3": [rounds("fw-caltech")],
     "F4": [nats("fw-mnist", 500), nats("fw-mnist", 599)],
     "F5": [nats("cd-fw-mnist"), nats("cd-mnist-599-0")],
@@ -364,7 +412,14 @@ FIGURES: dict[str, list[str]] = {
         minutes("fw-caltech", 536),
         minutes("cd-caltech-536-0"),
     ],
-    "F8": [error("fw-mnist", 599), error("cd-mnist-599-0"), error("fw-caltech", 536), error("cd-caltech-536-0")],
+    "F8": [
+        error("fw-mnist", 599),
+        error("cd-mnist-599-0"),
+        error("fw-mnist", 500),
+        error("cd-fw-mnist"),
+        error("fw-caltech", 536),
+        error("cd-caltech-536-0"),
+    ],
     "F9": [error("cd-fw-mnist"), error("cd-mnist-599-0"), error("cd-fw-caltech"), error("cd-caltech-536-0")],
     "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech", 536), error("fw-caltech", 100)],
     "F11": [exact("tap-mnist-25"), nats("fw-on-mnist-50"), nats("fw-mnist", 100)],
@@ -394,6 +449,8 @@ FIGURES: dict[str, list[str]] = {
         end(STRIPES, "CD", 0.3),
         end(STRIPES, "S-DCP", 0.3),
         end(STRIPES, "CS-DCP", 0.3),
+        *(figure for algorithm in ("CG", "CS-DCP", "S-DCP", "CD") for figure in exactly(algorithm, 0.3)),
+        fall(),
     ],
     "D9": [later(0.3), later(0.5)],
     "D11": [large("3", "CS-DCP", 2), large("3", "S-DCP", 2), large("3", "CG", 2), large("3", "CD", 2)],
@@ -418,9 +475,21 @@ FIGURES: dict[str, list[str]] = {
     "C2": [bench("3731.57")],
     "C3": [bench("0.150")],
     "C4": [wrong("bp", "mnist-flip10"), wrong("mssvm", "mnist-flip10")],
-    "C5": [wrong("mssvm", "mnist-flip20"), wrong("bp", "mnist-flip20")],
+    "C5": [
+        wrong("mssvm", "mnist-flip20"),
+        wrong("bp", "mnist-flip20"),
+        *(settles(method, task) for task in ("mnist-flip20", "mnist-flip10") for method in ("bp", "mssvm")),
+        *(matched("bp", how, "mnist-flip20") for how in ("its own", "200 iterations", "damping .5", "mixed-product")),
+    ],
     "C6": [wrong("bp", "mnist-patch8"), wrong("percloss", "mnist-patch8")],
-    "C7": [wrong("mssvm", "mnist-patch12"), wrong("bp", "mnist-patch12")],
+    "C7": [
+        wrong("mssvm", "mnist-patch12"),
+        wrong("bp", "mnist-patch12"),
+        settles("bp", "mnist-patch12"),
+        settles("mssvm", "mnist-patch12"),
+        *(matched("bp", how) for how in ("its own", "200 iterations", "damping .5", "mixed-product")),
+        matched("mssvm"),
+    ],
     "C8": [wrong("bp", "caltech-flip20"), wrong("mssvm", "caltech-flip20")],
     "C9": [wrong("mssvm", "caltech-patch12"), wrong("percloss", "caltech-patch12")],
     "C10": [ahead("mnist-flip10"), ahead("mnist-flip20"), ahead("mnist-patch8"), ahead("mnist-patch12")],
@@ -490,6 +559,10 @@ FIGURES: dict[str, list[str]] = {
         str(sought("first weights", 10)["solutions"]),
         str(searched(0.0)["solutions"]),
         str(searched(0.5)["solutions"]),
+        *counts("largest change 1e-4"),
+        *counts("largest change 1e-8"),
+        *counts(PAPERS, BY_PAPER),
+        format(100 * int(counts(PAPERS, BY_PAPER)[0]) / BY_PAPER, ".1f"),
     ],
     "T9": [
         format(sought("nothing", 0)["free_energy"], ".1f"),
@@ -537,9 +610,19 @@ FIGURES: dict[str, list[str]] = {
     ],
     "T16": [alone(25, 0), alone(50, 0), alone(100, 0), alone(500, 0)],
     "T17": [mcc(f"tap-mnist-25{starts}, one start", p) for p in (0.2, 0.3, 0.4) for starts in ("", "-data")],
-    "T18": [ink(25), ink(50), ink(100), ink(500)],
+    "T18": [
+        *(ink(hidden) for hidden in (25, 50, 100, 500)),
+        *(inks(f"tap-mnist-{hidden}, one start") for hidden in (25, 50, 100, 500)),
+        inks("dynamics-mnist-100 after 10 epochs, one start"),
+        inks("OPE"),
+        inks("1-NN"),
+    ],
     "T19": [gap()],
-    "T20": [format(pseudo("adatap-3"), ".2f"), format(pseudo("adatap-10"), ".2f"), format(pseudo("adatap-100"), ".2f")],
+    "T20": [
+        *(f"{pseudo(f'adatap-{iterations}'):.2f}" for iterations in (3, 10, 100)),
+        *(blind(f"adatap-{iterations}", epoch) for iterations in (3, 10) for epoch in (5, 10, 15)),
+        *(blind(f"tap-{iterations}", 15) for iterations in (3, 10)),
+    ],
     "T21": [bench("357")],
     "T22": [
         likelihood("deep-2", 1),
@@ -547,7 +630,13 @@ FIGURES: dict[str, list[str]] = {
         likelihood("deep-2", 100),
         likelihood("deep-2", 100, "test"),
     ],
-    "T23": [likelihood("deep-3", 32), likelihood("deep-3", 100)],
+    "T23": [
+        likelihood("deep-3", 32),
+        likelihood("deep-3", 100),
+        likelihood("deep-3", 32, "test"),
+        likelihood("deep-3", 100, "test"),
+        *(summed("deep-3", epoch) for epoch in (1, 10, 32, 100)),
+    ],
     "T24": [
         deep(0, "weights", 1),
         deep(20, "weights", 1),

@@ -45,7 +45,7 @@ DAMPINGS = (0.0, 0.5)
 PARTS = 5
 
 # Priors that learnt with 26 iterations at the end, and inference other than their own.
-PRIORS = ("crbm-bp-mnist-patch12", "crbm-mssvm-mnist-patch12")
+PRIORS = ("crbm-bp-mnist-patch12", "crbm-mssvm-mnist-patch12", "crbm-bp-mnist-flip20")
 OTHERS: Mapping[str, Mapping[str, Any]] = {
     "its own": {},
     "mean field": {"solver": "mean_field"},

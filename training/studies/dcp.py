@@ -20,19 +20,23 @@ from restore.errors import InputError
 
 
 def study(asked: Asked) -> None:
-    """Write dcp.json and two tables; with --train, learn first what dcp.json has not."""
+    """Write dcp.json and its tables; with --train, learn first what dcp.json has not."""
     path, settings = asked.records / "dcp.json", {"seed": asked.seed, "n": asked.n}
-    known = read(path, settings, small=Trials, large=Curve)
+    known = read(path, settings, small=Trials, exact=Trials, large=Curve)
     trials: list[Trials] = known["small"]
+    exact: list[Trials] = known["exact"]
     curves: dict[Plan, Curve] = {curve.plan: curve for curve in known["large"]}
 
     def keep() -> None:
-        write(path, settings | {"small": trials, "large": list(curves.values())}, indent=None)
+        write(path, settings | {"small": trials, "exact": exact, "large": list(curves.values())}, indent=None)
 
     if asked.train_missing:
         torch.set_num_threads(1)
         for found in _learn_small(trials, asked):
             trials += found
+            keep()
+        for found in _learn_exactly(exact, asked):
+            exact += found
             keep()
         for curve in _train_large(curves, asked):
             curves[curve.plan] = curve
@@ -42,6 +46,8 @@ def study(asked: Asked) -> None:
     tables = {}
     if trials:
         tables["dcp-small"] = small.tables(trials)
+    if exact:
+        tables["dcp-exact"] = small.tables(exact, small.EXACTLY)
     if curves:
         shown = {name: [curves[plan] for plan in plans if plan in curves] for name, plans in large.plans().items()}
         tables["dcp-large"] = large.tables(shown)
@@ -57,6 +63,15 @@ def _learn_small(known: list[Trials], asked: Asked) -> Iterator[list[Trials]]:
         images = asked.images(data, "train")
         with progress(f"{data} x {copies}, {algorithm}", small.EPOCHS) as meter:
             yield small.learn(data, algorithm, images, copies=copies, trials=trials, seed=asked.seed, meter=meter)
+
+
+def _learn_exactly(known: list[Trials], asked: Asked) -> Iterator[list[Trials]]:
+    """The trials without chains that are missing."""
+    images = asked.images(small.EXACT_DATA, "train")
+    for algorithm in small.EXACT:
+        if algorithm not in {one.algorithm for one in known}:
+            with progress(f"{small.EXACT_DATA}{small.EXACTLY}, {algorithm}", small.EPOCHS) as meter:
+                yield small.learn_exactly(algorithm, images, trials=small.TRIALS[1], seed=asked.seed, meter=meter)
 
 
 def _train_large(known: dict[Plan, Curve], asked: Asked) -> Iterator[Curve]:

@@ -1,13 +1,14 @@
 """Why solutions are more than in the paper, and how free energies begin (TAP machine, Fig. 5): one change at a time.
 
 Table 1's machine with 100 hidden units is trained with the paper's first weights, and with steps that iterate until
-solutions settle; and the solutions of the machine that there is are sought with other damping.
+solutions settle; the solutions of the machine that there is are sought with other damping, and counted by other rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from restore.learning.course import CleanImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.session import Progress, Session
-from restore.priors import LayeredPrior
+from restore.priors import BoltzmannMachine, LayeredPrior
+from restore.solvers.loop import Change, State
 from restore.solvers.solution import concatenate
+from restore.solvers.tap import TAP
 from restore.status import Status
 
 RECIPE = "dynamics/dynamics-mnist-100.toml"
@@ -46,6 +49,52 @@ EPOCHS, STARTS = (0, 1, 10), 500
 
 # With what damping the solutions of the trained machine are sought, from how many images, in how many iterations.
 DAMPINGS, MANY, ITERATIONS = (0.0, 0.5, 0.9), 500, 1000
+
+# By what a start has converged: whether the root of the mean squared change of all means counts or the largest change,
+# and which without damping is small enough. The search has a damping of .5, by which most starts converge.
+PAPERS = "mean squared change 1e-8"
+CRITERIA = {"largest change 1e-4": (False, 1e-4), PAPERS: (True, 1e-4), "largest change 1e-8": (False, 1e-8)}
+DAMPED = 0.5
+
+# By what two solutions are distinct: some pixel's mean differs by more than this; or, cut at 1/2, more than a share of
+# all pixels do.
+APART, SHARE = (SAME, 0.2, 0.5), 0.05
+
+# After which epochs they are counted, from how many starts: by all criteria, and by the paper's from as many as it has.
+COUNTED, BY_ALL, BY_PAPER = (10, 100), 500, 10_000
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many solutions a machine has by different rules.
+
+    Attributes:
+        epoch: of training.
+        criterion: a key of `CRITERIA`.
+        starts, converged: how many images, and how many of them led to a solution.
+        apart: the numbers of distinct solutions by the thresholds `APART`.
+        by_share: by the share of pixels.
+    """
+
+    epoch: int
+    criterion: str
+    starts: int
+    converged: int
+    apart: tuple[int, ...]
+    by_share: int
+
+
+@dataclass(frozen=True)
+class ByMeanSquare(TAP):
+    """TAP that has converged once the root of the mean squared change of all means is small."""
+
+    def watched(self, machine: BoltzmannMachine) -> Change:
+        depth = len(machine.layers)
+
+        def change(new: State, old: State) -> Tensor:
+            return (torch.cat(new[:depth], 1) - torch.cat(old[:depth], 1)).square().mean(1).sqrt()
+
+        return change
 
 
 @dataclass(frozen=True)
@@ -98,6 +147,37 @@ def with_damping(machine: LayeredPrior, starts: Tensor, damping: float, epoch: i
     return Sought("nothing", epoch, damping, len(starts), int(settled.sum()), len(index), energy)
 
 
+def counted(machine: LayeredPrior, starts: Tensor, criterion: str, epoch: int) -> Counted:
+    """Count the solutions that images lead to, by all rules; of two that are not distinct the better one counts."""
+    mean_square, change = CRITERIA[criterion]
+    kind = ByMeanSquare if mean_square else TAP
+    solver = kind(max_iter=PROBING.max_iter, damping=DAMPED, tol=(1 - DAMPED) * change)
+    machine = machine.to(torch.float64)
+    found = concatenate([solver.solve(machine, block) for block in starts.double().split(BLOCK)])
+    settled = ((found.status == int(Status.CONVERGED)) & found.log_partition.isfinite()).nonzero().squeeze(1)
+    means = found.means[0][settled[found.log_partition[settled].argsort(descending=True, stable=True)]]
+    apart = tuple(len(distinct(means, least)[0]) for least in APART)
+    digits, pixels = (means > 0.5).float(), means.shape[1]
+    return Counted(epoch, criterion, len(starts), len(means), apart, len(distinct(digits, SHARE * pixels, 1)[0]))
+
+
+def counts_table(found: list[Counted]) -> str:
+    """Markdown: solutions by each criterion of convergence and each rule of what is distinct."""
+
+    def count(solutions: int, one: Counted) -> str:
+        return f"{solutions:,} ({100 * solutions / one.starts:.1f} %)"
+
+    rows = [
+        [
+            *(str(one.epoch), one.criterion, f"{one.starts:,}", f"{one.converged:,}"),
+            *(count(solutions, one) for solutions in (*one.apart, one.by_share)),
+        ]
+        for one in found
+    ]
+    head = ["epoch", "converged by", "starts", "converged", *(f"a mean differs by {least:g}" for least in APART)]
+    return table([*head, f"more than {100 * SHARE:g} % of the pixels differ"], rows)
+
+
 def learn(plan: Recipe, change: str, images: Tensor, starts: Tensor, folder: Path) -> list[Sought]:
     """Train with a change, and seek solutions along the way."""
     altered, course, found = changed(plan, change), CleanImages(images), list[Sought]()
@@ -133,27 +213,44 @@ def as_table(found: list[Sought]) -> str:
 
 @torch.inference_mode()
 def study(asked: Asked) -> None:
-    """Test causes for the number of solutions; write dynamics-causes.json and a table. What is there is kept."""
+    """Test causes for the number of solutions; write dynamics-causes.json and its tables. What is there is kept."""
     path, settings = asked.records / "dynamics-causes.json", {"seed": asked.seed, "n": asked.n}
-    found: list[Sought] = read(path, settings, sought=Sought)["sought"]
+    known = read(path, settings, sought=Sought, counted=Counted)
+    found: list[Sought] = known["sought"]
+    counts: list[Counted] = known["counted"]
+
+    def keep() -> None:
+        write(path, settings | {"sought": found, "counted": counts})
+
     plan, run = read_recipe(asked.recipes / RECIPE), asked.runs / Path(RECIPE).stem
     images = asked.images("mnist", "train", asked.n)
     drawn = images[torch.randperm(len(images), generator=torch.Generator().manual_seed(asked.seed))]
     if asked.train_missing and not kept_of(plan, run):
         asked.train(asked.recipes / RECIPE, run / "prior", run, every=1)
-    last = max(kept_of(plan, run), default=0)
+    kept = kept_of(plan, run)
+
+    def machine_of(epoch: int) -> LayeredPrior:
+        machine = free_machine(Engine.load(str(kept[epoch]), asked.device), "TAP solutions")
+        assert isinstance(machine, LayeredPrior)
+        return machine
+
+    last = max(kept, default=0)
     for damping in DAMPINGS if last else ():
         if not any(one.damping == damping for one in found):
-            machine = free_machine(Engine.load(str(kept_of(plan, run)[last]), asked.device), "TAP solutions")
-            assert isinstance(machine, LayeredPrior)
-            found.append(with_damping(machine, drawn[:MANY], damping, last))
+            found.append(with_damping(machine_of(last), drawn[:MANY], damping, last))
             say(f"{found[-1]}")
-            write(path, settings | {"sought": found})
+            keep()
+    for epoch, (criterion, starts) in product(COUNTED, [*((each, BY_ALL) for each in CRITERIA), (PAPERS, BY_PAPER)]):
+        there = any((one.epoch, one.criterion, one.starts) == (epoch, criterion, starts) for one in counts)
+        if epoch in kept and not there:
+            counts.append(counted(machine_of(epoch), drawn[:starts], criterion, epoch))
+            say(f"{counts[-1]}")
+            keep()
     for change in CHANGES:
         if not any(one.change == change and one.damping is None for one in found):
             found += learn(plan, change, images, drawn[:STARTS], asked.runs / "causes" / change.replace(" ", "-"))
-            write(path, settings | {"sought": found})
-    publish(asked, {"dynamics-causes": as_table(found)})
+            keep()
+    publish(asked, {"dynamics-causes": as_table(found), "dynamics-counted": counts_table(counts)})
 
 
 if __name__ == "__main__":

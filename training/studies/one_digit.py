@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from baselines import NearestNeighbour, PointwiseEstimate
 from denoising import ONE, PROBABILITIES, by, one_start
-from harness import Asked, main, publish, read, write
+from harness import Asked, kept_of, main, publish, read, write
+from mean_likelihoods import mean_and_error
 from PIL import Image
 from torch import Tensor
 
@@ -20,10 +22,15 @@ from restore.channels import Damage, parse_task
 from restore.evaluation import metrics
 from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
+from restore.learning.recipe.recipe import read_recipe
 from restore.solvers import Solution
 
 # The priors whose estimates are shown, and the place of the digit among the test images.
 PRIORS, DIGIT = tuple(f"tap-mnist-{hidden}" for hidden in (25, 50, 100, 500)), 0
+
+# Ink is also measured on this many digits, at this probability: by the same methods, and, where its run is there, by
+# table 1's machine with 100 units after so many epochs.
+MANY, AT, RECIPE, EARLY = 100, 0.4, "dynamics/dynamics-mnist-100.toml", 10
 
 # How many screen pixels a pixel has.
 ZOOM = 2
@@ -51,6 +58,25 @@ def estimates(
     return Estimates(name, mcc, ink), torch.cat(found)
 
 
+@dataclass(frozen=True)
+class Ink:
+    """The sum of means over that of the digit, at one flip probability: its mean over digits, and standard error."""
+
+    name: str
+    p: float
+    digits: int
+    mean: float
+    standard_error: float
+
+
+def ink_of(name: str, method: Callable[[Tensor, Damage], Tensor | Solution], truth: Tensor, seed: int) -> Ink:
+    """How much ink a method gives many digits (N, D)."""
+    restored = method(*parse_task(f"flip:{AT}").damage(truth, (28, 28), torch.Generator().manual_seed(seed)))
+    means = restored.means[0] if isinstance(restored, Solution) else restored
+    mean, error = mean_and_error(means.cpu().double().sum(1) / truth.double().sum(1))
+    return Ink(name, AT, len(truth), round(mean, 3), round(error, 3))
+
+
 def as_table(found: list[Estimates]) -> str:
     """Markdown: correlation and ink of every method at a few probabilities."""
     places = [PROBABILITIES.index(p) for p in (0.1, 0.3, 0.4, 0.5)]
@@ -68,7 +94,9 @@ def study(asked: Asked) -> None:
         "1-NN": NearestNeighbour(training, keep_known=False).restore,
     }
     methods |= {name + ONE: by(one_start(Engine.load(name, asked.device))) for name in PRIORS}
-    found: list[Estimates] = read(path, settings, estimates=Estimates)["estimates"]
+    known = read(path, settings, estimates=Estimates, many=Ink)
+    found: list[Estimates] = known["estimates"]
+    many: list[Ink] = known["many"]
     if len(found) < len(methods):
         pairs = [estimates(name, method, truth, asked.seed) for name, method in methods.items()]
         found = [numbers for numbers, _ in pairs]
@@ -76,7 +104,15 @@ def study(asked: Asked) -> None:
         drawn = 255 - np.round(255 * np.concatenate(rows)).astype(np.uint8)
         asked.runs.mkdir(parents=True, exist_ok=True)
         Image.fromarray(drawn.repeat(ZOOM, 0).repeat(ZOOM, 1)).save(asked.runs / "one-digit.png")
-        write(path, settings | {"estimates": found})
+        write(path, settings | {"estimates": found, "many": many})
+    kept = kept_of(read_recipe(asked.recipes / RECIPE), asked.runs / Path(RECIPE).stem)
+    if EARLY in kept:
+        early = f"{Path(RECIPE).stem} after {EARLY} epochs{ONE}"
+        methods[early] = by(one_start(Engine.load(str(kept[EARLY]), asked.device)))
+    digits = asked.images("mnist", "test", MANY)
+    missing = {name: method for name, method in methods.items() if name not in {one.name for one in many}}
+    many += [ink_of(name, method, digits, asked.seed) for name, method in missing.items()]
+    write(path, settings | {"estimates": found, "many": many})
     publish(asked, {"one-digit": as_table(found)})
 
 

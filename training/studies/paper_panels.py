@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import adaptive
@@ -191,8 +192,16 @@ def sdcp_shifting_bar() -> list[Panel]:
 
 
 def sdcp_bars_and_stripes() -> list[Panel]:
-    """S-DCP, Fig. 2."""
-    return _small("bars-and-stripes")
+    """S-DCP, Fig. 2, and the same without chains."""
+    usual, exact = _small("bars-and-stripes"), []
+    for panel, rate in zip(usual, dcp_small.RATES, strict=True):
+        lines = tuple(
+            line(one["algorithm"], one["epochs"], one["mean"], "-", ALGORITHMS.index(one["algorithm"]))
+            for one in record("dcp")["exact"]
+            if one["rate"] == rate
+        )
+        exact.append(replace(panel, title=f"rate {rate:g}{dcp_small.EXACTLY}", lines=lines))
+    return [*usual, *exact]
 
 
 def _large(*names: str) -> list[Panel]:
@@ -426,25 +435,36 @@ STYLES = {"tap": "o-", "adaptive_tap": "s--"}
 
 
 def tap_adaptive() -> list[Panel]:
-    """TAP machine, Fig. 10: learning by TAP and by adaptive TAP, and by how much each is ahead of the first."""
+    """TAP machine, Fig. 10: learning by TAP and by adaptive TAP, and by how much each is ahead of the first.
+
+    The last panel has those that start each step from fields without an image, beside the first.
+    """
     curves, panels = record("adaptive")["curves"], []
     for rate in sorted({one["rate"] for one in curves}):
-        own = [one for one in curves if one["rate"] == rate]
+        own = [one for one in curves if one["rate"] == rate and not one["start"]]
         own.sort(key=lambda one: (one["method"] != "tap", one["iterations"]))
         first = {point["epoch"]: point["pseudo"] for point in own[0]["points"]}
         whole, ahead = [], []
         for colour, one in enumerate(own):
-            label, style = (
-                f"{adaptive.METHODS[one['method']]}, {one['iterations']}",
-                "o-" if one["method"] == "tap" else "s--",
-            )
+            label, style = f"{adaptive.METHODS[one['method']]}, {one['iterations']}", STYLES[one["method"]]
             epochs, values = _columns(one["points"], "epoch", "pseudo")
             lead = [value - first[epoch] for epoch, value in zip(epochs, values, strict=True)]
             whole.append(line(label, epochs, values, style, colour))
             ahead.append(line(label, epochs, lead, style, colour))
         panels.append(Panel(f"rate {rate:g}", "epoch", "pseudo-likelihood, nats", tuple(whole)))
         panels.append(Panel(f"rate {rate:g}, ahead of TAP, 3", "epoch", "nats", tuple(ahead)))
-    return panels
+    elsewhere = sorted(filter(itemgetter("start"), curves), key=itemgetter("start", "method", "iterations"))
+    others = [
+        line(
+            f"{adaptive.METHODS[one['method']]}, {one['iterations']}, from {one['start']}",
+            *_columns(one["points"], "epoch", "pseudo"),
+            STYLES[one["method"]],
+            colour,
+        )
+        for colour, one in enumerate(elsewhere, 1)
+    ]
+    title = f"rate {elsewhere[0]['rate']:g}, other starts"
+    return [*panels, replace(panels[-2], title=title, lines=(panels[-2].lines[0], *others), limits=(-260.0, -150.0))]
 
 
 def tap_orders() -> list[Panel]:

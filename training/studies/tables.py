@@ -44,10 +44,7 @@ def tables() -> dict[str, str]:
         | _of("deep-joint", lambda found: {"deep-joint": deep_joint.as_table(_all(deep_joint.Deep, found["machines"]))})
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
-        | _of(
-            "dynamics-causes",
-            lambda found: {"dynamics-causes": dynamics_causes.as_table(_all(dynamics_causes.Sought, found["sought"]))},
-        )
+        | _of("dynamics-causes", _dynamics_causes)
         | _of("fractional", _fractional)
         | _of("frank-wolfe-paper", _frank_wolfe_paper)
         | _of("grey", _grey)
@@ -96,12 +93,23 @@ def _dcp(found: Any) -> dict[str, str]:
     curves = {curve.plan: curve for curve in _all(dcp_large.Curve, found["large"])}
     plans = dcp_large.plans().items()
     shown = {name: [curves[plan] for plan in these if plan in curves] for name, these in plans}
-    trials = _all(dcp_small.Trials, found["small"])
-    return {"dcp-small": dcp_small.tables(trials), "dcp-large": dcp_large.tables(shown)}
+    trials, exact = _all(dcp_small.Trials, found["small"]), _all(dcp_small.Trials, found["exact"])
+    return {
+        "dcp-small": dcp_small.tables(trials),
+        "dcp-exact": dcp_small.tables(exact, dcp_small.EXACTLY),
+        "dcp-large": dcp_large.tables(shown),
+    }
 
 
 def _dynamics(found: Any) -> dict[str, str]:
     return {"dynamics": dynamics_show.as_table(_all(dynamics_measure.Moment, found["moments"]))}
+
+
+def _dynamics_causes(found: Any) -> dict[str, str]:
+    return {
+        "dynamics-causes": dynamics_causes.as_table(_all(dynamics_causes.Sought, found["sought"])),
+        "dynamics-counted": dynamics_causes.counts_table(_all(dynamics_causes.Counted, found["counted"])),
+    }
 
 
 def _fractional(found: Any) -> dict[str, str]:

@@ -164,25 +164,23 @@ def _in_blocks(machine: BoltzmannMachine, starts: Tensor, solver: LayeredMap, me
         meter(done)
 
 
-def distinct(points: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+def distinct(points: Tensor, tolerance: float, norm: float = torch.inf) -> tuple[Tensor, Tensor]:
     """The points (N, D) that repeat no earlier one, (S,), and the place of the nearest of these for every point, (N,).
 
-    Two points are the same if no coordinate differs by more than the tolerance. Points have to be either much closer
-    than that or much farther apart, as approximate fixed points are. Time and memory grow with N·S, not with N².
+    Two points are the same if the norm of their difference, by default its largest coordinate, is at most the
+    tolerance. Points have to be either much closer than that or much farther apart, as approximate fixed points are;
+    else the count depends on their order. Time and memory grow with N·S, not with N².
     """
     points = points.float()
     index = torch.zeros(0, dtype=torch.int64, device=points.device)
     for first in range(0, len(points), COMPARED):
         block = points[first : first + COMPARED]
-        known = (_distances(block, points[index]) <= tolerance).any(1)
+        known = (torch.cdist(block, points[index], norm) <= tolerance).any(1)
         rest = (~known).nonzero().squeeze(1)
-        among = _distances(block[rest], block[rest]) <= tolerance
+        among = torch.cdist(block[rest], block[rest], norm) <= tolerance
         repeats = torch.tril(among, diagonal=-1).any(1)
         index = torch.cat([index, first + rest[~repeats]])
-    nearest = [_distances(block, points[index]).argmin(1) for block in points.split(COMPARED)] if len(points) else []
+    nearest = (
+        [torch.cdist(block, points[index], norm).argmin(1) for block in points.split(COMPARED)] if len(points) else []
+    )
     return index, torch.cat(nearest) if nearest else index
-
-
-def _distances(left: Tensor, right: Tensor) -> Tensor:
-    """The largest difference of a coordinate for every pair; shape (left, right)."""
-    return torch.cdist(left, right, p=torch.inf)
