@@ -30,7 +30,7 @@ from training.data.text import families_to_learn_from
 from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
 
 SHAPE = (512, 512)
-COUNTS: dict[Split, int] = {"train": 800, "test": 80}
+COUNTS: dict[Split, int] = {"train": 500, "test": 60}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
 # How much of a page may be ink; and the least of a part of a real page.
 LEAST, MOST = 0.005, 0.4
