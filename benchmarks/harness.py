@@ -152,7 +152,10 @@ def measured(commands: tuple[str, ...], aim: str = "") -> Record:
         if running.returncode:
             raise InputError(f"{command}: ended with exit code {running.returncode}; no record was written")
     commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    machine = f"{os.cpu_count()} cores at a load of {os.getloadavg()[0]:.1f}, {machine_facts()}"
+    load = ""
+    if sys.platform != "win32":
+        load = f" at a load of {os.getloadavg()[0]:.1f}"
+    machine = f"{os.cpu_count()} cores{load}, {machine_facts()}"
     now = datetime.now(UTC).date().isoformat()
     return Record(commands, RUN, now, commit.strip(), machine, *printed(lines), aim, before)
 
