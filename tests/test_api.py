@@ -118,7 +118,7 @@ def test_a_notebook_shows_the_picture_before_after_and_how_uncertain_it_is(model
         assert factor > 5
         shown.append((image, np.asarray(picture)[::factor, ::factor]))
     assert [name for name, _ in shown] == ["before", "after", "uncertainty"]
-    for (_, picture), wanted in zip(shown, (GREY / 255, answer.means, 2 * answer.deviations), strict=True):
+    for (_, picture), wanted in zip(shown, (GREY / 255, answer.estimate, 2 * answer.deviations), strict=True):
         np.testing.assert_allclose(picture / 255, wanted, atol=0.51 / 255)
     odd = replace(answer, notes=("<script>",), observed=None, model="")
     assert "&lt;script&gt;" in odd._repr_html_() and "before" not in odd._repr_html_()

@@ -184,15 +184,12 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         if len(inputs) != 1:
             raise UsageError("- is stdin, which holds one image; name files to restore several")
         if results.part is not None:
-            raise UsageError("an image from stdin has no part; leave it out", option("part"))
+            raise UsageError("one image has no parts; leave it out", option("part"))
         if output == STDIO and (results.json or sys.stdout.isatty()):
             raise UsageError("the image would go to the terminal, or be mixed with --json; give -o FILE")
         if output != STDIO and means_folder(output):
             raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
-    if results.part is not None:
-        sources = [path for path in sources if in_part(path, results.part)]
-        targets = [pair for pair in targets if in_part(pair[0], results.part)]
     maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
     folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
     jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)
@@ -205,9 +202,11 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         reads += [STDIN if str(source) == STDIO else source, *([Path(mask)] if mask else [])]
         writes += [STDOUT if path == STDIO else Path(path) for path in formats]
     refuse_clashes(reads, writes)
+    if results.part is not None:
+        sources = [path for path in sources if in_part(path, results.part)]
     if output != STDIO:
         pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
-        left = {str(target) for _, target in pairs}
+        left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
         # That of a result which does not exist yet may be replaced, where existing ones are left out.

@@ -19,7 +19,8 @@ SHOWN = 320
 
 def html_of(answer: Restored) -> str:
     """The picture before, after, and twice its standard deviations (white: a guess), side by side; facts and notes."""
-    panels = {"after": answer.picture(soft=True), "uncertainty": 2 * answer.deviations}
+    after = answer.picture(soft=answer.lightened is not None)
+    panels = {"after": after, "uncertainty": 2 * answer.deviations}
     if answer.observed is not None:
         panels = {"before": answer.observed.values(), **panels}
     figures = "".join(

@@ -45,9 +45,11 @@ def installed_folders() -> tuple[Path, ...]:
 
     places = list[Path]()
     for entry in entry_points(group="restore.priors"):
+        # A module inside a package would be found by running that.
+        package, *inner = entry.module.split(".")
         with contextlib.suppress(ImportError, ValueError):
-            spec = find_spec(entry.module)
-            places += map(Path, (spec.submodule_search_locations if spec else None) or ())
+            spec = find_spec(package)
+            places += (Path(place, *inner) for place in (spec.submodule_search_locations if spec else None) or ())
     return tuple(places)
 
 

@@ -45,6 +45,15 @@ def test_parts_restore_every_image_once_and_need_each_other_not(
     assert again(run, words, out, "--part", "2/3", "--skip-existing") == (0, set())
 
 
+def test_a_result_is_no_input_of_another_part(run: Run, tmp_path: Path) -> None:
+    """Whichever part it is in: machines run at any time."""
+    source = images(tmp_path / "in", 1)
+    taken = source / "0000.restored.png"
+    taken.write_bytes((source / "0000.png").read_bytes())
+    for part in ("1/2", "2/2"):
+        assert run("denoise", source / "0000.png", taken, "--model", QUICK, "--p", "0.1", "--part", part) == 2
+
+
 @pytest.mark.parametrize("part", ["0/3", "4/3", "1", "1/0", "a/b", "-1/2"])
 def test_a_part_is_one_of_several(run: Run, words: tuple[object, ...], tmp_path: Path, part: str) -> None:
     assert run(*words, "--part", part) == 2

@@ -46,19 +46,21 @@ def test_an_installed_package_brings_priors(
 ) -> None:
     """It is found by its entry point, after those here; its code is not run, and one that is broken is left out."""
     site = tmp_path / "site"
-    for name in ("one", "theirs"):
-        save(site / "brings" / name, prior_of(name), "")
+    for name in ("one", "theirs", "more/inner"):
+        save(site / "brings" / name, prior_of("any"), "")
     (site / "brings" / "__init__.py").write_text("raise SystemExit\n")
     facts = site / "brings-1.0.dist-info"
     facts.mkdir()
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: brings\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[restore.priors]\nfirst = no_such.module\nsecond = brings\n")
+    (facts / "entry_points.txt").write_text(
+        "[restore.priors]\nfirst = no_such.module\nsecond = brings\nthird = brings.more\n"
+    )
     save(places[0] / "one", prior_of("one"), "")
     monkeypatch.syspath_prepend(site)
     zoo.search.installed_folders.cache_clear()
     try:
         assert find("theirs") == site / "brings" / "theirs" and find("one") == places[0] / "one"
-        assert [path.parent for path in folders()] == [places[0], site / "brings"]
+        assert list(folders()) == [places[0] / "one", site / "brings" / "theirs", site / "brings" / "more" / "inner"]
         assert zoo.search.is_published(find("theirs")) and not zoo.search.is_published(tmp_path / "theirs")
     finally:
         zoo.search.installed_folders.cache_clear()
