@@ -53,9 +53,9 @@ def printed(
 
 
 def read(page: np.ndarray) -> str:
-    """What Tesseract reads on a page of ink, booleans (H, W), as one line."""
-    buffer = io.BytesIO()
-    Image.fromarray(np.where(page, 0, 255).astype(np.uint8)).save(buffer, "PNG", dpi=(DPI, DPI))
+    """What Tesseract reads on a page of ink, booleans (H, W), or of grey levels in [0, 1], as one line."""
+    buffer, white = io.BytesIO(), ~page if page.dtype == bool else page
+    Image.fromarray(np.rint(255 * white.clip(0, 1)).astype(np.uint8)).save(buffer, "PNG", dpi=(DPI, DPI))
     done = subprocess.run(
         ["tesseract", "-", "-", "--psm", "6"],
         input=buffer.getvalue(),

@@ -32,6 +32,10 @@ CLAIMS: dict[str, Rows] = {
     "docs/ocr.md": {
         f"OCRmyPDF {row}".strip(): (("ocr", row or "OCRmyPDF"),)
         for row in ("", "with `--clean`", "with `--restore-model conv-text`")
+    }
+    | {
+        "as they are": (("ocr_grey", "as they are"),),
+        "with `--restore-model auto`": (("ocr_grey", "`restore --soft`, as the plugin"),),
     },
 }
 
