@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        parts = [self.data, self.algorithm.lower(), f"rate{self.rate:g}"]
+        parts = [self.data, self.algorithm.lower(), f"rate{self.rate:g}", f"epochs{self.epochs}"]
         told = {
             "images": (self.images, 0),
             "batch": (self.batch, BATCH),
@@ -96,6 +96,7 @@ def plans() -> dict[str, tuple[Plan, ...]]:
     pair, four = ("S-DCP", "CS-DCP"), ("CD", "CG", "S-DCP", "CS-DCP")
     few: dict[str, Any] = {"data": "mnist", "images": 10_000, "epochs": 10, "every": 5}
     wide = few | {"batch": 1000, "epochs": 30, "every": 10}
+    long = few | {"rate": 0.01, "epochs": 200, "every": 20}
     return {
         "5": (
             *(Plan(algorithm="SSD", rate=rate, **wide) for rate in SPECTRAL_RATES),
@@ -112,6 +113,9 @@ def plans() -> dict[str, tuple[Plan, ...]]:
         "6a": tuple(Plan(algorithm=name, rate=rate, **few) for rate in (0.01, 0.05, 0.1) for name in pair),
         "6b": tuple(Plan(algorithm=name, rate=0.05, inner=inner, **few) for inner in (2, 6, 24) for name in pair),
         "7a": tuple(Plan(algorithm="S-DCP", rate=0.05, batch=batch, **few) for batch in (100, 200, 400)),
+        "3-long": tuple(Plan(algorithm=name, **long) for name in four),
+        "6b-long": tuple(Plan(algorithm="S-DCP", inner=inner, **long) for inner in (2, INNER, 24)),
+        "7a-long": tuple(Plan(algorithm="S-DCP", batch=batch, **long) for batch in (100, BATCH, 400)),
     }
 
 
