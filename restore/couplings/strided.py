@@ -18,7 +18,7 @@ class Strided(Convolution):
     """One weight for each unit in a feature's window: (features, channels, side, side).
 
     The units below are channels at each place of a grid; those above are the features at every `stride`-th place. Both
-    are flat, all channels of a place side by side. What lies beyond the border is absent.
+    are flat, all places of a channel side by side. What lies beyond the border is absent.
 
     Attributes:
         image_shape: rows and columns of the grid below.
@@ -61,7 +61,7 @@ class Strided(Convolution):
             sums = conv2d(pixel_unshuffle(grid, self.stride), self._blockwise(grid.dtype), padding=self._around)
         else:
             sums = conv2d(grid, self.weights.to(grid.dtype), stride=self.stride, padding=self.margin)
-        return _flat(sums).to(dtype)
+        return sums.flatten(-3).to(dtype)
 
     def down(self, above: Tensor) -> Tensor:
         features, dtype = self._features(above), above.dtype
@@ -75,7 +75,7 @@ class Strided(Convolution):
             weights = self.weights.to(features.dtype)
             sums = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
         rows, columns = self.image_shape
-        return _flat(sums if self.stride == 1 else sums[..., :rows, :columns]).to(dtype)
+        return (sums if self.stride == 1 else sums[..., :rows, :columns]).flatten(-3).to(dtype)
 
     def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         shape = tuple(self.weights.shape)
@@ -85,15 +85,12 @@ class Strided(Convolution):
 
     def _pixels(self, below: Tensor) -> Tensor:
         """The grid below, (..., channels, rows, columns), up to a multiple of the stride."""
-        grid = below.unflatten(-1, (*self.image_shape, self.channels)).movedim(-1, -3)
+        grid = below.unflatten(-1, (self.channels, *self.image_shape))
         if self.stride == 1:
             return grid
         down, right = (-size % self.stride for size in self.image_shape)
         # In a graph sizes are not known yet.
         return pad(grid, (0, right, 0, down)) if tracing() or down or right else grid
-
-    def _features(self, above: Tensor) -> Tensor:
-        return above.unflatten(-1, (*self.places, len(self.weights))).movedim(-1, -3)
 
     # Where the pixels of a block are channels there is no stride. Graphs then take a quarter less time, and one channel
     # alone would leave a processor's vectors empty; learning several channels is faster with a stride.
@@ -110,7 +107,3 @@ class Strided(Convolution):
         across = self.side // self.stride
         parts = self.weights.to(dtype).unflatten(-1, (across, self.stride)).unflatten(-3, (across, self.stride))
         return parts.permute(0, 1, 3, 5, 2, 4).flatten(1, 3)
-
-
-def _flat(grid: Tensor) -> Tensor:
-    return grid.movedim(-3, -1).flatten(-3)

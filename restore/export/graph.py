@@ -157,9 +157,9 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
     sound = valid & (solution.status != int(Status.DIVERGED))
     if header.weighs:
         sound = sound & torch.isfinite(solution.log_partition)
-    known = sound[:, None]
-    means = [torch.where(known, mean, 0.5) for mean in solution.means]
-    variances = [torch.where(known, variance, 0.25) for variance in solution.variances]
+    known, kept = sound[:, None], 1 if header.kind.any_size else None
+    means = [torch.where(known, mean, 0.5) for mean in solution.means[:kept]]
+    variances = [torch.where(known, variance, 0.25) for variance in solution.variances[:kept]]
     if not header.grey:  # a runtime's sigmoid may exceed 1 by a rounding error
         means[0], variances[0] = means[0].clamp(0, 1), variances[0].clamp_min(0)
     image, spread = (first.unflatten(1, header.image_shape) for first in (means[0], variances[0]))

@@ -60,7 +60,7 @@ class Posterior:
         tiles, unsettled: how many tiles there are, and how many did not converge, (N,).
         blind: True where a tile has nothing visible, (N,).
         inversion: by how many nats per visible pixel a picture is likelier after inversion, (N,); 0 if unknown.
-        layers: means of hidden layers, (N, units) each; empty if there are several tiles.
+        layers: means of hidden layers, (N, units) each; empty after several tiles, or a prior of any size.
     """
 
     means: np.ndarray

@@ -64,7 +64,7 @@ class Restored:
         doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
         lightened: a grey page with white paper, and ink as dark as it was; None for other pictures.
-        layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
+        layers: means of the hidden layers of the prior; empty after tiles, or a prior of any size.
         remedy: what to do about a picture that was refused; else empty.
         observed: the picture before, with what is known of its damage.
     """

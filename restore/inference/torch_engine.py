@@ -107,7 +107,7 @@ class Engine:
         engine = replace(self, trained=replace(trained, description=header))
         result = engine.restore(observed, None if header.task else channel)
         # Hidden layers are many times as much as a large picture: they stay on the device.
-        count = None if own else 1
+        count = 1 if header.kind.any_size else None
         layers = [[layer.cpu().numpy() for layer in values[:count]] for values in (result.means, result.variances)]
         outcome = [values.cpu().numpy() for values in (result.status, result.iterations, result.residual)]
         return Posterior.solved(pictures, damage, layers, outcome, gain.numpy())

@@ -46,7 +46,7 @@ class ConvolutionalDBM(TranslationInvariant):
         for index, (stride, _) in enumerate(kinds):
             couplings.append(Strided(shared[f"weights.{index}"], grid, stride))
             grid = couplings[-1].places
-            biases.append(shared[f"units.{index + 1}.bias"].repeat(grid[0] * grid[1]))
+            biases.append(shared[f"units.{index + 1}.bias"][:, None].expand(-1, grid[0] * grid[1]).flatten())
         # A bit b is a spin of 2b - 1, which differs from its centre by 2 (b - centre).
         lowest, pixels = couplings[0].with_weights(2 * couplings[0].weights), couplings[0].sizes[0]
         biases[0] = biases[0] - lowest.up(shared["units.0.centre"].repeat(pixels))

@@ -162,6 +162,7 @@ class LayeredMap(ABC):
             max_iter=self.max_iter,
             tol=self.tol,
             change=self.watched(machine),
+            large=machine.couplings[0].any_size,
         )
         means, variances = self.moments(machine, outcome.state)
         return Solution(

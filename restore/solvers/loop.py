@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import torch
@@ -141,6 +142,8 @@ def _only_active(now: Iterate, later: Iterate) -> Iterate:
     """Take the next state for images that still move; keep the others."""
 
     def chosen(new: Tensor, old: Tensor) -> Tensor:
+        if new.dtype == torch.bool:  # which ONNX Runtime cannot choose from: an image that has stopped stays so
+            return new & old
         return torch.where(now.active if old.dim() == 1 else now.active[:, None], new, old)
 
     return Iterate.of(tuple(map(chosen, later.tensors(), now.tensors())))
@@ -154,6 +157,7 @@ def iterate(
     max_iter: int,
     tol: float,
     change: Change,
+    large: bool = False,
 ) -> Outcome:
     """Apply `step` to every image until its state changes by at most `tol`.
 
@@ -164,8 +168,10 @@ def iterate(
         max_iter: iteration limit, at least 1.
         tol: an image has converged when its state changes by at most this.
         change: how far a state has moved.
+        large: few images are large: in a graph all are computed until the last has stopped, as to gather those at work
+            costs as much as they do.
     """
-    loop = _traced if tracing() else _gathering
+    loop = partial(_traced, gathers=not large) if tracing() else _gathering
     return loop(step, problem, Iterate.at(state), max_iter, tol, change).outcome()
 
 
@@ -198,14 +204,25 @@ def _store(final: State, rows: Tensor, now: Iterate) -> None:
 
 
 def _traced(
-    step: Callable[[Problem, State], State], problem: Problem, now: Iterate, max_iter: int, tol: float, change: Change
+    step: Callable[[Problem, State], State],
+    problem: Problem,
+    now: Iterate,
+    max_iter: int,
+    tol: float,
+    change: Change,
+    *,
+    gathers: bool,
 ) -> Iterate:
     """The loop as one operation of a graph."""
 
     def unfinished(iteration: Tensor, *tensors: Tensor) -> Tensor:
         return (iteration < max_iter) & Iterate.of(tensors).active.any()
 
-    def body(iteration: Tensor, *tensors: Tensor) -> State:
+    def every(iteration: Tensor, *tensors: Tensor) -> State:
+        before = Iterate.of(tensors)
+        return (iteration + 1, *_only_active(before, advance(step, problem, before, tol, change)).tensors())
+
+    def at_work(iteration: Tensor, *tensors: Tensor) -> State:
         # Only the images at work are computed: starts of one image take very different times.
         rows = Iterate.of(tensors).active.nonzero().squeeze(-1)
         torch._check(rows.shape[0] >= 1)
@@ -213,5 +230,6 @@ def _traced(
         moved = advance(step, problem.rows(rows), part, tol, change).tensors()
         return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in zip(tensors, moved, strict=True)))
 
+    body = at_work if gathers else every
     _, *tensors = while_loop(unfinished, body, (torch.zeros((), dtype=torch.int64), *now.tensors()))
     return Iterate.of(tuple(tensors))

@@ -20,7 +20,7 @@ class UpAndDown(HardMeanField):
     One sweep carries the image to every layer, and all answers back. Each coupling is used once up and once down:
     the field from a neighbour that has not changed is kept. Only the image is damped, as all layers follow it.
 
-    The state holds the means of all layers, then the fields on layers 0, 1, ... from above.
+    The state holds the means of the image, then the fields on layers 0, 1, ... from above: hidden means follow from it.
 
     >>> import torch
     >>> from restore.priors import LayeredPrior
@@ -36,26 +36,33 @@ class UpAndDown(HardMeanField):
         if len(machine.layers) < 2:
             raise UsageError("up_and_down is for machines of several layers; take hard_mean_field")
         # Before the first sweep fields from above are 0. A graph takes no tensor twice.
-        empty = (start.new_zeros(start.shape[0], layer.size) for layer in (*machine.layers[1:], *machine.layers[:-1]))
-        return (start, *empty)
+        return (start, *(start.new_zeros(start.shape[0], layer.size) for layer in machine.layers[:-1]))
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
-        top = len(machine.layers) - 1
-        means, above = list(state[: top + 1]), list(state[top + 1 :])
-        below: list[Tensor] = []
-        for layer in range(1, top + 1):
-            below.append(machine.couplings[layer - 1].up(means[layer - 1]))
-            field = below[-1] if layer == top else below[-1] + above[layer]
-            means[layer] = value_of(machine.layers[layer], Fields(field))
-        for layer in range(top - 1, 0, -1):
-            above[layer] = machine.couplings[layer].down(means[layer + 1])
-            means[layer] = value_of(machine.layers[layer], Fields(below[layer - 1] + above[layer]))
-        above[0] = machine.couplings[0].down(means[1])
-        (means[0],) = damped((value_of(machine.layers[0], Fields(above[0])),), (means[0],), self.damping)
-        return (*means, *above)
+        below, means = _upwards(machine, state)
+        above, mean = list(state[1:]), means[-1]
+        for layer in reversed(range(len(above))):
+            above[layer] = machine.couplings[layer].down(mean)
+            field = above[layer] + below[layer - 1] if layer else above[0]
+            mean = value_of(machine.layers[layer], Fields(field))
+        (mean,) = damped((mean,), (state[0],), self.damping)
+        return (mean, *above)
 
     def moments(self, machine: BoltzmannMachine, state: State) -> tuple[list[Tensor], list[Tensor]]:
-        return super().moments(machine, state[: len(machine.layers)])
+        return super().moments(machine, (state[0], *_upwards(machine, state)[1]))
 
     def fields_of_image(self, machine: BoltzmannMachine, state: State) -> Fields:
-        return Fields(state[len(machine.layers)])
+        return Fields(state[1])
+
+
+def _upwards(machine: BoltzmannMachine, state: State) -> tuple[list[Tensor], list[Tensor]]:
+    """From the image up: the fields on each hidden layer from the one below, and its means."""
+    mean, *above = state
+    below: list[Tensor] = []
+    means: list[Tensor] = []
+    for layer, coupling in enumerate(machine.couplings, 1):
+        below.append(coupling.up(mean))
+        field = below[-1] + above[layer] if layer < len(above) else below[-1]
+        mean = value_of(machine.layers[layer], Fields(field))
+        means.append(mean)
+    return below, means

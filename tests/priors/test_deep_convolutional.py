@@ -45,12 +45,12 @@ def test_each_feature_sees_every_few_places_in_the_same_way(
     coupling = strided(features, channels, side, stride, shape)
     rows, columns = (-(-size // stride) for size in shape)
     assert (coupling.places, coupling.sizes[1]) == ((rows, columns), rows * columns * features)
-    expected = torch.zeros(*shape, channels, rows, columns, features, dtype=torch.float64)
+    expected = torch.zeros(channels, *shape, features, rows, columns, dtype=torch.float64)
     reach = (side - stride) // 2
     for row, column, down, right in itertools.product(range(rows), range(columns), range(side), range(side)):
         at = row * stride - reach + down, column * stride - reach + right
         if all(0 <= place < size for place, size in zip(at, shape, strict=True)):
-            expected[at[0], at[1], :, row, column] = coupling.weights[:, :, down, right].T
+            expected[:, at[0], at[1], :, row, column] = coupling.weights[:, :, down, right].T
     torch.testing.assert_close(coupling.matrix, expected.reshape(coupling.sizes))
 
 
@@ -80,9 +80,8 @@ def energies(parts: dict[str, Tensor], shape: tuple[int, int], stride: int, stat
         total += torch.einsum("nb,ba,na->n", below, coupling.matrix, above)
         below, grid = above, coupling.places
     for layer, state in enumerate([2 * pixels - 1, features, *spins]):
-        total += (state * parts[f"units.{layer}.bias"].repeat(state.shape[1] // len(parts[f"units.{layer}.bias"]))).sum(
-            1
-        )
+        bias = parts[f"units.{layer}.bias"]
+        total += state @ bias.repeat_interleave(state.shape[1] // len(bias))
     return -total
 
 

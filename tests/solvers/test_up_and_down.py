@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pytest
@@ -41,36 +42,31 @@ def test_its_fixed_points_are_those_of_hard_mean_field(machine: BoltzmannMachine
     torch.testing.assert_close(one.log_partition, other.log_partition)
 
 
-def by_definition(machine: BoltzmannMachine, means: list[Tensor]) -> list[Tensor]:
-    """A sweep that computes every field anew from all neighbours."""
-    top = len(machine.layers) - 1
-    for layer in (*range(1, top + 1), *range(top - 1, -1, -1)):
+def by_definition(machine: BoltzmannMachine, means: list[Tensor], layers: Iterable[int]) -> None:
+    """Update layers one after the other, with every field anew from all neighbours."""
+    for layer in layers:
         means[layer] = value_of(machine.layers[layer], Fields(machine.inputs(layer, means)))
-    return means
 
 
 @every_machine
 def test_a_sweep_goes_up_and_down(machine: BoltzmannMachine) -> None:
-    """After the first, in which nothing comes from above yet."""
-    tilted, solver = under_evidence(machine), UpAndDown(damping=0.0)
-    state = solver.step(tilted, solver.init(tilted, torch.full((3, machine.layers[0].size), 0.4, dtype=torch.float64)))
-    means = list(state[: len(machine.layers)])
-    for _ in range(3):
-        state, means = solver.step(tilted, state), by_definition(tilted, means)
-        for mean, expected in zip(state, means, strict=False):
-            torch.testing.assert_close(mean, expected)
-    heard = solver.fields_of_image(tilted, state).linear
-    torch.testing.assert_close(heard, tilted.inputs(0, list(state)))
-
-
-def test_in_the_first_sweep_a_layer_hears_nothing_from_above() -> None:
-    tilted, solver = under_evidence(MACHINES["deep"]), UpAndDown(damping=0.0)
-    start = torch.full((3, 5), 0.4, dtype=torch.float64)
-    state = solver.step(tilted, solver.init(tilted, start))
-    top, below = len(tilted.layers) - 1, [start]
+    """In the first, nothing comes from above on the way up."""
+    tilted, solver, top = under_evidence(machine), UpAndDown(damping=0.0), len(machine.layers) - 1
+    means = [torch.full((3, machine.layers[0].size), 0.4, dtype=torch.float64)]
+    state = solver.init(tilted, means[0])
     for layer, coupling in zip(tilted.layers[1:], tilted.couplings, strict=True):
-        below.append(value_of(layer, Fields(coupling.up(below[-1]))))
-    torch.testing.assert_close(state[top], below[top])
+        means.append(value_of(layer, Fields(coupling.up(means[-1]))))
+    upwards, downwards = range(1, top + 1), range(top - 1, -1, -1)
+    for sweep in range(4):
+        by_definition(tilted, means, [*(upwards if sweep else ()), *downwards])
+        state = solver.step(tilted, state)
+        fields = [coupling.down(mean) for coupling, mean in zip(tilted.couplings, means[1:], strict=True)]
+        for value, expected in zip(state, (means[0], *fields), strict=True):
+            torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(solver.fields_of_image(tilted, state).linear, tilted.inputs(0, means))
+    by_definition(tilted, means, upwards)
+    for mean, expected in zip(solver.moments(tilted, state)[0], means, strict=True):
+        torch.testing.assert_close(mean, expected)
 
 
 def test_damping_keeps_a_share_of_the_image() -> None:

@@ -273,7 +273,8 @@ def test_rows_take_images_of_a_batch(case: Case) -> None:
         assert value is units.parameters[name]
     tilted = units.tilt(Fields(torch.arange(6.0, dtype=torch.float64).view(3, 2)))
     for name, value in rows_of(tilted, index).parameters.items():
-        assert torch.equal(value, tilted.parameters[name][index])
+        # What evidence leaves alone is still one for all images.
+        assert torch.equal(value, tilted.parameters[name][index] if value.dim() > 1 else tilted.parameters[name])
     assert rows_of(tilted, index).support == units.support
 
 

@@ -74,7 +74,8 @@ class GraphFacts:
         inputs = {name: observed[name] for name in OBSERVED[self.channel]}
         inputs |= {"max_iter": ("tensor(int64)", ()), "tol": (FLOAT, ()), "damping": (FLOAT, ())}
         outputs = dict.fromkeys(("restored", "means", "variances"), image)
-        for layer, size in enumerate(header.sizes[1:], 1):
+        # Of images of any size hidden units are many times as much as the images.
+        for layer, size in enumerate(() if header.kind.any_size else header.sizes[1:], 1):
             outputs |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (FLOAT, (None, size)))
         per_image: dict[str, Kind] = {
             "log_partition": ("tensor(double)", (None,)),

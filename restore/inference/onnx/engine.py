@@ -182,7 +182,7 @@ class OnnxEngine:
         parts = threads.run_all(run, observed) if self.device == "cpu" else list(map(run, observed))
         order = np.argsort(np.concatenate(batches))
         outputs = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-        kept = len(header.sizes) if header.image_shape == self.header.image_shape else 1
+        kept = 1 if header.kind.any_size else len(header.sizes)
         layers = [
             [outputs[name].reshape(len(pictures), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, kept)))]
             for kind in ("means", "variances")

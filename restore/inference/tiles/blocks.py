@@ -21,9 +21,9 @@ TILES = 90
 CORE_SIDE = 1024
 CORE_MARGIN = 32
 
-# The same for the parts in which it takes a block: their state fits into the caches of a processor, and its cores share
-# them. Further away there is less than what solvers leave undone where they stop.
-PART_SIDE = 128
+# The same for the parts in which it takes a block, which the cores of a processor share: larger ones lose less to what
+# is around them, and take more memory. Further away there is less than what solvers leave undone where they stop.
+PART_SIDE = 384
 PART_MARGIN = 16
 
 # The same for a prior of grey pages, whose views measure paper and ink over some hundred pixels.

@@ -111,7 +111,7 @@ def test_parts_are_equal_and_share_an_image(size: int) -> None:
 
 
 def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a large picture nobody asks for hidden layers, which are many times as much."""
+    """Of a prior of any size nobody asks for hidden layers, which are many times as much as the picture."""
     monkeypatch.setattr(torch_engine, "PART_SIDE", 20)
     monkeypatch.setattr(torch_engine, "PART_SIDE_ON_GPU", 40)
     engine = alike()
@@ -120,8 +120,8 @@ def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.Mo
         result = answer(there, noisy(90, 75))
     assert int(result.tiles[0]) == 4 and int(answer(engine, noisy(90, 75)).tiles[0]) == 9
     np.testing.assert_allclose(result.means, answer(engine, noisy(90, 75)).means, atol=1e-4)
-    counts = [len(engine.solve(noisy(*shape).values()[None], Damage(0.1)).layers) for shape in ((7, 9), (6, 5))]
-    assert counts == [0, 1]
+    own = engine.header.image_shape
+    assert not any(engine.solve(noisy(*shape).values()[None], Damage(0.1)).layers for shape in ((7, 9), own))
 
 
 def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
