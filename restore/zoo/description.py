@@ -112,11 +112,6 @@ class Description(Spec):
         """True if images that did not converge are solved again with more damping."""
         return self.inference.starts > 0 and not self.stops_as_learnt
 
-    @property
-    def solvers(self) -> tuple[str, ...]:
-        """The solvers that fit; a conditional prior keeps its own."""
-        return (self.inference.solver,) if self.task else super().solvers
-
     def as_known(self, grey: np.ndarray) -> np.ndarray:
         """Grey values as the prior knows them, unchanged or as 0 and 1; the same shape, float32."""
         return (grey if self.grey else grey > self.threshold / 255).astype("float32")
@@ -130,9 +125,8 @@ class Description(Spec):
         if name == self.inference.solver:
             return self
         if name not in self.solvers:
-            instead = f"leave {option('solver')} out" if self.task else "give one of these"
             known = ", ".join(self.solvers)
-            raise UsageError(f"restores with {known}, not with {shown(name)}; {instead}", self.name)
+            raise UsageError(f"restores with {known}, not with {shown(name)}; give one of these", self.name)
         others: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
         # The temperature corrects its own solver only.
         return replace(self, inference=replace(self.inference, solver=name, **others), temperature=1.0)

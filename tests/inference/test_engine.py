@@ -198,6 +198,11 @@ def test_a_conditional_prior_restores_from_the_image_alone(solver: str) -> None:
     got, exact = engine.restore(images), exact_moments(machine.to(torch.float64).given(images.double()))
     torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=5e-3)
     torch.testing.assert_close(engine.restore(images[3:4]).means[0], got.means[0][3:4], rtol=0, atol=1e-5)
+    # By the name of another solver it restores with that one.
+    other = engine.header.with_solver("tap")
+    assert other.inference == replace(engine.header.inference, solver="tap")
+    again = replace(engine, trained=replace(engine.trained, description=other)).restore(images)
+    torch.testing.assert_close(again.means[0].double(), exact.visible, rtol=0, atol=5e-3)
     # It has learnt the damage, and others have to be told.
     with pytest.raises(UsageError):
         engine.restore(images, BitFlip(0.1))
