@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,17 @@ SPECS = {name: spec_of(name) for name in FAMILIES}
 SPECS |= {f"rbm-{kind}": spec_of("rbm", kind) for kind in (TRUNCATED, SPIKED)}
 
 
-@pytest.mark.parametrize(("name", "solver"), [(name, each) for name, spec in SPECS.items() for each in spec.solvers])
+def solver_cases() -> Iterator[Any]:
+    """Each family with each of its solvers; those of which neither is new are thorough."""
+    met = set[str]()
+    for name, spec in SPECS.items():
+        for solver in spec.solvers:
+            marks = [pytest.mark.thorough] if {name, solver} <= met else []
+            yield pytest.param(name, solver, marks=marks, id=f"{name}-{solver}")
+            met |= {name, solver}
+
+
+@pytest.mark.parametrize(("name", "solver"), solver_cases())
 def test_solvers(name: str, solver: str) -> None:
     spec = SPECS[name]
     # Some rows end and others go on; more iterations would only repeat these.
