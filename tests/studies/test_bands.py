@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bands import by_chance, separation
+from bands import separation
 
 
 @pytest.mark.parametrize("distance", [4.0, 8.0])
@@ -14,7 +14,3 @@ def test_two_bands_are_as_far_apart_as_they_were_drawn(distance: float, share: f
     count = int(2000 * share)
     low, high = draw.normal(0, 2, count), draw.normal(2 * distance, 2, 2000 - count)
     assert separation([*low, *high]) == pytest.approx(distance, rel=0.1)
-
-
-def test_one_band_is_parted_by_chance_alone() -> None:
-    assert by_chance(30) > by_chance(300) > separation(np.random.default_rng(1).normal(0, 3, 300))

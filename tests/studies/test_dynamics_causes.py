@@ -5,7 +5,7 @@ from __future__ import annotations
 import dynamics_causes as causes
 import pytest
 import torch
-from dynamics_causes import ByMeanSquare, Counted, counted, counts_table
+from dynamics_causes import ByMeanSquare, Counted, counted
 from machines import random_rbm
 
 from restore.priors import RBM
@@ -36,8 +36,3 @@ def test_the_papers_criterion_is_the_root_of_the_mean_square() -> None:
     new = (old[0] + torch.tensor([[0.3], [0.0]]), old[1].clone(), old[2] + 9, old[3])
     moved = ByMeanSquare().watched(machine)(new, old)
     assert moved.tolist() == pytest.approx([0.3 * (6 / 9) ** 0.5, 0.0])
-
-
-def test_counts_stand_beside_their_share_of_the_starts() -> None:
-    rows = counts_table([Counted(10, causes.PAPERS, 500, 490, (92, 80, 1), 40)]).splitlines()
-    assert rows[2] == f"| 10 | {causes.PAPERS} | 500 | 490 | 92 (18.4 %) | 80 (16.0 %) | 1 (0.2 %) | 40 (8.0 %) |"
