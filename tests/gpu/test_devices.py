@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from fits import CONDITIONAL, IMAGES, LEARNERS, conditional_recipe, damaged_images, recipe_of, run, stopped_run
 from kernels import CUDA, Generator, MixedDevices, card, compared, on_card, values_of
 from machines import random_rbm, seeded
 from priors import SPIKED, TRUNCATED, grey_prior
 from settling import Settling
+from textbook import log_likelihood
 from together import PIPELINES
 from torch import Tensor
 from unit_cases import CASES

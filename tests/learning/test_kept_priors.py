@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 import torch
 from commands import Run
-from lessons import SHORT, WORDS, bars, bits, learn, lesson
+from lessons import SHAPE, SHORT, WORDS, bars, bits, columns, learn, lesson
 from refusals import refused
-from timed_runs import SHAPE
-from timed_runs import bars as columns
 
 import restore
 from restore import zoo

@@ -8,8 +8,8 @@ import grey as study
 import numpy as np
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from machines import seeded
+from textbook import log_likelihood
 from torch import Tensor
 
 from benchmarks.filters.denoisers import DENOISERS, Denoiser
