@@ -139,7 +139,7 @@ def test_a_batch_gives_what_each_image_alone_gives(channel: Channel, monkeypatch
             torch.testing.assert_close(batch.log_partition[row], alone.log_partition[0], rtol=1e-7, atol=1e-4)
 
 
-def test_row63_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, images = engine_of(), some_images(9)
     wanted = engine.restore(images, BitFlip(0.1))
     solve, sizes = engine_module.solve, []
