@@ -18,16 +18,6 @@ from benchmarks.pictures.all_kinds import PICTURES, picture
 from benchmarks.pictures.kinds import icon, mask, plan
 from benchmarks.pictures.line_art import circuits, maps, staves, tables
 from restore.channels import Damage
-from restore.errors import InputError
-from training.data import text
-
-
-@pytest.fixture
-def families() -> list[text.Family]:
-    try:
-        return text.families_for_tests()
-    except InputError:
-        pytest.skip("the fonts for testing are not installed")
 
 
 @pytest.fixture
