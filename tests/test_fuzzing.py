@@ -30,9 +30,9 @@ import pytest
 import torch
 from bad_images import GREY, GREY16, encoded, fax, huge_tile, many_pages, many_strips, many_tags, pages, png16, tiff
 from data_sets import idx_bytes
+from lessons import GOOD
 from PIL import Image
 from processes import linux
-from recipes import GOOD
 
 from restore import zoo
 from restore.data import Gathering, Limits, gather, load

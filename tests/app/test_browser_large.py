@@ -67,6 +67,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "pixels", "p", "side"), [*CASES, *(pytest.param(*other, marks=pytest.mark.thorough) for other in OTHERS)]
 )

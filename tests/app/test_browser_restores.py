@@ -193,6 +193,7 @@ def test_our_server_leaves_alone_what_no_prior_knows_unless_all_is_named(served:
     np.testing.assert_array_equal(served.shown("after")[..., 0], restore.denoise(noise, "tap-mnist", 0.1))
 
 
+@pytest.mark.thorough
 def test_our_server_fills_what_is_masked(served: Visit) -> None:
     upload(served, "digit.png", (ASSETS / "digit.png").read_bytes())
     served.wait_for("digit.png is open.")

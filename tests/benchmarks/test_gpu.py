@@ -52,12 +52,6 @@ def test_a_part_that_fails_says_so_and_the_others_go_on(
     assert text.index("## Broken") < text.index("## TAP") < text.index("| TF32 |") < text.index("## Short of memory")
 
 
-def test_no_part_begins_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "LIMIT", -1.0)
-    text, failed = gpu.page(ASKED, gpu.PARTS)
-    assert text.count("there was no time") == len(gpu.PARTS) and not failed
-
-
 @pytest.mark.thorough
 def test_every_part_runs_on_a_processor() -> None:
     text, failed = gpu.page(ASKED, gpu.PARTS)

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import math
-import runpy
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from machines import seeded
 
-from benchmarks.choices.families import tuned, wrong_of_each
-from benchmarks.choices.no_harm import Outcome, outcome
-from benchmarks.filters import unet
-from benchmarks.filters.binary import FILTERS, Candidate, Seen, biharmonic, filled, ising, median, total_variation
+from benchmarks.choices.no_harm import outcome
+from benchmarks.filters.binary import Seen, biharmonic, filled, ising, median, total_variation
 from benchmarks.filters.mean_field import IsingField
 from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
-from benchmarks.measures.scoring import holed, inverted, wrong
 from benchmarks.pictures.all_kinds import PICTURES, picture
 from benchmarks.pictures.kinds import icon, mask, plan
 from benchmarks.pictures.line_art import circuits, maps, staves, tables
 from restore.channels import Damage
-from restore.errors import InputError
-from training.data import text
-
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "peers" / "pages.py"
-
-
-@pytest.fixture
-def families() -> list[text.Family]:
-    try:
-        return text.families_for_tests()
-    except InputError:
-        pytest.skip("the fonts for testing are not installed")
 
 
 @pytest.fixture
@@ -64,25 +46,6 @@ def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
     wrong = repair(seen, 0.6) != bar
     assert not wrong[~hidden].any()
     assert wrong[hidden].mean() < 0.1
-
-
-@pytest.mark.thorough
-def test_the_command_prints_a_row_for_each_candidate(
-    families: list[text.Family],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(unet, "PAGES", 2)
-    words = "--model none --pages 1 --shape 96 128 --unet-minutes 0.001 --unet"
-    monkeypatch.setattr(sys, "argv", ["pages.py", *words.split(), str(tmp_path)])
-    runpy.run_path(str(BENCHMARK), run_name="__main__")
-    printed = capsys.readouterr().out
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines() if line.startswith("|")]
-    assert rows[0] == ["", "flip 0.05", "flip 0.1", "flip 0.2", "flip 0.3", "8x8 holes", "settings"]
-    assert [row[0] for row in rows[2:-1]] == list(FILTERS) and rows[-1][0].startswith("U-Net")
-    noisy = [float(cell) for cell in rows[2][1:5]]
-    np.testing.assert_allclose(noisy, [5, 10, 20, 30], rtol=0.1)
 
 
 # --- pictures ---
@@ -124,38 +87,7 @@ def test_pictures_have_ink_and_can_be_drawn_again(name: str) -> None:
         assert other.shape != drawn.shape or (other != drawn).any()
 
 
-def test_settings_are_chosen_on_validation_pictures() -> None:
-    square = np.zeros((40, 40), bool)
-    square[10:30, 10:30] = True
-    seen = inverted([square], 0.2, 0)
-    chosen = tuned(
-        {"median": Candidate(median, (1, 3, 5)), "holes only": Candidate(median, flips=False)}, [square], seen
-    )
-    assert list(chosen) == ["median"] and chosen["median"].settings != (1,)
-
-
-def test_what_is_wrong_of_each_picture_is_on_average_what_is_wrong() -> None:
-    clean = [np.eye(64, dtype=bool), np.ones((64, 64), bool)]
-    for seen in (inverted(clean, 0.2, 0), holed(clean, 0)):
-        found = [one.ink for one in seen]
-        assert np.mean(wrong_of_each(clean, seen, found)) == pytest.approx(wrong(clean, seen)(found))
-
-
 # --- harm ---
-
-
-@pytest.mark.parametrize(
-    ("p", "before", "after", "verdict"),
-    [
-        (0, 0, 0.003, "ok"),
-        (0, 0, 0.0031, "harmed"),
-        (0.1, 0.1, 0.09, "helped"),
-        (0.1, 0.1, 0.1, "alone"),
-        (0.1, 0.1, 0.11, "harmed"),
-    ],
-)
-def test_verdicts(p: float, before: float, after: float, verdict: str) -> None:
-    assert Outcome("", p, 0, before, after, 0, "").verdict == verdict
 
 
 @pytest.mark.thorough

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import harness
-from benchmarks.harness import MARKED, PAGES, RECORDS, ROOT, Record, Table
+from benchmarks.harness import MARKED, PAGES, RECORDS, ROOT, Table
 from benchmarks.measures.script import head, row
 from benchmarks.package import constants
 from restore.errors import InputError
@@ -155,12 +155,6 @@ def test_a_script_that_fails_makes_no_record(tmp_path: Path) -> None:
         harness.measured((str(script),))
 
 
-def test_tables_are_written_as_they_were_printed() -> None:
-    lines = PRINTED[0].markdown().splitlines()
-    assert lines == ["| | wrong, % |", "| --- | ---: |", "| `restore` | 1.50 |", "| as it is | |"]
-    assert harness.printed(["before", *lines, "", *lines]) == (PRINTED * 2, ("before",))
-
-
 def test_what_benchmarks_print_are_tables(capsys: pytest.CaptureFixture[str]) -> None:
     head("", "damage", "wrong, %", left=("damage",))
     row("`restore`", "flips", f"{1.5:.2f}")
@@ -176,10 +170,3 @@ def test_a_benchmark_is_measured() -> None:
     (table,) = record.tables
     assert table.columns == ("", "ms", "ratio") and table.rows[-1][0::2] == ("its four products", "1.00")
     assert record.state == "measured" and record.commit and "cores" in record.machine
-
-
-def test_a_benchmark_without_a_record_is_missing() -> None:
-    every = harness.unmeasured([])
-    assert "peers/bp.py" in every and "package/constants.py" not in every
-    bp = Record(("peers/bp.py --threads 1",), harness.RUN, "", "", "", ())
-    assert set(every) - set(harness.unmeasured([bp])) == {"peers/bp.py"}

@@ -7,10 +7,10 @@ import math
 
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import seeded
+from textbook import log_likelihood
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, Damage, Occlusion

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import seeded
 from scipy.stats import kstest, norm
+from textbook import log_likelihood
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, Damage, GaussianNoise, Occlusion, SaltAndPepper, parse_task

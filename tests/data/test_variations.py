@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from lessons import GOOD, assert_refused, write
 from machines import bars_and_stripes
-from recipes import GOOD, assert_refused, write
 
 import restore
 from restore.data import varied

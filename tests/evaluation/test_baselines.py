@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from baselines import NearestNeighbour, PointwiseEstimate
-from channel_likelihoods import log_likelihood
+from textbook import log_likelihood
 
 from restore.channels import BitFlip, Damage
 from restore.evaluation.baselines import Median

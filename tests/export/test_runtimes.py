@@ -110,6 +110,7 @@ def node_modules() -> Path | None:
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 
 
+@pytest.mark.thorough
 @needs_node
 def test_node_restores(case: Case, tmp_path: Path) -> None:
     modules = node_modules()

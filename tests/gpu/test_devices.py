@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from fits import CONDITIONAL, IMAGES, LEARNERS, conditional_recipe, damaged_images, recipe_of, run, stopped_run
 from kernels import CUDA, Generator, MixedDevices, card, compared, on_card, values_of
 from machines import random_rbm, seeded
 from priors import SPIKED, TRUNCATED, grey_prior
 from settling import Settling
+from textbook import log_likelihood
 from together import PIPELINES
 from torch import Tensor
 from unit_cases import CASES
@@ -158,7 +158,17 @@ SPECS = {name: spec_of(name) for name in FAMILIES}
 SPECS |= {f"rbm-{kind}": spec_of("rbm", kind) for kind in (TRUNCATED, SPIKED)}
 
 
-@pytest.mark.parametrize(("name", "solver"), [(name, each) for name, spec in SPECS.items() for each in spec.solvers])
+def solver_cases() -> Iterator[Any]:
+    """Each family with each of its solvers; those of which neither is new are thorough."""
+    met = set[str]()
+    for name, spec in SPECS.items():
+        for solver in spec.solvers:
+            marks = [pytest.mark.thorough] if {name, solver} <= met else []
+            yield pytest.param(name, solver, marks=marks, id=f"{name}-{solver}")
+            met |= {name, solver}
+
+
+@pytest.mark.parametrize(("name", "solver"), solver_cases())
 def test_solvers(name: str, solver: str) -> None:
     spec = SPECS[name]
     # Some rows end and others go on; more iterations would only repeat these.
@@ -321,9 +331,12 @@ def test_learners_of_conditional_priors(learner: str, tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in PIPELINES if name != "timed"])
 def test_pipelines(name: str, tmp_path: Path) -> None:
-    modes = {"modes": 0 if name == "grey" else 3, "starts": 1}
+    # Modes are drawn by the same code after any training; that takes longer than all before.
+    modes = {"modes": 3 if name == "deep" else 0, "starts": 1}
     common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": modes}
-    recipe = parse(common | PIPELINES[name])
+    told = PIPELINES[name]
+    few = {"learner": told["learner"] | {"rounds": 3}} if name == "bslm" else {}
+    recipe = parse(common | told | few)
 
     def work(place: Place) -> Any:
         images = place(IMAGES)

@@ -1,4 +1,4 @@
-"""Pictures in colour: read as grey levels with a note, or kept, and given back in their colours."""
+"""Colours and tones of pictures."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import io
 import numpy as np
 import pytest
 from bad_images import COLOUR, GREY, encoded, quick, read
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from restore.images import as_pil, encode
+from restore.images.tones import Tones, counted, has_third_tone
 
 Colour = tuple[int, int, int]
 
@@ -72,3 +73,75 @@ def test_few_colours_are_classes_and_others_are_not() -> None:
     assert not read(encoded(colours[classes % 4]), colour=True).classes
     icon = Image.fromarray(np.dstack([np.full((*GREY.shape, 3), 9, np.uint8), GREY]))
     assert not read(encoded(icon)).classes
+
+
+# --- tones ---
+
+
+def tones(levels: np.ndarray) -> Tones:
+    return Tones.of(counted(levels.astype(np.uint8)))
+
+
+def test_two_levels_are_cut_in_the_middle() -> None:
+    for dark, light in ((0, 255), (10, 11), (254, 255), (0, 1)):
+        found = tones(np.array([[dark, light, light]]))
+        assert dark <= found.threshold < light
+        assert found.middle == 0 and found.binary
+    assert tones(np.array([0, 255])).threshold == 127
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(st.integers(0, 255), st.integers(1, 10**6), min_size=2, max_size=40))
+def test_the_threshold_is_the_one_that_parts_the_levels_best(present: dict[int, int]) -> None:
+    counts = np.zeros(256, dtype=np.int64)
+    counts[list(present)] = list(present.values())
+    levels = np.arange(256)
+
+    def within(threshold: int) -> float:
+        parts = (levels <= threshold, levels > threshold)
+        return sum(
+            float((counts[part] * (levels[part] - np.average(levels[part], weights=counts[part])) ** 2).sum())
+            for part in parts
+        )
+
+    best = min(map(within, range(min(present), max(present))))
+    assert within(Tones.of(counts).threshold) == pytest.approx(best, rel=1e-6, abs=1e-3)
+
+
+def test_soft_edges_are_no_grey() -> None:
+    ink = np.where(np.arange(12) < 6, 60, 200)[None].repeat(10, 0)
+    ink[:, 6] = 130
+    assert 0 < tones(ink).middle < 0.1 and tones(ink).binary
+    assert tones(np.full((3, 3), 7)).binary
+
+
+def three_tones(grey: float, share: float, speckled: bool = False) -> np.ndarray:
+    """A picture of black and white halves and an area of grey, even or alternating by a 255th from pixel to pixel."""
+    picture = np.zeros((100, 100))
+    picture[:, 50:] = 1
+    rows = round(share * 100 * 100 / 40)
+    picture[10 : 10 + rows, 5:45] = grey
+    if speckled:
+        picture[10 : 10 + rows, 5:45] += np.indices((rows, 40)).sum(0) % 2 / 255
+    return picture
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_third_tone_is_even_grey_off_black_and_white_over_a_share_of_the_picture(turned: bool) -> None:
+    def toned(grey: float, share: float, speckled: bool = False, hidden: np.ndarray | None = None) -> bool:
+        picture = three_tones(grey, share, speckled)
+        return has_third_tone(1 - picture if turned else picture, 0.5, hidden)
+
+    # More than a hundredth of the picture, but for the area's first row and column.
+    assert toned(0.3, 0.016) and not toned(0.3, 0.008)
+    assert toned(0.13, 0.1) and not toned(0.12, 0.1)
+    assert toned(0.8, 0.1)
+    assert not toned(0.3, 0.2, speckled=True)
+    hidden = three_tones(0.3, 0.1) == 0.3
+    assert not toned(0.3, 0.1, hidden=hidden) and toned(0.3, 0.1, hidden=~hidden & False)
+    ramp = three_tones(0.3, 0.0)
+    ramp[10:50, 5:45] = np.linspace(0.2, 0.45, 40)
+    assert not any(has_third_tone(picture, 0.5) for picture in (ramp, ramp.T))  # even along one side alone
+    # By how much grey is off is in parts of the distance of black and white.
+    faint = 0.4 + 0.2 * three_tones(0.3, 0.1)
+    assert has_third_tone(1 - faint if turned else faint, 0.5)

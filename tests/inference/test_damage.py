@@ -1,4 +1,4 @@
-"""What a caller says of the damage: checked once, and the same however it is written."""
+"""What a caller knows of damage: levels, hidden pixels, faults, and the channel that follows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from priors import grey_prior, random_conditional, random_prior
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion
 from restore.channels.damage import Damage, Observed
+from restore.devices import pick_device
 from restore.errors import UsageError
 from restore.inference.scans.reading import Cut
 
@@ -135,3 +136,24 @@ def test_parts_of_a_picture_have_their_own_damage() -> None:
     cut = Observed(Cut(pixels, 0.25), Damage(0.1))
     np.testing.assert_array_equal(cut.part(rows, columns).pixels, pixels[1:4, 2:7] > 0.25)
     assert cut.shape == (6, 8)
+
+
+# --- arguments that nothing can use ---
+
+
+@pytest.mark.parametrize("p", [10**400, torch.full((2, 2), 0.1, requires_grad=True)], ids=["huge", "grad"])
+def test_flips_that_are_no_numbers(p: Any) -> None:
+    with pytest.raises(UsageError):
+        Damage.of(p=p)
+
+
+def test_no_device_at_all() -> None:
+    with pytest.raises(UsageError):
+        pick_device(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("device", ["mps", "quantum"])
+def test_a_device_that_torch_lacks_is_named(device: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        pick_device(device)
+    assert device in str(caught.value)

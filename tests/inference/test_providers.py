@@ -50,6 +50,7 @@ def test_a_build_that_finds_no_device_is_a_fault_of_usage(monkeypatch: pytest.Mo
     assert "cuda" in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_another_provider_gives_the_same_answer_one_batch_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A provider for a service far away is in every build; it leaves all operations to the processor."""
     name = "AzureExecutionProvider"

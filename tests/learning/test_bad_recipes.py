@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipes import GOOD, assert_refused, write
+from lessons import GOOD, assert_refused, write
 
 from restore.errors import UsageError
 from restore.learning.learners import LEARNERS

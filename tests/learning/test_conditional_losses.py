@@ -1,7 +1,8 @@
-"""Learners of conditional RBMs by losses of wrong pixels, against models written out."""
+"""Learners of conditional RBMs by losses of wrong pixels and by likelihood, against models written out."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,25 +13,39 @@ from conditionals import (
     SIZES,
     all_states,
     assert_close,
+    exact_clamped,
+    forest,
     log_weight,
+    log_z,
+    mean_field,
     random_prior,
     scores,
     some_pairs,
+    statistics,
     step_of,
     to_the_end,
     total,
     with_weights,
+    worst,
 )
+from directions import assert_slopes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import numerical_gradients, seeded
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.rules.conditional.divergence import PerceptronLoss
+from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
+from restore.learning.rules.conditional.likelihood import (
+    BeliefPropagationLikelihood,
+    LogisticRegression,
+    MeanFieldLikelihood,
+)
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.rules.contract import Pairs, Step
 from restore.priors import ConditionalRBM
+from restore.solvers import BeliefPropagation
+from restore.zoo.inference import Inference
 
 
 def wrong_pixels(clean: Tensor) -> np.ndarray:
@@ -76,11 +91,12 @@ def test_the_perceptron_gradient_with_the_negative_held_fixed() -> None:
         step = step_of(PerceptronLoss(), prior, pairs)
         wrong = Pairs(pairs.observed, found_state(step, pairs))
         moved_any += not torch.equal(wrong.clean, pairs.clean)
-        numerical = numerical_gradients(
-            lambda moved, wrong=wrong, pairs=pairs: float((log_weight(moved, pairs) - log_weight(moved, wrong)).sum()),
+        assert_slopes(
+            step.gradient,
+            lambda moved, wrong=wrong, pairs=pairs: (log_weight(moved, pairs) - log_weight(moved, wrong)).sum(),
             prior,
+            1e-8,
         )
-        assert_close(step.gradient, numerical, 1e-8)
     assert moved_any >= 4
 
 
@@ -126,9 +142,7 @@ def assert_margin(kind: str, prior: ConditionalRBM, pairs: Pairs) -> None:
     assert leads.min() > 1e-4
     step = step_of(to_the_end(learner, 1e-12, iterations=200), prior, pairs)
     assert float(step.monitors["margin_loss"]) == pytest.approx(losses.mean(), abs=1e-10)
-    assert_close(
-        step.gradient, numerical_gradients(lambda moved: -float(objective(moved, pairs)[0].mean()), prior), 1e-8
-    )
+    assert_slopes(step.gradient, lambda moved: -objective(moved, pairs)[0].mean(), prior, 1e-8)
     single = Pairs(pairs.observed.float(), pairs.clean.float())
     fused = step_of(to_the_end(learner, 1e-6, iterations=200), prior.to(torch.float32), single)
     assert float(fused.monitors["margin_loss"]) == pytest.approx(losses.mean(), abs=1e-4)
@@ -158,3 +172,150 @@ def test_margin_loss_and_gradient_on_loops(kind: str) -> None:
             if exact <= 5:
                 assert_margin(kind, prior, pairs)
     assert exact >= 15, exact
+
+
+# --- likelihoods, exact or not ---
+
+
+# To a fixed point, for gradients that are exact there only.
+EXACTLY: dict[str, Any] = {"tol": 1e-15, "iterations": 20000}
+
+
+def likelihood(prior: ConditionalRBM, pairs: Pairs) -> float:
+    """Mean log p(v | x)."""
+    return float((log_weight(prior, pairs) - log_z(prior, pairs.observed)).mean())
+
+
+# --- logistic regression ---
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_logistic_regression_climbs_the_likelihood_of_independent_pixels(sizes: tuple[int, int, int]) -> None:
+    prior, pairs = random_prior(sizes, scale=0.0), some_pairs(sizes)
+    step = step_of(LogisticRegression(), prior, pairs)
+    wanted = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    for name in ("weights.0", "units.1.bias", "inputs.1"):
+        assert bool((step.gradient[name] == 0).all()), name
+    # Without couplings what hidden units do cannot be seen.
+    assert float(wanted["units.1.bias"].abs().max()) < 1e-9 and float(wanted["inputs.1"].abs().max()) < 1e-9
+    learnt = {name: step.gradient[name] for name in ("units.0.bias", "inputs.0")}
+    assert_close(step.gradient | learnt, step.gradient | {name: wanted[name] for name in learnt}, 1e-9)
+    assert float(step.monitors["loss"]) == pytest.approx(-likelihood(prior, pairs), abs=1e-12)
+
+
+# --- maximum likelihood ---
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_belief_propagation_has_the_exact_gradient_on_forests(sizes: tuple[int, int, int], seed: int) -> None:
+    edges = forest(*sizes[:2], seed)
+    prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes)
+    prior = with_weights(prior, prior.weights * edges)
+    step = step_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), prior, pairs)
+    wanted = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    # Units without an edge are not independent, which a pairwise belief cannot say.
+    on_edges = {"weights.0": step.gradient["weights.0"] * edges}
+    assert_close(step.gradient | on_edges, wanted | {"weights.0": wanted["weights.0"] * edges}, 1e-9)
+    single = Pairs(pairs.observed.float(), pairs.clean.float())
+    fused = step_of(to_the_end(BeliefPropagationLikelihood, 0.0, iterations=50), prior.to(torch.float32), single)
+    assert_close(fused.gradient, step.gradient, 1e-5)
+
+
+# --- contrastive divergence ---
+
+
+def repeated(pairs: Pairs, times: int) -> Pairs:
+    return Pairs(pairs.observed.repeat(times, 1), pairs.clean.repeat(times, 1))
+
+
+def one_step(prior: ConditionalRBM, pairs: Pairs) -> np.ndarray:
+    """Probability of every visible state one Gibbs step from the clean image, (images, 2**D)."""
+    joint = scores(prior, pairs.observed)
+    answers = scores(prior, pairs.observed, pairs.clean)
+    answers = np.exp(answers - total(answers)[:, None])
+    given_hidden = np.exp(joint - total(joint.swapaxes(1, 2))[:, None, :])
+    return np.einsum("nm,nsm->ns", answers, given_hidden)
+
+
+def test_contrastive_divergence_is_one_gibbs_step() -> None:
+    prior, pairs, times = random_prior(scale=1.5), some_pairs(binary=True), 20_000
+    chances, visible = one_step(prior, pairs), all_states(5)
+    np.testing.assert_allclose(chances.sum(1), 1)
+    data = exact_clamped(prior, pairs.clean.numpy(), pairs.observed)
+    model = {name: torch.zeros_like(value) for name, value in data.items()}
+    for row, x in enumerate(pairs.observed.split(1)):
+        for state, chance in zip(visible, chances[row], strict=True):
+            for name, value in exact_clamped(prior, state[None], x).items():
+                model[name] += chance * value / len(chances)
+    wanted = {name: data[name] - model[name] for name in data}
+    step = step_of(ConditionalDivergence(), prior, repeated(pairs, times), seed=4)
+    # Every statistic lies in [0, 1], so its standard deviation is at most 1/2.
+    noise = 5 * 0.5 / math.sqrt(times * len(pairs.clean))
+    assert_close(step.gradient, wanted, noise)
+    exact = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    assert max(worst(step.gradient, exact).values()) > 2 * noise
+    gap = float(step.gradient["units.0.bias"].square().mean().sqrt())
+    assert float(step.monitors["pixel_mean_gap"]) == pytest.approx(gap)
+
+
+# --- inference in training ---
+
+
+# --- inference in training ---
+
+MATCHED = [
+    (BeliefPropagationLikelihood, "sum_product"),
+    (MeanFieldLikelihood, "mean_field"),
+    (ConditionalDivergence, "mean_field"),
+    (PerceptronLoss, "mean_field"),
+    (MarginalMaxMargin, "mixed_product"),
+    (LatentMaxMargin, "max_product"),
+]
+
+
+@pytest.mark.parametrize(("learner", "solver"), MATCHED, ids=[learner.__name__ for learner, _ in MATCHED])
+def test_iterations_grow_with_the_epochs(learner: Any, solver: str) -> None:
+    for epoch in (0, 1, 49):
+        header = learner().inference(epoch)
+        assert header == Inference(solver=solver, max_iter=7 + epoch, tol=1e-3, damping=0.0, modes=0, starts=0)  # type: ignore[arg-type]
+    assert learner(iterations=3, growth=2).inference(4).max_iter == 11
+    assert learner(growth=0).inference(1000).max_iter == 7
+
+
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_mean_field_of_an_epoch_has_its_number_of_iterations(epoch: int) -> None:
+    prior, pairs = random_prior(scale=2.0), some_pairs()
+    step = step_of(to_the_end(MeanFieldLikelihood, 0.0), prior, pairs, epoch)
+    data = exact_clamped(prior, pairs.clean.numpy(), pairs.observed)
+    found = [
+        statistics(*mean_field(prior, pairs.observed, 7 + epoch + more), pairs.observed.numpy()) for more in (0, 1)
+    ]
+    wanted, other = ({name: data[name] - model[name] for name in data} for model in found)
+    assert_close(step.gradient, wanted, 1e-12)
+    assert max(worst(step.gradient, other).values()) > 1e-6
+    assert float(step.monitors["iterations"]) == 7 + epoch
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_belief_propagation_of_an_epoch_has_its_number_of_iterations(epoch: int, dtype: torch.dtype) -> None:
+    prior, pairs = random_prior(scale=2.0), some_pairs()
+    cast = Pairs(pairs.observed.to(dtype), pairs.clean.to(dtype))
+    step = step_of(to_the_end(BeliefPropagationLikelihood, 0.0, iterations=2), prior.to(dtype), cast, epoch)
+    data = exact_clamped(prior, pairs.clean.numpy(), pairs.observed)
+    errors = []
+    for more in (0, 1):
+        # Image by image, as nothing is shared between them.
+        solver, model = BeliefPropagation("sum", 2 + epoch + more, 0.0), []
+        for x in pairs.observed.split(1):
+            found = solver.solve(prior.given(x), pairs=True)
+            visible, hidden = (mean.numpy() for mean in found.means)
+            assert found.pairs is not None
+            model.append(statistics(visible, hidden, x.numpy()) | {"weights.0": found.pairs})
+        wanted = {name: data[name] - torch.stack([each[name] for each in model]).mean(0) for name in data}
+        errors.append(max(worst(step.gradient, wanted).values()))
+    close = 1e-12 if dtype == torch.float64 else 1e-5
+    assert errors[0] < close < 10 * close < errors[1], errors
+    assert float(step.monitors["iterations"]) == 2 + epoch
+    assert float(step.monitors["converged"]) == 0

@@ -1,20 +1,28 @@
-"""Learning from grey levels: gradients against finite differences, the gauge of a pixel, and redrawn starts."""
+"""Learning from grey levels: gradients against finite differences, the gauge of a pixel, and trainings."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from directions import EXACTLY, assert_close, grey_images, moved_by
-from machines import FLAT, numerical_gradients, random_machine, seeded
+from directions import EXACTLY, assert_close, assert_slopes, grey_images, moved_by
+from machines import FLAT, random_machine, seeded
 from torch import Tensor
 
 from restore.learning.gradients.centring import GreyScale, centred
+from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.tap_likelihood import TAPLikelihood
+from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import RBM, LayeredPrior
+from restore.registry import UNITS
 from restore.solvers import TAP
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli, Spiked
+from restore.units.layers import blank
 
 VISIBLE = ("truncated", "spiked-truncated")
 
@@ -36,8 +44,7 @@ def test_gradient_is_that_of_the_tap_likelihood_in_every_parameter(visible: str,
     machine, images = random_machine((visible, 3), (hidden, 2), scale=0.4), grey_images(4, 3)
     learner = TAPLikelihood(centring=False, **EXACTLY)  # type: ignore[arg-type]
     step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
-    numerical = numerical_gradients(lambda moved: tap_likelihood(moved, images), machine)
-    assert_close(step.gradient, numerical, 1e-7)
+    assert_slopes(step.gradient, lambda moved: tap_likelihood(moved, images), machine, 1e-7)
     assert step.gradient.keys() == machine.parameters.keys()
     assert all(float(value.abs().min()) > 1e-7 for value in step.gradient.values())
 
@@ -129,3 +136,52 @@ def test_redrawn_starts_are_drawn_from_the_cavity_marginals(kind: str) -> None:
         torch.testing.assert_close(black, 1 - present, rtol=0, atol=room * 0.5)
     else:
         assert not black.any()
+
+
+# --- whole trainings ---
+
+
+SHAPE = (4, 4)
+
+
+def stripes(count: int, seed: int = 0) -> Tensor:
+    """Images of 4x4 pixels that have one or two light rows on black, (N, 16)."""
+    draw = seeded(seed)
+    rows = torch.rand(count, 4, 1, generator=draw) < 0.4
+    levels = 0.6 + 0.3 * torch.rand(count, 4, 4, generator=draw)
+    return torch.where(rows, levels, 0.0).flatten(1)
+
+
+def recipe(epochs: int = 3, **tables: Any) -> Recipe:
+    made: dict[str, Any] = {
+        "name": "stripes",
+        "seed": 1,
+        "storage": "float32",
+        "data": {"source": "stripes"},
+        "prior": {"hidden": 3, "visible": "truncated-gauss-bernoulli"},
+        "learner": {"method": "tap", "starts": "redrawn", "grey_unit": 0.3, "solutions": 50, "iterations": 5},
+        "training": {"epochs": epochs, "batch": 25},
+        "optimizer": {"rate": 0.02, "weight_decay": 0.0},
+        "inference": {"max_iter": 200, "tol": 1e-3},
+    }
+    return parse({key: made.get(key, {}) | tables[key] if isinstance(tables.get(key), dict) else tables.get(key, value)
+                  for key, value in (made | tables).items()})  # fmt: skip
+
+
+@pytest.mark.parametrize("hidden", sorted(UNITS))
+@pytest.mark.parametrize("deeper", [[], [2]], ids=["rbm", "deep"])
+def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: list[int], tmp_path: Path) -> None:
+    family = {"family": "deep", "deeper": deeper} if deeper else {}
+    settings = recipe(2, prior={"hidden_type": hidden, "weight_scale": 0.1} | family)
+    prior = train(settings, stripes(50), SHAPE, Session(tmp_path, "x")).prior
+    header = prior.description
+    assert header.kind.unit_kinds(header, header.image_shape) == (
+        "truncated-gauss-bernoulli",
+        *[hidden] * (1 + len(deeper)),
+    )
+    named = prior.machine.parameters
+    assert all(bool(torch.isfinite(value).all()) for value in named.values())
+    # Every parameter has learnt something of its own.
+    assert len({value.data_ptr() for value in named.values()}) == len(named)
+    start = blank(hidden, 3, named["weights.0"]).parameters
+    assert not any(torch.equal(named[f"units.1.{name}"], value) for name, value in start.items())

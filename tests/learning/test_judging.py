@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from lessons import SHAPE, columns, recipe, timed_log_of
 from priors import seeded
-from timed_runs import SHAPE, bars, log_of, recipe
 
 from restore.channels import parse_task
 from restore.inference.torch_engine import Engine
@@ -34,7 +34,7 @@ def test_the_error_is_that_of_the_engine_from_one_start(grey: bool, tmp_path: Pa
         inference={"max_iter": 100, "tol": 1e-3},
     )
     settings = replace(settings, storage="float32")
-    images = (bars() * 0.8 + 0.1) if grey else bars()
+    images = (columns() * 0.8 + 0.1) if grey else columns()
     trained = train(settings, images, SHAPE, Session(tmp_path, "x"))
     _, clean = split(settings, images)
     observed, damage = parse_task(task, grey=grey).damage(clean, SHAPE, seeded(settings.seed))
@@ -42,7 +42,7 @@ def test_the_error_is_that_of_the_engine_from_one_start(grey: bool, tmp_path: Pa
     wrong = (found - clean).square() if grey else ((found > 0.5) != (clean > 0.5)).double()
     assert 0 < float(wrong.mean()) < 0.3
     assert trained.error == pytest.approx(float(wrong.mean()), rel=1e-5)
-    errors = [record["validation_error"] for record in log_of(tmp_path)]
+    errors = [record["validation_error"] for record in timed_log_of(tmp_path)]
     assert trained.error == min(errors) and trained.epoch == 1 + errors.index(min(errors))
 
 
@@ -58,7 +58,7 @@ def test_what_diverged_is_wrong() -> None:
 
 def test_the_damage_is_the_same_in_every_epoch_and_of_no_more_images_than_count() -> None:
     settings = recipe()
-    courses = [course_of(settings, bars(2000), SHAPE, held_out=bars(700)) for _ in range(2)]
+    courses = [course_of(settings, columns(2000), SHAPE, held_out=columns(700)) for _ in range(2)]
     assert all(isinstance(course, CleanImages) and course.trial is not None for course in courses)
     first, second = (course.trial for course in courses)
     assert torch.equal(first.observed, second.observed) and first.clean.shape == (500, 16)
@@ -67,16 +67,16 @@ def test_the_damage_is_the_same_in_every_epoch_and_of_no_more_images_than_count(
 
 
 def test_priors_are_judged_every_so_often_and_at_the_end(tmp_path: Path) -> None:
-    trained = train(recipe(training={"watch_every": 4}), bars(), SHAPE, Session(tmp_path, "x"))
-    judged = [record["epoch"] for record in log_of(tmp_path) if "validation_error" in record]
+    trained = train(recipe(training={"watch_every": 4}), columns(), SHAPE, Session(tmp_path, "x"))
+    judged = [record["epoch"] for record in timed_log_of(tmp_path) if "validation_error" in record]
     assert judged == [4, 6] and trained.epoch in judged
 
 
 def test_images_held_out_are_not_learnt_from(tmp_path: Path) -> None:
     settings = recipe(data={"validation": 0, "gathering": {"levels": "binary"}})
     passed = []
-    trained = train(settings, bars(), SHAPE, Session(tmp_path, "x", watch=passed.append), held_out=1 - bars(30))
-    assert torch.allclose(trained.prior.pixel_means, pixel_means(bars()))
+    trained = train(settings, columns(), SHAPE, Session(tmp_path, "x", watch=passed.append), held_out=1 - columns(30))
+    assert torch.allclose(trained.prior.pixel_means, pixel_means(columns()))
     assert [one.done for one in passed] == list(range(1, 7)) and passed[0].total == 6
     assert min(one.score for one in passed) == trained.error
     assert passed[-1].progress == 1

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 import torch
 from commands import Run
-from lessons import SHORT, WORDS, bars, bits, learn, lesson
+from lessons import SHAPE, SHORT, WORDS, bars, bits, columns, learn, lesson
 from refusals import refused
-from timed_runs import SHAPE
-from timed_runs import bars as columns
 
 import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
+from restore.export import packing
 from restore.export.beside import add_graph
 from restore.learning.recipe.recipe import parse
 from restore.learning.run.place import reserve
@@ -43,6 +42,7 @@ def killed_at(write: int, folder: Path) -> None:
         return replace_file(self, target)
 
     Path.replace = dying  # type: ignore[method-assign,assignment]
+    packing.beside_weights = lambda folder: b""
     torch.set_num_threads(1)
     learn(lesson(tables=QUICK), Session(folder / "run", target=folder / "named", lasting=True))
 
@@ -64,6 +64,7 @@ QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "in
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("without_graph")
 def test_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whatever its age, a temporary file is of a killed process here.
     monkeypatch.setattr("restore.files.ABANDONED", -1.0)

@@ -1,19 +1,21 @@
-"""Learning by TAP, against finite differences; what learners learn; and the modes of what they have learnt."""
+"""Learning by TAP and by contrastive divergence, against finite differences, and the modes of both."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
-from directions import EXACTLY, assert_close, some_images
-from machines import FLAT, bars_and_stripes, numerical_gradients, random_rbm, seeded
+from directions import EXACTLY, assert_close, assert_slopes, free, some_images
+from machines import FLAT, bars_and_stripes, random_rbm, seeded
+from oracle import binary_states, log_likelihood, log_likelihood_gradient
 from torch import Tensor
 
 from restore.learning.course import initial_prior
 from restore.learning.finish import own_modes
 from restore.learning.gradients.centring import FORGETTING, centred
-from restore.learning.gradients.statistics import clamped
+from restore.learning.gradients.statistics import clamped, difference
 from restore.learning.rules.contract import Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood
@@ -37,7 +39,7 @@ def test_gradient_is_that_of_the_tap_likelihood(starts: str) -> None:
     state = learner.init(machine, images, seeded())
     step = learner.step(machine, images, state, seeded())
     # The machine has one fixed point, so that where solutions start does not matter.
-    assert_close(step.gradient, numerical_gradients(lambda moved: tap_likelihood(moved, images), machine), 1e-8)
+    assert_slopes(step.gradient, lambda moved: tap_likelihood(moved, images), machine, 1e-8)
     assert float(step.monitors["solution_change"]) < 1e-13
     assert step.gradient.keys() == machine.parameters.keys()
 
@@ -115,3 +117,53 @@ def test_own_modes_are_images_where_the_prior_has_its_mass() -> None:
     assert (modes.shape, modes.dtype) == ((7, 1), torch.uint8)
     assert torch.equal(modes, own_modes(machine, images, wished, seeded(2)))
     assert own_modes(machine, images, Inference(modes=0, starts=1), seeded(2)).shape == (0, 1)
+
+
+# --- statistics of the data and the model ---
+
+
+# --- statistics ---
+
+
+def test_clamped_minus_exact_free_statistics_is_the_exact_gradient() -> None:
+    machine, images = random_rbm(5, 4), some_images(7, 5)
+    assert_close(difference(clamped(machine, images), free(machine)), log_likelihood_gradient(machine, images), 1e-12)
+
+
+# --- contrastive divergence ---
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_persistent_chains_at_the_distribution_give_the_exact_gradient(steps: int) -> None:
+    machine, images, count = random_rbm(5, 4, scale=1.2), some_images(7, 5), 100_000
+    states = binary_states(5, machine.weights)
+    drawn = torch.multinomial(log_likelihood(machine, states).exp(), count, replacement=True, generator=seeded(1))
+    learner = ContrastiveDivergence(starts="persistent", chains=count, steps=steps, centring=False)
+    # A chain rests in its hidden state.
+    chains = machine.sample_hidden(states[drawn], seeded(3))
+    step = learner.step(machine, images, learner.init(machine, images, seeded()) | {"chains": chains}, seeded(2))
+    # Every statistic lies in [0, 1], so its standard deviation is at most 1/2.
+    assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(count))
+    assert not torch.equal(step.state["chains"], chains)
+
+
+def test_many_steps_of_contrastive_divergence_forget_the_data() -> None:
+    machine, images = random_rbm(5, 4, scale=0.5), some_images(7, 5)
+    batch = images.repeat(6000, 1)
+    learner = ContrastiveDivergence(starts="data", steps=15, centring=False)
+    step = learner.step(machine, batch, learner.init(machine, images, seeded()), seeded(2))
+    assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(len(batch)))
+
+
+def test_chains_restart_from_the_data_or_go_on() -> None:
+    machine, images = random_rbm(5, 4), some_images(9, 5)
+    restarting = ContrastiveDivergence(starts="data")
+    assert "chains" not in restarting.step(machine, images, restarting.init(machine, images, seeded()), seeded()).state
+    going_on = ContrastiveDivergence(starts="persistent", chains=6)
+    state = going_on.init(machine, images, seeded())
+    hidden = machine.hidden.size
+    assert state["chains"].shape == (6, hidden)
+    # Hidden units this sure show which image a chain came from.
+    copying = RBM.binary(200 * torch.eye(5), torch.full((5,), -100.0), torch.full((5,), -100.0))
+    seen = {tuple(image.tolist()) for image in images}
+    assert all(tuple(chain.tolist()) in seen for chain in going_on.init(copying, images.float(), seeded())["chains"])

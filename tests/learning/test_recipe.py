@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from recipes import GOOD, with_line, write
+from lessons import GOOD, with_line, write
 
 from restore.data.sets import NAMED_SETS
 from restore.learning.recipe.recipe import parse, read_recipe

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import torch
 from commands import Run
-from lessons import CPU, bars, learn
+from lessons import CPU, Hands, bars, learn
 from machines import seeded
 from PIL import Image
-from timed_runs import Hands
 
 import restore
 from restore import zoo

@@ -77,7 +77,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["export.packing.beside_weights", "learning.train.write_report"])
-def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
+def test_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     moment: str, home: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*arguments: object) -> None:

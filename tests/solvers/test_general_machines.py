@@ -1,4 +1,4 @@
-"""Solvers on machines of units of any type: against the oracle, long Gibbs runs, closed forms, and their symmetries."""
+"""Solvers and chains on machines of units of any kind, against every joint state."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from directions import assert_slopes
 from machines import (
     FLAT,
     both,
     brute_force,
-    numerical_gradients,
+    random_evidence,
     random_fully_visible,
     random_machine,
+    random_rbm,
     seeded,
     with_weights,
 )
-from oracle import exact_moments
+from oracle import binary_states, exact_moments
+from scipy import stats
+from torch import Tensor
 
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.gradients.statistics import fixed_point
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
 from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation, Solution
+from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.status import Status
 from restore.units import Bernoulli, Gaussian
 
@@ -106,10 +111,7 @@ def test_statistics_of_a_fixed_point_are_the_gradient_of_its_log_partition(name:
     solution = settled(solver, machine)
     gradient, means, variances = fixed_point(machine, list(solution.means), list(solution.variances))
     flat = replace(solver, tol=FLAT)
-    numerical = numerical_gradients(lambda moved: solved(flat, moved).log_partition, machine, step=1e-4)
-    assert gradient.keys() == numerical.keys()
-    for key, wanted in numerical.items():
-        torch.testing.assert_close(gradient[key], wanted, rtol=0, atol=1e-6)
+    assert_slopes(gradient, lambda moved: solved(flat, moved).log_partition, machine, 1e-6, step=1e-4)
     for got, wanted in zip((*means, *variances), (*solution.means, *solution.variances), strict=True):
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
 
@@ -186,3 +188,40 @@ def test_spins_are_bits_in_another_gauge(kind: type[LayeredMap], kind_of_visible
     exact, same = exact_moments(spins), exact_moments(bits)
     torch.testing.assert_close(exact.visible, same.visible, rtol=0, atol=1e-12)
     torch.testing.assert_close(exact.log_partition, same.log_partition + gained, rtol=0, atol=1e-12)
+
+
+# --- chains ---
+
+
+def exact_samples(machine: RBM, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Visible states drawn from the exact distribution; and all states with their probabilities."""
+    states = binary_states(machine.visible.size, machine.weights)
+    probability = torch.softmax(-machine.free_energy(states), 0)
+    return states[torch.multinomial(probability, count, replacement=True, generator=generator)], states, probability
+
+
+@pytest.mark.parametrize("tilted", [False, True], ids=["prior", "posterior"])
+def test_chains_started_at_the_distribution_stay_there(tilted: bool) -> None:
+    machine = random_rbm(4, 3, scale=1.5)
+    if tilted:
+        machine = machine.tilt(Fields(torch.tensor([1.0, -2.0, 0.5, 0.0]).double()))
+    count, generator = 40_000, seeded(1)
+    chains, _, probability = exact_samples(machine, count, generator)
+    for _ in range(3):
+        chains = gibbs_steps(machine, chains, 2, generator)
+        codes = (chains.long() << torch.arange(4)).sum(-1)
+        seen = torch.bincount(codes, minlength=16).double()
+        statistic = float(((seen - count * probability) ** 2 / (count * probability)).sum())
+        # One in a million such tests fails by chance.
+        assert statistic <= stats.chi2.ppf(1 - 1e-6, 15)
+
+
+def test_chains_find_the_posterior_from_anywhere() -> None:
+    machine, generator = random_rbm(6, 4, scale=0.5).tilt(random_evidence(3, 6, seed=3)), seeded(2)
+    exact = exact_moments(machine)
+    # At these weights a chain forgets within a few sweeps: at least 400 independent samples of variance at most 1/4.
+    visible, total = gibbs_steps(machine, torch.zeros(3, 6).double(), 50, generator), torch.zeros(3, 6).double()
+    for _ in range(4000):
+        visible = gibbs_steps(machine, visible, 1, generator)
+        total += visible
+    torch.testing.assert_close(total / 4000, exact.visible, rtol=0, atol=5 * 0.5 / math.sqrt(400))

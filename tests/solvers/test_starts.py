@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from machines import seeded, two_patterns
+from textbook import log_likelihood
 
 from restore.channels import BitFlip
 from restore.fields import Fields

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import dcp_large as large
-import dcp_slow as slow
 import dcp_small as small
 import numpy as np
 import pytest
@@ -68,16 +67,6 @@ def ascent(images: Tensor, hidden: int, seed: int) -> float:
 def test_the_best_ascent_ends_at_what_is_reachable(hidden: int, end: float) -> None:
     images = images_of("bars-and-stripes").double()
     assert max(ascent(images, hidden, seed) for seed in range(10)) == pytest.approx(end, abs=2e-4)
-
-
-def test_a_mean_leaves_the_local_maximum_when_it_is_above_it() -> None:
-    def one(rate: float, *mean: float) -> small.Trials:
-        return small.Trials(slow.DATA, "CG", 1, rate, tuple(range(0, 200 * len(mean), 200)), mean, (), ())
-
-    stays, goes = one(slow.SLOW[0], -3.2, -3.15, -3.12), one(slow.SLOW[1], -3.2, -3.15, -3.09, -3.2)
-    assert (slow.leaves(stays), slow.leaves(goes)) == (None, 400)
-    others = [replace(stays, data="bars-and-stripes"), replace(stays, algorithm="CD")]
-    assert slow.as_table([stays, *others, goes]).splitlines()[2:] == ["| 0.1 | - |", "| 0.1667 | 400 |"]
 
 
 @pytest.fixture
@@ -189,6 +178,3 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert curve.likelihood[-1] == pytest.approx(exact, abs=5 * curve.errors[-1] + 1e-3)
     assert 0 < curve.errors[-1] < 0.1
     assert structure(large.Curve, json.loads(json.dumps(asdict(curve)))) == curve
-
-
-# --- the whole ---

@@ -1,11 +1,13 @@
-"""Solutions counted by several rules, and what has converged by the paper's."""
+"""Solutions counted by several rules, what has converged by the paper's, and how far apart bands of numbers are."""
 
 from __future__ import annotations
 
 import dynamics_causes as causes
+import numpy as np
 import pytest
 import torch
-from dynamics_causes import ByMeanSquare, Counted, counted, counts_table
+from bands import separation
+from dynamics_causes import ByMeanSquare, Counted, counted
 from machines import random_rbm
 
 from restore.priors import RBM
@@ -38,6 +40,13 @@ def test_the_papers_criterion_is_the_root_of_the_mean_square() -> None:
     assert moved.tolist() == pytest.approx([0.3 * (6 / 9) ** 0.5, 0.0])
 
 
-def test_counts_stand_beside_their_share_of_the_starts() -> None:
-    rows = counts_table([Counted(10, causes.PAPERS, 500, 490, (92, 80, 1), 40)]).splitlines()
-    assert rows[2] == f"| 10 | {causes.PAPERS} | 500 | 490 | 92 (18.4 %) | 80 (16.0 %) | 1 (0.2 %) | 40 (8.0 %) |"
+# --- bands of numbers ---
+
+
+@pytest.mark.parametrize("distance", [4.0, 8.0])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_two_bands_are_as_far_apart_as_they_were_drawn(distance: float, share: float) -> None:
+    draw = np.random.default_rng(0)
+    count = int(2000 * share)
+    low, high = draw.normal(0, 2, count), draw.normal(2 * distance, 2, 2000 - count)
+    assert separation([*low, *high]) == pytest.approx(distance, rel=0.1)

@@ -51,15 +51,6 @@ def test_whole_powers_are_copies_of_the_unit() -> None:
     torch.testing.assert_close(near.free_energy(states), prior.free_energy(states), rtol=0, atol=1e-12)
 
 
-def test_a_power_is_whole_copies_and_one_for_the_rest() -> None:
-    machine = random_rbm(5, 2, scale=1.5)
-    near = FractionalRBM(machine, torch.tensor([2.3, 0.4], dtype=torch.float64)).approximation()
-    scale = torch.tensor([1.0, 1.0, 0.3, 0.4], dtype=torch.float64)
-    owner = torch.tensor([0, 0, 0, 1])
-    torch.testing.assert_close(near.weights, machine.weights[:, owner] * scale)
-    torch.testing.assert_close(near.hidden.parameters["bias"], machine.hidden.parameters["bias"][owner] * scale)
-
-
 @pytest.mark.parametrize("low,high", [(0.2, 0.9), (0.5, 2.7)])
 def test_the_sampler_stays_at_the_enumerated_distribution(low: float, high: float) -> None:
     # Started exactly at p: whatever moves it beyond the noise of so many chains is an error of the sampler.
@@ -73,9 +64,3 @@ def test_the_sampler_stays_at_the_enumerated_distribution(low: float, high: floa
     found = torch.bincount(codes, minlength=32).double() / chains
     excess = (found - wanted) / (wanted * (1 - wanted) / chains).sqrt()
     assert float(excess.abs().max()) < 4.5
-
-
-def test_with_powers_of_one_every_proposal_is_accepted() -> None:
-    prior = FractionalRBM(random_rbm(6, 3), torch.ones(3, dtype=torch.float64))
-    start = torch.bernoulli(torch.full((50, 6), 0.5, dtype=torch.float64), generator=seeded())
-    assert float(prior.metropolis_steps(start, 5, seeded())[1]) == 1

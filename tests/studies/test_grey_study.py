@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
 
 import grey as study
 import numpy as np
 import pytest
 import torch
-from channel_likelihoods import log_likelihood
 from machines import seeded
+from textbook import log_likelihood
 from torch import Tensor
 
-from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
+from benchmarks.filters.denoisers import DENOISERS, Denoiser
 from restore.channels import Damage, GaussianNoise
 from restore.errors import UsageError
 from restore.evaluation import metrics
@@ -41,17 +39,6 @@ NOISY = NOISE.corrupt(CLEAN, seeded(1))
 def middle(name: str) -> dict[str, object]:
     """A choice of parameters from the middle of the grid."""
     return {key: values[len(values) // 2] for key, values in DENOISERS[name].values.items()}
-
-
-@pytest.fixture(scope="module")
-def few() -> Iterator[None]:
-    """Grids of two points."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, method in list(DENOISERS.items()):
-            values = {key: (value,) for key, value in middle(name).items()}
-            first = next(iter(values))
-            patch.setitem(DENOISERS, name, replace(method, values={**values, first: method.values[first][:2]}))
-        yield
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -102,19 +89,6 @@ def test_denoisers_denoise(name: str) -> None:
     gain = metrics.psnr(CLEAN, restored) - metrics.psnr(CLEAN, NOISY.clamp(0, 1))
     assert float(gain.min()) > 1
     torch.testing.assert_close(denoiser.restore(NOISY[2:3], DAMAGE), restored[2:3])
-
-
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("name", DENOISERS)
-def test_tuned_is_the_best_of_the_grid(name: str) -> None:
-    validation = images(4, 2)
-    observed = NOISE.corrupt(validation, seeded(7))
-    quality = {}
-    for chosen in DENOISERS[name].grid():
-        restored = Denoiser(name, SHAPE, chosen).restore(observed, DAMAGE)
-        quality[float(metrics.psnr(validation, restored).mean())] = chosen
-    assert len(quality) == 2
-    assert tuned(name, validation, SIGMA, SHAPE, 7).parameters == quality[max(quality)]
 
 
 def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:

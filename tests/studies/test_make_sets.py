@@ -13,10 +13,9 @@ from restore.data import Gathering, gather, load
 from restore.data.dataset import Dataset, Images, Split
 from restore.errors import InputError
 from training.data import make, photographs, text
-from training.data.dice import Dice
 from training.data.drawings import KINDS, TESTED, drawing, drawings, images
 from training.data.pages import Family, pages
-from training.data.pen import SIDE, Pen
+from training.data.pen import SIDE
 
 DRAWN = np.random.default_rng(0).integers(0, 2, (2, 9, 20, 20), dtype=np.uint8) * np.uint8(255)
 
@@ -80,43 +79,11 @@ def test_a_picture_depends_on_its_seed_and_number_alone() -> None:
     assert (drawing(4, 0) != several[0]).any()
 
 
-@pytest.mark.parametrize("kind", range(len(KINDS)), ids=list(KINDS))
-def test_every_kind_occurs_in_both_polarities(kind: int) -> None:
-    """One round of the kinds is light on dark, the next the reverse."""
-    rounds = [drawing(0, kind + len(KINDS) * number) for number in range(8)]
-    assert len({picture.tobytes() for picture in rounds}) == 8
-    assert all(0 < (picture > 0).mean() < 1 for picture in rounds)
-
-
 def test_training_and_test_pictures_differ() -> None:
     test = Dataset(images("test"), "drawings", "test")
     assert len(test.images) == TESTED and test.images.shape[1:] == (SIDE, SIDE)
     first = Dataset(drawings(200, seed=0), "drawings", "train")
     assert overlap(first, test) == 0
-
-
-def smooth_pen(turned: float = 0.0) -> Pen:
-    """One that draws four times as large."""
-    pens = (Pen(Dice(0, number), turned) for number in range(99))
-    return next(pen for pen in pens if pen.scale == 4)
-
-
-@pytest.mark.parametrize("down", np.linspace(20, 21, 9).tolist())
-def test_a_line_of_one_pixel_never_vanishes(down: float) -> None:
-    """Wherever between two rows it lies."""
-    pen = smooth_pen()
-    pen.line([(10, down), (110, down)], 1)
-    drawn = np.asarray(pen.drawn()) > 0
-    assert set(drawn[:, 12:108].sum(0)) <= {1, 2} and not drawn[24:].any()
-
-
-def test_line_art_has_both_narrow_and_broad_lines() -> None:
-    """Of each kind of line art much of the ink is gone when a pixel is taken off all round, and not all of it."""
-    rounds = list(KINDS)
-    for kind in ("staves", "hatching", "circuits", "tables", "maps"):
-        ink = np.stack([drawing(2, rounds.index(kind) + 2 * len(KINDS) * number) > 0 for number in range(5)])
-        core = ink[:, 1:-1, 1:-1] & ink[:, :-2, 1:-1] & ink[:, 2:, 1:-1] & ink[:, 1:-1, :-2] & ink[:, 1:-1, 2:]
-        assert 0.02 < core.sum() / ink.sum() < 0.6, kind
 
 
 # --- printed text, in fonts that are never those for testing ---
@@ -126,29 +93,8 @@ def test_line_art_has_both_narrow_and_broad_lines() -> None:
 KEPT_APART = ("Liberation", "Free", "Arimo", "Tinos", "Cousine", "Nimbus", "texgyre")
 
 
-@pytest.fixture
-def matplotlib_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Family]:
-    """The fonts that are there wherever the package `plots` is."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.setattr(text, "SYSTEM", tmp_path)
-    with pytest.warns(UserWarning, match="drawn without the fonts of fonts-crosextra-carlito, .* not installed"):
-        return text.families_to_learn_from()
-
-
 def names(families: list[Family]) -> set[str]:
     return {face.stem for family in families for face in family}
-
-
-def test_pages_are_white_ink_on_black_paper_with_words_all_over(matplotlib_only: list[Family]) -> None:
-    drawn = pages(matplotlib_only, 12, seed=5) > 127
-    assert 0.04 < drawn.mean() < 0.15
-    # Margins are paper.
-    assert not drawn[:, :5].any()
-    windows = drawn[:, :800, :592].reshape(12, 50, 16, 37, 16).any(axis=(2, 4))
-    blank = 1 - windows.mean()
-    assert 0.25 < blank < 0.65
-    # Most pages reach their lower third.
-    assert windows[:, 33:].any(axis=(1, 2)).mean() > 0.7
 
 
 def test_no_font_for_testing_is_learnt_from() -> None:
@@ -162,12 +108,6 @@ def test_no_font_for_testing_is_learnt_from() -> None:
         warnings.simplefilter("ignore")
         faces = [face for family in text.families_to_learn_from() for face in family]
     assert not [face for face in faces if "liberation" in str(face).lower() or "freefont" in str(face).lower()]
-
-
-def test_pages_for_testing_need_their_own_fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(text, "SYSTEM", tmp_path)
-    with pytest.raises(InputError, match="install Debian's fonts-liberation and fonts-freefont-ttf, or take pages"):
-        text.images("test")
 
 
 def test_pages_for_testing_are_in_their_own_fonts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,62 @@
-"""The studies that follow a paper to the letter: their objectives, and what they leave free."""
+"""Studies that follow a paper to the letter: BSLM, conditional RBMs, fractional RBMs, and Frank-Wolfe."""
 
 from __future__ import annotations
 
-from itertools import islice, pairwise
+from itertools import combinations, islice, pairwise
 
+import bslm_paper
 import fractional
 import frank_wolfe_paper
 import numpy as np
 import pytest
 import torch
+from crbm_noise import DrawnOnce
+from machines import seeded
 
+from restore.channels import parse_task
+from restore.learning.gradients.pseudo_likelihood import Objective, Spins
+
+# Small matrices: threads only cost.
 torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0])
+def test_sweeps_in_the_papers_order_are_those_of_the_loop(factor: float) -> None:
+    sample, starts = bslm_paper.drawn(5, 1)
+    values = bslm_paper.values_along(sample, starts[0], factor)
+    objective, at = Objective(sample), Spins(*(part.clone() for part in starts[0]))
+    assert next(values) == pytest.approx(objective.value(at), abs=1e-12)
+    # One coordinate after the other, by the gradient at the present parameters.
+    for unit in range(5):
+        at.bias[unit] += factor * objective.evaluate(at).gradient.bias[unit]
+    for one, two in combinations(range(5), 2):
+        step = factor * objective.evaluate(at).gradient.couplings[one, two]
+        at.couplings[one, two] += step
+        at.couplings[two, one] += step
+    assert next(values) == pytest.approx(objective.value(at), abs=1e-12)
+
+
+def test_a_sequence_ends_at_the_tolerance_or_the_limit() -> None:
+    sample, starts = bslm_paper.drawn(5, 1)
+    cut = bslm_paper.ascent(sample, starts[0], 0, 1.0, 20)
+    assert (cut.sweeps, cut.half) == (20, 1) and cut.last > bslm_paper.TOLERANCE
+    start = bslm_paper.ascent(sample, starts[0], 0, 1.0, 10_000)
+    assert start.sweeps < 10_000 and 0 <= start.last < bslm_paper.TOLERANCE and start.value > cut.value
+
+
+# --- the study of conditional RBMs ---
+
+
+def test_damage_that_is_drawn_once_is_the_same_in_every_epoch() -> None:
+    images = (torch.rand(20, 784, generator=seeded(0)) < 0.3).float()
+    course, index = DrawnOnce(images, images[:0], (28, 28), parse_task("flip:0.2"), seed=3), torch.arange(20)
+    first, again = (course.batch(index.flip(0) if seed else index, seeded(seed)) for seed in (0, 1))
+    assert torch.equal(first.observed, again.observed.flip(0)) and torch.equal(first.clean, images)
+    assert 0.15 < float((first.observed != images).float().mean()) < 0.25
+    assert not torch.equal(first.observed, DrawnOnce(images, images[:0], (28, 28), course.task, 4).observed)
+
+
+# --- studies that follow a paper to the letter ---
 
 
 def drawn(count: int, pixels: int, seed: int) -> torch.Tensor:

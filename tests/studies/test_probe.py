@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from machines import random_machine, repelling, seeded, two_patterns, with_weights
 from oracle import exact_moments, log_likelihood
 from probing.receptive import spread
-from probing.solutions import PROBING, Solutions, distinct, tap_solutions
-from probing.verdict import alone, share, verdict, warnings
+from probing.solutions import PROBING, distinct, tap_solutions
 from settling import Settling
-from tap_likelihood import log_weights
 from torch import Tensor
 
 from restore.fields import Fields
@@ -57,23 +55,6 @@ def test_two_modes_are_two_solutions_with_their_basins() -> None:
     assert float(torch.logsumexp(found.log_partition, 0)) == pytest.approx(exact, abs=0.05)
 
 
-def test_units_without_couplings_have_one_solution() -> None:
-    bias = torch.randn(6, generator=seeded())
-    machine = RBM.binary(torch.zeros(6, 3), bias, torch.zeros(3))
-    found = tap_solutions(machine, torch.rand(20, 6, generator=seeded()).round())
-    assert found.count == 1 and found.basins.tolist() == [20]
-    expected = -float(torch.log1p(bias.double().exp()).sum()) - 3 * np.log(2)
-    assert found.helmholtz == pytest.approx(expected, abs=1e-5)
-    assert "no modes" in verdict(found) and share(found) == 1 / 20
-    # Another start might have led elsewhere.
-    single = tap_solutions(machine, torch.ones(1, 6))
-    assert single.count == 1 and verdict(single).endswith("too few starts to tell")
-
-
-def summary(found: Solutions) -> list[tuple[float, int]]:
-    return list(zip(found.free_energies.tolist(), found.basins.tolist(), strict=True))
-
-
 @pytest.fixture(scope="module")
 def rough() -> tuple[RBM, Tensor]:
     """A machine with several solutions of unequal depth, and starts that lead to them."""
@@ -81,15 +62,6 @@ def rough() -> tuple[RBM, Tensor]:
     bias = Fields(0.3 * torch.randn(32, generator=seeded(4), dtype=torch.float64))
     chosen = torch.randint(5, (60,), generator=seeded(5))
     return machine.tilt(bias), flipped(patterns[chosen], 1)
-
-
-def test_the_order_of_starts_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
-    machine, starts = rough
-    order = torch.randperm(len(starts), generator=seeded(6))
-    one, two = tap_solutions(machine, starts), tap_solutions(machine, starts[order])
-    assert one.count > 3
-    np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
-    assert torch.equal(one.led_to[order], two.led_to)
 
 
 def test_free_energies_are_those_of_tap(rough: tuple[RBM, Tensor]) -> None:
@@ -123,26 +95,6 @@ def test_distinct_is_what_comparing_all_pairs_gives(data: st.DataObject) -> None
     assert [clusters[index[to]] for to in led_to] == clusters
 
 
-# ---------------------------------------------------------------------------------------------------------- verdict
-
-
-def test_a_machine_that_holds_its_images_is_memorising() -> None:
-    machine, patterns = memories()
-    found = tap_solutions(machine, patterns)
-    assert found.count == found.converged == 120 and set(found.basins.tolist()) == {1}
-    assert torch.equal((found.means[0] > 0.5).double()[found.led_to], patterns)
-    for few in (verdict(found), warnings(found)[0]):
-        assert "memorising, or more modes than 120 starts can tell" in few
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("probing.verdict.MANY", 120)
-        assert "memorising, or a rough landscape" in verdict(found)
-    # The same modes reached from several starts each are memories that starts share.
-    shared = tap_solutions(machine, torch.cat([flipped(patterns, 1, seed) for seed in range(3)]))
-    assert shared.count == 120 and share(shared) == pytest.approx(1 / 3)
-    assert alone(shared) == 0 and alone(found) == 120
-    assert warnings(shared) == () and "share" in verdict(shared)
-
-
 # -------------------------------------------------------------------------------------------------- receptive fields
 
 
@@ -174,21 +126,6 @@ def test_the_step_is_halved_until_a_start_settles(again: int, status: Status) ->
     assert (float((found.means[0] - 0.5).abs().max()) < 1e-5) == (status == Status.CONVERGED)
 
 
-def test_only_what_has_not_settled_is_tried_again() -> None:
-    machine, start = repelling()
-    mixed = torch.cat([torch.full((1, 20), 0.5), start, torch.full((1, 20), torch.nan)])
-    first, found = UNDAMPED.solve(machine, mixed), Settling(UNDAMPED).solve(machine, mixed)
-    assert first.status.tolist() == [Status.CONVERGED, Status.MAX_ITER, Status.DIVERGED]
-    assert found.status.tolist() == [Status.CONVERGED, Status.CONVERGED, Status.DIVERGED]
-    assert torch.equal(found.means[0][0], first.means[0][0]) and found.iterations[0] == first.iterations[0]
-    alone = Settling(UNDAMPED).solve(machine, start)
-    torch.testing.assert_close(found.means[0][1], alone.means[0][0], rtol=0, atol=1e-4)
-    assert float(found.log_partition[1]) == pytest.approx(float(alone.log_partition[0]), abs=1e-4)
-
-
-# --- likelihoods along a training, by the solutions of TAP ---
-
-
 # --- what is measured ---
 
 
@@ -200,13 +137,3 @@ def test_the_likelihood_of_units_without_couplings_is_exact() -> None:
     assert found.mean == pytest.approx(float(wanted.mean()), abs=1e-6)
     assert found.standard_error == pytest.approx(float(wanted.std()) / 30**0.5, rel=1e-6)
     assert (found.n, found.unfinished) == (30, 0)
-
-
-def test_every_solution_counts_once_whatever_its_basin() -> None:
-    machine, patterns = two_patterns(tilt=-0.1)
-    solutions = tap_solutions(machine, patterns[[0, 0, 0, 1]])
-    assert solutions.basins.tolist() in ([3, 1], [1, 3])
-    log_z = float(solutions.log_partition[0] + solutions.log_partition[1]) / 2
-    units = sum(layer.size for layer in machine.layers)
-    found = measure.per_unit(machine, patterns, solutions)
-    assert found.mean == pytest.approx((float(log_weights(machine, patterns).values.mean()) - log_z) / units)

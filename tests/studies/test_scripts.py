@@ -10,21 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import adaptive
-import denoising
-import likelihoods
 import numpy as np
-import one_digit
 import pytest
 import torch
 from harness import Asked, checksum, main, section
 from likelihood import likelihood
 from oracle import log_likelihood
-from priors import grey_prior, random_conditional, random_prior, saved_grey, saved_prior
+from priors import grey_prior, random_conditional, random_prior, saved_grey
 
 from restore import zoo
 from restore.data import load
 from restore.errors import InputError, ModelError, UsageError
-from restore.inference.torch_engine import Engine
 from restore.learning.gradients.statistics import by_adaptive_tap, clamped, difference
 
 pytest.importorskip("matplotlib")
@@ -150,24 +146,6 @@ def test_a_prior_is_known_by_its_tensors_whatever_its_header_says(tmp_path: Path
 # --- scripts that measure one prior ---
 
 
-@pytest.mark.thorough
-def test_every_method_of_denoising_has_a_curve() -> None:
-    engine = Engine.of(random_prior((12, 12)), torch.device("cpu"))
-    truth = (torch.rand(6, 144, generator=torch.Generator().manual_seed(3)) < 0.4).float()
-    curves = {curve.name: curve for curve in denoising.measured({"mine": engine}, truth, truth, (12, 12), seed=4)}
-    neighbours = {"1-NN", "1-NN of 1,000", "1-NN of 10,000"}
-    assert set(curves) == {"OPE", *neighbours, "mine, one start", "mine", "mine, from the clean image"}
-    for name, curve in curves.items():
-        assert len(curve.mcc) == len(denoising.PROBABILITIES)
-        assert (curve.log_partition is None) == (name in {"OPE", *neighbours})
-    # The training images hold the truth, which the nearest neighbour finds; without noise the prior keeps all pixels.
-    assert curves["1-NN"].mcc[1].mean == 1 and curves["mine"].mcc[0].mean == 1
-    along = likelihoods.along({3: engine, 7: engine}, truth, 0, "linear:20")
-    assert along[3].likelihoods["tap"].mean == along[7].likelihoods["tap"].mean
-    # The same prior twice has no order to compare.
-    assert set(likelihoods.as_record(along, [], 6, 0)["rank_correlations"].values()) == {None}
-
-
 def test_all_likelihoods_come_near_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     images = np.random.default_rng(0).random((30, *SHAPE))
     np.save(tmp_path / "grey.npy", images)
@@ -183,30 +161,6 @@ def test_all_likelihoods_come_near_the_truth(tmp_path: Path, capsys: pytest.Capt
     zoo.save(tmp_path / "seer", random_conditional(SHAPE), "")
     with pytest.raises(ModelError):
         likelihood(str(tmp_path / "seer"), str(tmp_path / "binary.npy"))
-
-
-@pytest.mark.thorough
-def test_a_probe_writes_its_pictures_and_numbers(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    from probe import drawn, probe
-
-    model, data = saved_prior(tmp_path, SHAPE), str(tmp_path / "data.npy")
-    np.save(data, np.random.default_rng(0).integers(0, 256, (12, *SHAPE), dtype=np.uint8))
-    probe(str(model), data, n=10, seed=3, output=tmp_path / "out")
-    found = json.loads((tmp_path / "out" / "probe.json").read_text())
-    assert {path.stem for path in (tmp_path / "out").glob("*.png")} == {
-        *("solutions", "free-energy", "isomap", "receptive-fields")
-    }
-    assert found["converged"] == sum(found["basins"]) == 10 and found["solutions"] == len(found["free_energies"])
-    assert found["free_energy"] == pytest.approx(np.mean(found["free_energies"]))
-    four = [drawn(data, "train", 4, None, zoo.describe(model), seed).tolist() for seed in (0, 0, 1)]
-    assert four[0] == four[1] != four[2]
-
-
-def test_ink_is_told_per_digit() -> None:
-    digits = torch.tensor([[1.0, 1, 0, 0], [1, 1, 1, 1]]).repeat(1, 196)
-    found = one_digit.ink_of("half", lambda observed, damage: digits * torch.tensor([[0.5], [1.0]]), digits, 0)
-    assert (found.p, found.digits, found.mean, found.standard_error) == (0.4, 2, 0.75, 0.25)
 
 
 def test_solutions_from_fields_without_an_image_are_those_of_any_batch() -> None:

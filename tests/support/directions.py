@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from bslm_covariance import rounds_of, unflattened
 from machines import bars_and_stripes, seeded
@@ -15,7 +17,7 @@ from restore.learning.gradients.pseudo_likelihood import Spins
 from restore.learning.rules.bslm import PseudoLikelihoodAscent, spins_of
 from restore.learning.rules.contract import Gradient, Round
 from restore.learning.rules.frank_wolfe import FrankWolfe
-from restore.priors import RBM, FullyVisible
+from restore.priors import RBM, BoltzmannMachine, FullyVisible
 
 EXACTLY = {"iterations": 5000, "tol": 1e-14, "damping": 0.5}
 RATE = 0.4
@@ -29,6 +31,28 @@ def assert_close(got: Gradient, wanted: Gradient, atol: float) -> None:
     assert got.keys() == wanted.keys()
     for name, value in wanted.items():
         torch.testing.assert_close(got[name], value, rtol=0, atol=atol, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def assert_slopes(
+    got: Gradient,
+    function: Callable[[BoltzmannMachine], Tensor],
+    machine: BoltzmannMachine,
+    atol: float,
+    step: float = 1e-5,
+) -> None:
+    """Compare a gradient with central differences of a function, along one random direction of each parameter.
+
+    An error in any entry shows along almost every direction.
+    """
+    named, draw = machine.parameters, seeded(17)
+    assert got.keys() == named.keys()
+    for name, value in named.items():
+        shift = step * torch.randn(value.shape, generator=draw, dtype=value.dtype)
+        above, below = (
+            float(function(machine.with_parameters(named | {name: value + part}))) for part in (shift, -shift)
+        )
+        slope = float((got[name] * shift).sum()) / step
+        assert slope == pytest.approx((above - below) / (2 * step), rel=0, abs=atol), name
 
 
 def free(machine: RBM) -> Gradient:

@@ -35,9 +35,6 @@ from restore.solvers.messages import bp_kernel
 
 CUDA = torch.device("cuda", 0)
 
-# Bytes of its memory that are free.
-FREE = 2**32
-
 aten = torch.ops.aten
 
 IMPLICIT = "CompositeImplicitAutograd"
@@ -208,13 +205,13 @@ def _written(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None)
 
 
 @contextmanager
-def card() -> Iterator[Card]:
-    """As if the machine had a GPU, with torch alone to use it: no triton, nothing compiled."""
+def card(free: int = 2**32) -> Iterator[Card]:
+    """As if the machine had a GPU with this much free memory that torch alone uses: no triton, nothing compiled."""
     mode = Card()
     with (
         patch.object(torch.cuda, "is_available", lambda: True),
         patch.object(torch.cuda, "device_count", lambda: 1),
-        patch.object(torch.cuda, "mem_get_info", lambda device=None: (FREE, FREE)),
+        patch.object(torch.cuda, "mem_get_info", lambda device=None: (free, 2**40)),
         patch.object(torch.cuda, "device_of", lambda tensor: nullcontext()),
         patch.object(torch, "Generator", Generator),
         patch.object(bp_kernel, "usable", lambda device: False),

@@ -1,18 +1,28 @@
-"""Small lessons on bars, of the kind that `restore train` plans for the images of a folder."""
+"""Small lessons on bars, as `restore train` plans them; runs with a clock; a good recipe, and refusals of bad ones."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
+from priors import seeded
+from torch import Tensor
 
 from restore import zoo
+from restore.errors import UsageError
 from restore.learning.lesson import Lesson, lesson_of
 from restore.learning.options import TrainOptions
+from restore.learning.recipe.recipe import Recipe, parse, read_recipe
+from restore.learning.rules.contract import Step
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.outcome import Trained
-from restore.learning.run.session import Session
-from restore.learning.train import train_and_save
+from restore.learning.run.session import Clock, Session
+from restore.learning.train import train, train_and_save
 
 CPU = torch.device("cpu")
 
@@ -40,3 +50,112 @@ def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
 def learn(made: Lesson, session: Session) -> Trained:
     """Train a lesson, without a report."""
     return train_and_save(made, session, CPU, report=False)
+
+
+# --- runs on images of 4x4 pixels, judged by damaged images, with a clock for tests of time limits ---
+
+
+SHAPE = (4, 4)
+
+
+def columns(count: int = 60) -> Tensor:
+    """Columns of a 4x4 image that are white or black."""
+    return torch.randint(0, 2, (count, 1, 4), generator=seeded(1)).expand(-1, 4, -1).flatten(1).float()
+
+
+def recipe(**tables: dict[str, Any]) -> Recipe:
+    together: dict[str, Any] = {
+        "data": {"source": "bars", "validation": 20},
+        "prior": {"hidden": 4, "weight_scale": 0.1},
+        "learner": {"method": "tap", "starts": "redrawn"},
+        "optimizer": {"rate": 0.2},
+        "training": {"epochs": 6, "batch": 10, "watch": "flip:0.1"},
+        "inference": {"modes": 0, "starts": 1},
+    }
+    together |= {key: together.get(key, {}) | table for key, table in tables.items()}
+    return parse({"name": "x", "seed": 5} | together)
+
+
+def timed_log_of(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run with their seconds, which `fits.log_of` leaves out."""
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+@dataclass
+class Hands:
+    """The hands of a clock that go on only where they are moved."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class Timed(TAPLikelihood):
+    """A learner whose step takes as long as it is told."""
+
+    hands: Hands = field(default_factory=Hands)
+    pace: list[float] = field(default_factory=lambda: [1.0])
+
+    def step(self, *arguments: Any) -> Step:
+        self.hands.now += self.pace[0]
+        return super().step(*arguments)
+
+
+def timed(minutes: float, pace: float = 1.0, **tables: Any) -> tuple[Recipe, Timed]:
+    """A recipe with a time limit, four steps an epoch, and its learner."""
+    training = {"epochs": 0, "minutes": minutes} | tables.pop("training", {})
+    learner = Timed(starts="redrawn", pace=[pace])
+    return replace(recipe(training=training, **tables), learner=learner), learner
+
+
+def in_time(
+    settings: Recipe, learner: Timed, folder: Path, better: Any = lambda *kept: None, **session: Any
+) -> Trained:
+    own = Session(folder, "x", clock=Clock(now=learner.hands), **session)
+    return train(settings, columns(), SHAPE, own, better=better)
+
+
+# --- a good recipe as text, and what is said of bad ones ---
+
+
+GOOD = """
+name = "digits"
+
+[data]
+source = "mnist"
+
+[prior]
+hidden = 5
+
+[learner]
+method = "tap"
+
+[training]
+epochs = 2
+"""
+
+
+def write(folder: Path, text: str | bytes, name: str = "recipe.toml") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def assert_refused(path: Path, *subjects: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_recipe(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: ")
+    assert all(subject in text for subject in subjects)
+    assert "\n" not in text and len(text) < len(str(path)) + 500
+    assert caught.value.exit_code == 2
+
+
+def with_line(table: str, line: str) -> str:
+    """The good recipe with one more line in a table; "" is the top of the file."""
+    head = f"[{table}]\n" if table else "\n"
+    if head in GOOD:
+        return GOOD.replace(head, f"{head}{line}\n", 1)
+    return f"{GOOD}{head}{line}\n"

@@ -1,7 +1,8 @@
-"""Belief propagation as a textbook writes it, message by message, and machines to try both on."""
+"""Formulas as a textbook writes them: belief propagation message by message, and log p(y | x) of channels."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from machines import random_rbm, seeded
 from torch import Tensor
 
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation, Solution
@@ -226,3 +228,35 @@ def same(one: Solution, other: Solution, within: float = 0.0) -> None:
 small = given(st.integers(1, 7), st.integers(1, 7), st.integers(0, 10**6), st.sampled_from(["sum", "max", "mixed"]))
 
 quick = settings(max_examples=20)
+
+
+# --- log p(y | x) of each pixel by definition: what the evidence of channels is tested against ---
+
+
+def log_likelihood(channel: Channel, y: Tensor, x: Tensor) -> Tensor:
+    """log p(y_i | x_i) of observations y of images x, (batch, D): densities of noise, probabilities of all else."""
+    if isinstance(channel, Occlusion):
+        # A hidden pixel shows the paint with certainty, whatever it was.
+        hidden = torch.as_tensor(channel.hidden, device=x.device)
+        return torch.where(hidden, torch.zeros_like(x), log_likelihood(channel.noise, y, x))
+    if isinstance(channel, BitFlip):
+        p = _like(channel.probability, x)
+        return torch.where(y == x, torch.log1p(-p), torch.log(p))
+    if isinstance(channel, GaussianNoise):
+        return _of_noise(_like(channel.sigma, x), y, x)
+    assert isinstance(channel, SaltAndPepper)
+    p, sigma = _like(channel.probability, x), _like(channel.noise.sigma, x)
+    through = torch.log1p(-p) + _of_noise(sigma, y, x)
+    # A pixel seen exactly may show black or white without an impulse.
+    both = torch.where((sigma == 0) & (y == x), torch.log1p(-p / 2), torch.log(p / 2))
+    return torch.where(((y == 0) | (y == 1)) & (p > 0), both, through)
+
+
+def _of_noise(sigma: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    """The log-density of y; where sigma is 0, its log-probability."""
+    density = -((y - x) / sigma).square() / 2 - sigma.log() - math.log(2 * math.pi) / 2
+    return torch.where(sigma > 0, density, torch.where(y == x, 0.0, -math.inf).to(x.dtype))
+
+
+def _like(values: object, x: Tensor) -> Tensor:
+    return torch.as_tensor(values, dtype=x.dtype, device=x.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stored import prior_of
+from exports import prior_of
 
 from restore.zoo import save
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from exports import resealed
+from exports import PUBLISHED, inference, refused, reheaded, resealed
 from PIL import Image
-from stored import PUBLISHED, inference, refused, reheaded
 
 import restore
 from restore import zoo

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-from stored import (
+from exports import (
     GENERAL,
     Header,
     Tensors,
@@ -28,6 +27,7 @@ from stored import (
     rewritten,
     without,
 )
+from safetensors.torch import load_file, save_file
 
 from restore import zoo
 from restore.inference.onnx.contract import read_intact

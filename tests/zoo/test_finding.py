@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored import conditional_prior, prior_of, refused, rewritten
+from exports import conditional_prior, prior_of, refused, rewritten
 
 from restore import zoo
 from restore.errors import ModelError, in_command, shown

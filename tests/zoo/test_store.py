@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from exports import GENERAL, conditional_prior, prior_of, same
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file
-from stored import GENERAL, conditional_prior, prior_of, same
 
 from restore import zoo
 from restore.errors import OutputError, TrainingError
