@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -136,20 +137,53 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    engines, failures = Engines(options), Failures(results.json, many=named > 1)
-    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
-        raise fault
-    single = len(jobs) == 1
+    failures, single, count = Failures(results.json, many=named > 1), len(jobs) == 1, min(results.jobs, len(jobs))
     with ExitStack() as stack:
         meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), quiet=results.quiet))
-        # Of a single file it shows the share that is done, if it takes several steps.
-        colour = in_colour(options.model, damage)
-        work = Work(damage, options, results, engines, colour, meter if single else lambda share: None)
-        sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
-        if single:
-            sheets = list(sheets)
-        else:
+        if count > 1:
+            from restore.cli.process.shares import shared
+
+            work = partial(finished, damage=damage, options=options, results=results)
+            finishing = shared(count, work, jobs, _lost)
+        else:  # of a single file it shows the share that is done, if it takes several steps
+            finishing = finished(jobs, damage, options, results, meter if single else lambda share: None)
+        stack.enter_context(closing(finishing))
+        if not single:
             meter(0)
+        jobs = []
+        for job in finishing:
+            jobs.append(job)
+            for sheet in job.sheets if results.json and not job.fault else ():
+                print_json(sheet.record)
+            if job.fault:
+                failures.add(job.source, job.fault)
+            if not single:
+                meter(len(jobs))
+    for line in summary([job for job in jobs if not job.fault], damage):
+        note(line)
+    failures.verdict(len(jobs))
+
+
+def finished(
+    jobs: Sequence[Job],
+    damage: Damage,
+    options: Options,
+    results: Results,
+    share: Callable[[float], None] = lambda share: None,
+) -> Generator[Job]:
+    """Restore and write the files of jobs; yields each job, in order, once that is done or has failed.
+
+    Raises:
+        ModelError: if the prior that is named cannot be opened.
+    """
+    engines, single = Engines(options), len(jobs) == 1
+    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
+        raise fault
+    work = Work(damage, options, results, engines, in_colour(options.model, damage), share)
+    sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
+    if single:
+        sheets = list(sheets)
+    with ExitStack() as stack:
         pool = None
         if not (isinstance(sheets, list) and len(sheets) == 1):
             from concurrent.futures import ThreadPoolExecutor  # a single picture needs no threads
@@ -158,16 +192,14 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             stack.callback(pool.shutdown, cancel_futures=True)
         portions = _portions(_ahead(pool, work.read, sheets, READ_AHEAD))
         whole = (job for portion in portions for job in work.restored(portion))
-        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK_PICTURES), 1):
-            for sheet in job.sheets if results.json and not job.fault else ():
-                print_json(sheet.record)
-            if job.fault:
-                failures.add(job.source, job.fault)
-            if not single:
-                meter(done)
-    for line in summary([job for job in jobs if not job.fault], damage):
-        note(line)
-    failures.verdict(len(jobs))
+        yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
+
+
+def _lost(job: Job, end: str) -> Job:
+    """A job whose process has ended before it was done."""
+    remedy = "run the command again with --skip-existing, with fewer --jobs if memory was short"
+    job.fault = RestoreError(f"its process has ended ({end}); {remedy}", job.name)
+    return job
 
 
 def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple[list[Job], int]:

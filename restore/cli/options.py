@@ -155,6 +155,9 @@ class Results:
             rich_help_panel=RESULTS,
         ),
     ] = None
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Processes of one thread each.", rich_help_panel="Computing")
+    ] = 1
     uncertainty: Annotated[
         str | None,
         typer.Option(
