@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
-from restore.console import progress, say
+from restore.console import progress, say, tell
 from restore.errors import Foreign, InputError, RestoreError, UsageError, option, shown
 from restore.files import write_atomically
 from restore.images import (
@@ -155,12 +156,16 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             jobs.append(job)
             for sheet in job.sheets if results.json and not job.fault else ():
                 print_json(sheet.record)
+            if results.dry_run and not (job.fault or results.json):
+                for line in summary([job], damage, "would be restored"):
+                    tell(line)
             if job.fault:
                 failures.add(job.source, job.fault)
             if not single:
                 meter(len(jobs))
-    for line in summary([job for job in jobs if not job.fault], damage):
-        note(line)
+    if not results.dry_run:
+        for line in summary([job for job in jobs if not job.fault], damage):
+            note(line)
     failures.verdict(len(jobs))
 
 
@@ -210,7 +215,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         OutputError: if a result exists already.
     """
     output, streams = results.output, STDIO in inputs or results.output == STDIO
-    sources = [Path(path) for path in inputs] if streams else expand(inputs)
+    sources = [path_of(path) for path in inputs] if streams else expand(inputs)
     if streams:
         output = output or STDIO
         if len(inputs) != 1:
@@ -223,7 +228,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
             raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
     maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
-    folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
+    folder = path_of(masks) if masks is not None and is_folder(masks) else None
     jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)
     for source, target in targets:
         mask = str(folder / source.name) if folder else masks
@@ -231,20 +236,29 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         formats |= {str(target): "PNG" if output == STDIO else format_of(target)}
         name = "stdin" if str(source) == STDIO else str(source)
         jobs.append(Job(str(source), name, str(target), formats, mask))
-        reads += [STDIN if str(source) == STDIO else source, *([Path(mask)] if mask else [])]
-        writes += [STDOUT if path == STDIO else Path(path) for path in formats]
+        reads += [STDIN if str(source) == STDIO else source, *([path_of(mask)] if mask else [])]
+        writes += [STDOUT if path == STDIO else path_of(path) for path in formats]
     refuse_clashes(reads, writes)
     if results.part is not None:
         sources = [path for path in sources if in_part(path, results.part)]
     if output != STDIO:
-        pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
+        pairs = plan(
+            sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing, dry_run=results.dry_run
+        )
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
         # That of a result which does not exist yet may be replaced, where existing ones are left out.
         again = results.overwrite or results.skip_existing
-        todo = [Path(job.source) for job in jobs]
-        plan(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
+        todo = [path_of(job.source) for job in jobs]
+        plan(
+            todo,
+            results.uncertainty,
+            suffix="uncertainty",
+            overwrite=again,
+            skip_existing=False,
+            dry_run=results.dry_run,
+        )
     return jobs, len(sources)
 
 
@@ -368,6 +382,8 @@ class Work:
                     content = exchanged(job.document, changed, shown(job.name))
                 else:
                     content = bound([sheet.images[number] for sheet in job.sheets], format)
+                if self.results.dry_run:
+                    continue
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()

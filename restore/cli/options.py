@@ -166,6 +166,10 @@ class Results:
             rich_help_panel=RESULTS,
         ),
     ] = None
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Restore, say what would be written, write nothing.", rich_help_panel=RESULTS),
+    ] = False
     frame: Frame = None
     json: Json = False
     quiet: Quiet = False
