@@ -241,24 +241,16 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     refuse_clashes(reads, writes)
     if results.part is not None:
         sources = [path for path in sources if in_part(path, results.part)]
+    checked = partial(plan, dry_run=results.dry_run)
     if output != STDIO:
-        pairs = plan(
-            sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing, dry_run=results.dry_run
-        )
+        pairs = checked(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
         # That of a result which does not exist yet may be replaced, where existing ones are left out.
         again = results.overwrite or results.skip_existing
         todo = [path_of(job.source) for job in jobs]
-        plan(
-            todo,
-            results.uncertainty,
-            suffix="uncertainty",
-            overwrite=again,
-            skip_existing=False,
-            dry_run=results.dry_run,
-        )
+        checked(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
     return jobs, len(sources)
 
 
