@@ -55,6 +55,12 @@ def test_images_of_any_size_kind_and_colours_go_in_one_batch() -> None:
     assert real.dtype == float and (real * 255 == grey).all() and (np.asarray(picture) == grey).all()
 
 
+def test_a_column_of_pictures_stays_one() -> None:
+    pictures = [Image.fromarray(stroke(8)), Image.fromarray(stroke(13))]
+    batch = restore.batches(QUICK, p=0.05)({"image": column(*pictures)})
+    assert batch["image"].dtype == object and all(isinstance(image, Image.Image) for image in batch["image"])
+
+
 def test_a_refused_or_unreadable_image_stays_as_it_is_with_the_reason(tmp_path: Path) -> None:
     """One by one, among others that are restored."""
     bad = [NOISE, "nothing.png", np.zeros((0, 3)), np.full((4, 4), np.nan), None, np.zeros((2, 4, 28, 28))]
@@ -102,6 +108,8 @@ def test_masks_are_a_column() -> None:
     images = np.stack([stroke(8), stroke(13)])
     batch = restore.batches(QUICK, column="scan", mask="hole")({"scan": images & ~holes, "hole": holes})
     np.testing.assert_array_equal(batch["scan"], restore.complete(images & ~holes, holes, QUICK))
+    full = restore.batches(QUICK, mask="hole")({"image": images, "hole": np.stack([holes[0], ~holes[1] | holes[1]])})
+    assert full["status"] == ["converged", "failed"] and (full["image"][1] == images[1]).all()
     small = restore.batches(QUICK, mask="hole")({"image": images, "hole": [holes[0], holes[1, :4]]})
     assert small["status"] == ["converged", "failed"]
 

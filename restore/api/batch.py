@@ -50,13 +50,13 @@ class RestoredBatch:
     def of(cls, answers: Sequence[Restored]) -> RestoredBatch:
         every = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Restored)}
         level, layers, replaced, _ = (every.pop(name) for name in ("level", "layers", "replaced", "observed"))
-        joined: dict[str, Any] = {name: together(values) for name, values in every.items()}
+        joined: dict[str, Any] = {name: _together(values) for name, values in every.items()}
         joined |= {name: tuple(every[name]) for name in ("notes", "doubt", "remedy")}
         joined |= {name: ", ".join(dict.fromkeys(every[name])) for name in ("model", "engine")}
         return cls(
             level=level if any(level) else None,
-            layers=tuple(together(list(layer)) for layer in zip(*layers, strict=False)),
-            replaced=None if any(pixels is None for pixels in replaced) else together(replaced),
+            layers=tuple(_together(list(layer)) for layer in zip(*layers, strict=False)),
+            replaced=None if any(pixels is None for pixels in replaced) else _together(replaced),
             **joined,
         )
 
@@ -66,7 +66,7 @@ class RestoredBatch:
         return f"RestoredBatch({size}, {ends}, model={self.model!r})"
 
 
-def together(values: list[Any]) -> Any:
+def _together(values: list[Any]) -> Any:
     """Values of one shape as an array, others as an array of arrays; a list if some are None, and None if all are."""
     if any(value is None for value in values):
         return None if all(value is None for value in values) else values

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from restore import zoo
-from restore.api.batch import together
 from restore.api.given import Flips, Opening, listing, restored, settings
 from restore.errors import InputError, RestoreError
 from restore.inference.open import Engines
@@ -39,7 +38,9 @@ class Batches:
         images = batch[self.column]
         rows = self._rows(images, None if self.mask is None else batch[self.mask])
         column, status, notes = ([row[part] for row in rows] for part in range(3))
-        own = together(column) if rows and isinstance(images, np.ndarray) else column
+        own: Any = column
+        if rows and isinstance(images, np.ndarray):
+            own = np.fromiter(column, object, len(column)) if images.dtype == object else np.stack(column)
         return {**batch, self.column: own, "status": status, "notes": notes}
 
     def _rows(self, images: Sequence[Any], masks: Sequence[Any] | None) -> list[tuple[Any, str, str]]:
@@ -55,8 +56,8 @@ class Batches:
         except RestoreError as fault:
             if len(images) == 1:
                 return [(images[0], FAILED, str(fault))]
-            alone = ((images[row : row + 1], masks and masks[row : row + 1]) for row in range(len(images)))
-            return [row for image, mask in alone for row in self._rows(image, mask)]
+            alone = ((images[row : row + 1], holes and holes[row : row + 1]) for row in range(len(images)))
+            return [row for image, hole in alone for row in self._rows(image, hole)]
         names = [Status(status).name.lower() for status in answers.status]
         notes = zip(answers.notes, answers.remedy, strict=True)
         texts = ["; ".join(filter(None, [*own, remedy])) for own, remedy in notes]

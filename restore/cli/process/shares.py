@@ -46,6 +46,8 @@ def shared(
             if isinstance(made, Exception):
                 raise made
             yield made
+        for process, _ in started:  # before they would be terminated
+            process.join()
 
 
 def _started(stack: ExitStack) -> tuple[Any, Any]:
