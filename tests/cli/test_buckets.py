@@ -15,6 +15,7 @@ from PIL import Image
 import restore
 from restore import buckets
 from restore.buckets import Remote, path_of
+from restore.errors import TooLarge
 
 fsspec = pytest.importorskip("fsspec")
 WORDS = ("--model", QUICK, "--p", 0.1, "--force")
@@ -144,7 +145,7 @@ def test_an_object_is_written_in_one_call(run: Run, memory, filled: Path, monkey
 
 def test_endless_objects_are_not_read_to_their_end(memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe_file("/long.png", bytes(2**26 + 1000))
-    with pytest.raises(restore.InputError):
+    with pytest.raises(TooLarge):
         restore.denoise("memory://long.png", QUICK, p=0.1, max_pixels=10)
 
 
