@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from restore.api import Restorer, complete, denoise, list_models, load, train
+    from restore.api import Restorer, batches, complete, denoise, list_models, load, train
     from restore.errors import (
         Foreign,
         InputError,
@@ -40,6 +40,7 @@ __all__ = [
     "Restorer",
     "TrainingError",
     "UsageError",
+    "batches",
     "complete",
     "denoise",
     "list_models",

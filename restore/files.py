@@ -9,6 +9,7 @@ import stat
 import time
 from pathlib import Path
 
+from restore import buckets
 from restore.errors import OutputError, RestoreError
 
 # Temporary files live for milliseconds. One older than this, in seconds, is from a killed process.
@@ -19,14 +20,18 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     """Replace `path` by new content, or leave it exactly as it was.
 
     The content is written to a temporary file in the same folder, flushed to disk, and renamed over `path`. A replaced
-    file keeps its permissions, and its owner if this user may set it; a link is replaced, not followed.
+    file keeps its permissions, and its owner if this user may set it; a link is replaced, not followed. To a URL it is
+    written at once (`buckets.write`).
 
     Args:
         path: the file to write.
         content: its new bytes.
         error: what to raise if the file system refuses (no space, no permission, no such folder).
     """
-    target = Path(path)
+    target = buckets.path_of(path)
+    if isinstance(target, buckets.Remote):
+        buckets.write(target, content, error)
+        return
     # The name is short, because the target's may have the allowed 255 bytes. It is chosen before the file exists, so
     # that a signal at any time finds it.
     temporary = target.parent / f".restore-{os.urandom(8).hex()}"

@@ -95,14 +95,28 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     return listed
 
 
+def settings(model: str, p: Flips, how: dict[str, Any]) -> tuple[Damage, Options, int | None]:
+    """The damage, the options and the axis of colours that a caller describes; `how` are the options in `Opening`."""
+    rest = {name: value for name, value in how.items() if name not in LEVELS and name != "channel_axis"}
+    levels = {name: how.get(name) for name in LEVELS if name != "p"}
+    return Damage.of(p, **levels), Options(model, **rest), how.get("channel_axis")
+
+
 def restored(
-    images: Any, masks: Any, prior: PictureEngine | str, p: Flips, return_solution: bool, how: dict[str, Any]
+    images: Any,
+    masks: Any,
+    prior: PictureEngine | str,
+    p: Flips,
+    return_solution: bool,
+    how: dict[str, Any],
+    engines: Engines | None = None,
 ) -> Any:
-    """Restore images under masks, or None, and return them as their own kind; `how` are the options in `Opening`."""
-    levels = {name: how.pop(name, None) for name in LEVELS if name != "p"}
-    damage, axis = Damage.of(p, **levels), how.pop("channel_axis", None)
+    """Restore images under masks, or None, and return them as their own kind.
+
+    `how` are the options in `Opening`, and `engines` the priors of a name, if they are open already.
+    """
     engine = None if isinstance(prior, str) else prior
-    options = Options(prior if isinstance(prior, str) else prior.header.name, **how)
+    damage, options, axis = settings(prior if isinstance(prior, str) else prior.header.name, p, how)
     highest: Any = NOISE.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
     beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
     collection = unpack(images, axis, beyond, options.max_pixels, in_colour(options.model, damage, engine))
@@ -117,7 +131,7 @@ def restored(
         Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
         for index, (item, hidden) in enumerate(zip(items, holes, strict=True))
     ]
-    answers = restore(pictures, options, Engines(options, engine))
+    answers = restore(pictures, options, engines or Engines(options, engine))
     batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
     if single and answers[0].refused:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
-from restore.console import progress, say
+from restore.console import progress, say, tell
 from restore.errors import Foreign, InputError, RestoreError, UsageError, option, shown
 from restore.files import write_atomically
 from restore.images import (
@@ -136,20 +138,57 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    engines, failures = Engines(options), Failures(results.json, many=named > 1)
-    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
-        raise fault
-    single = len(jobs) == 1
+    failures, single, count = Failures(results.json, many=named > 1), len(jobs) == 1, min(results.jobs, len(jobs))
     with ExitStack() as stack:
         meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), quiet=results.quiet))
-        # Of a single file it shows the share that is done, if it takes several steps.
-        colour = in_colour(options.model, damage)
-        work = Work(damage, options, results, engines, colour, meter if single else lambda share: None)
-        sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
-        if single:
-            sheets = list(sheets)
-        else:
+        if count > 1:
+            from restore.cli.process.shares import shared
+
+            work = partial(finished, damage=damage, options=options, results=results)
+            finishing = shared(count, work, jobs, _lost)
+        else:  # of a single file it shows the share that is done, if it takes several steps
+            finishing = finished(jobs, damage, options, results, meter if single else lambda share: None)
+        stack.enter_context(closing(finishing))
+        if not single:
             meter(0)
+        jobs = []
+        for job in finishing:
+            jobs.append(job)
+            for sheet in job.sheets if results.json and not job.fault else ():
+                print_json(sheet.record)
+            if results.dry_run and not (job.fault or results.json):
+                for line in summary([job], damage, "would be restored"):
+                    tell(line)
+            if job.fault:
+                failures.add(job.source, job.fault)
+            if not single:
+                meter(len(jobs))
+    if not results.dry_run:
+        for line in summary([job for job in jobs if not job.fault], damage):
+            note(line)
+    failures.verdict(len(jobs))
+
+
+def finished(
+    jobs: Sequence[Job],
+    damage: Damage,
+    options: Options,
+    results: Results,
+    share: Callable[[float], None] = lambda share: None,
+) -> Generator[Job]:
+    """Restore and write the files of jobs; yields each job, in order, once that is done or has failed.
+
+    Raises:
+        ModelError: if the prior that is named cannot be opened.
+    """
+    engines, single = Engines(options), len(jobs) == 1
+    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
+        raise fault
+    work = Work(damage, options, results, engines, in_colour(options.model, damage), share)
+    sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
+    if single:
+        sheets = list(sheets)
+    with ExitStack() as stack:
         pool = None
         if not (isinstance(sheets, list) and len(sheets) == 1):
             from concurrent.futures import ThreadPoolExecutor  # a single picture needs no threads
@@ -158,16 +197,14 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             stack.callback(pool.shutdown, cancel_futures=True)
         portions = _portions(_ahead(pool, work.read, sheets, READ_AHEAD))
         whole = (job for portion in portions for job in work.restored(portion))
-        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK_PICTURES), 1):
-            for sheet in job.sheets if results.json and not job.fault else ():
-                print_json(sheet.record)
-            if job.fault:
-                failures.add(job.source, job.fault)
-            if not single:
-                meter(done)
-    for line in summary([job for job in jobs if not job.fault], damage):
-        note(line)
-    failures.verdict(len(jobs))
+        yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
+
+
+def _lost(job: Job, end: str) -> Job:
+    """A job whose process has ended before it was done."""
+    remedy = "run the command again with --skip-existing, with fewer --jobs if memory was short"
+    job.fault = RestoreError(f"its process has ended ({end}); {remedy}", job.name)
+    return job
 
 
 def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple[list[Job], int]:
@@ -178,7 +215,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         OutputError: if a result exists already.
     """
     output, streams = results.output, STDIO in inputs or results.output == STDIO
-    sources = [Path(path) for path in inputs] if streams else expand(inputs)
+    sources = [path_of(path) for path in inputs] if streams else expand(inputs)
     if streams:
         output = output or STDIO
         if len(inputs) != 1:
@@ -191,7 +228,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
             raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
     maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
-    folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
+    folder = path_of(masks) if masks is not None and is_folder(masks) else None
     jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)
     for source, target in targets:
         mask = str(folder / source.name) if folder else masks
@@ -199,20 +236,21 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         formats |= {str(target): "PNG" if output == STDIO else format_of(target)}
         name = "stdin" if str(source) == STDIO else str(source)
         jobs.append(Job(str(source), name, str(target), formats, mask))
-        reads += [STDIN if str(source) == STDIO else source, *([Path(mask)] if mask else [])]
-        writes += [STDOUT if path == STDIO else Path(path) for path in formats]
+        reads += [STDIN if str(source) == STDIO else source, *([path_of(mask)] if mask else [])]
+        writes += [STDOUT if path == STDIO else path_of(path) for path in formats]
     refuse_clashes(reads, writes)
     if results.part is not None:
         sources = [path for path in sources if in_part(path, results.part)]
+    checked = partial(plan, dry_run=results.dry_run)
     if output != STDIO:
-        pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
+        pairs = checked(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
         # That of a result which does not exist yet may be replaced, where existing ones are left out.
         again = results.overwrite or results.skip_existing
-        todo = [Path(job.source) for job in jobs]
-        plan(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
+        todo = [path_of(job.source) for job in jobs]
+        checked(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
     return jobs, len(sources)
 
 
@@ -336,6 +374,8 @@ class Work:
                     content = exchanged(job.document, changed, shown(job.name))
                 else:
                     content = bound([sheet.images[number] for sheet in job.sheets], format)
+                if self.results.dry_run:
+                    continue
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()

@@ -35,10 +35,10 @@ def corrupt(
 
     The damage of an image depends only on the seed and on its place among the inputs.
     """
-    from pathlib import Path
 
     import numpy as np
 
+    from restore.buckets import Place
     from restore.channels import parse_task
     from restore.cli.report import Failures, print_json
     from restore.errors import RestoreError, UsageError, option, shown
@@ -59,7 +59,7 @@ def corrupt(
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
     failures = Failures(json, many=len(pairs) > 1)
 
-    def write(picture: Picture, values: np.ndarray, target: Path) -> None:
+    def write(picture: Picture, values: np.ndarray, target: Place) -> None:
         content = encode(picture, values, format=format_of(target), name=str(target))
         write_atomically(target, bound([content], format_of(target)))
 

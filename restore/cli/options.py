@@ -155,6 +155,9 @@ class Results:
             rich_help_panel=RESULTS,
         ),
     ] = None
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Processes of one thread each.", rich_help_panel="Computing")
+    ] = 1
     uncertainty: Annotated[
         str | None,
         typer.Option(
@@ -163,6 +166,10 @@ class Results:
             rich_help_panel=RESULTS,
         ),
     ] = None
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Restore, say what would be written, write nothing.", rich_help_panel=RESULTS),
+    ] = False
     frame: Frame = None
     json: Json = False
     quiet: Quiet = False

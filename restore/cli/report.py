@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Failures:
     many: bool
     count: int = 0
 
-    def add(self, source: str | Path, fault: RestoreError) -> None:
+    def add(self, source: str | os.PathLike[str], fault: RestoreError) -> None:
         if self.json:
             print_json({"input": shown(source), "error": str(fault)})
         if not self.many:
@@ -71,8 +71,8 @@ def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str
     }
 
 
-def summary(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
-    """Lines on what was done: notes on each picture, a note on several of them once, and what all have in common."""
+def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iterator[str]:
+    """Lines on what was done, by this verb: notes on each picture, one on several once, and what all have in common."""
     sheets = [sheet for job in jobs for sheet in job.sheets]
     counted = Counter(note for sheet in sheets for note in sheet.record["notes"])
     for sheet in sheets:
@@ -87,9 +87,9 @@ def summary(jobs: Sequence[Job], damage: Damage) -> Iterator[str]:
     if not done:
         return
     models = Counter(record["model"] for record in done).most_common()
-    parts = [f"restored with {', '.join(f'{name} ({count})' for name, count in models)}"]
+    parts = [f"{verb} with {', '.join(f'{name} ({count})' for name, count in models)}"]
     if len(models) == 1:
-        parts = [f"restored with {models[0][0]}"]
+        parts = [f"{verb} with {models[0][0]}"]
     for kind in LEVELS:
         given: Any = getattr(damage, kind)
         levels = [float(np.mean(record[kind])) for record in done if record["found"] == kind]

@@ -71,7 +71,8 @@ def unpack(
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these. The
             pages of a TIFF or PDF, if there are several, come back as a list.
-        channel_axis: the axis of an array that holds colour channels: 1, 3, or 4 with opacity, which is kept.
+        channel_axis: the axis of an array that holds colour channels, if it has more than two axes: 1, 3, or 4 with
+            opacity, which is kept.
         beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
         colour: keep colours; else they are read by their luminance, and restored pixels become grey.
@@ -195,7 +196,7 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
 
 
 def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
-    white, axis = _white(images), how.channel_axis
+    white, axis = _white(images), how.channel_axis if images.ndim > 2 else None
     if axis is None and images.ndim == 4 and images.shape[1] == 1:  # (N, 1, H, W), as of networks
         axis = 1
     if 0 in images.shape or images.ndim not in ((2, 3) if axis is None else (3, 4)):

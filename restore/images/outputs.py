@@ -6,8 +6,9 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from restore.buckets import Place, Remote, existing, is_folder, listed, path_of
 from restore.errors import InputError, OutputError, UsageError, option, shown
 from restore.files import remove_abandoned
 from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
@@ -15,16 +16,13 @@ from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 # A result has the ending of its image if that may hold pages; that of any other image is a PNG.
 _PAGED = frozenset(suffix for format in FORMATS.values() if format.pages for suffix in format.suffixes)
 # A file by its name, or a standard stream by its number; the shell may have redirected it to a file.
-File = Path | int
+File = Place | int
 # The numbers of the standard streams, as in POSIX; and what stands for both.
 STDIN, STDOUT = 0, 1
 STDIO = "-"
 
-# True if a path leads to a folder. Unlike `Path.is_dir`, False if that is unknown: opening will report it.
-is_folder = os.path.isdir
 
-
-def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
+def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Place]:
     """Replace folders by the images in them, sorted by name; leave all else as given, whether it exists or not.
 
     Subfolders, hidden files and our own outputs, such as `NAME.restored.png` and `NAME.SUFFIX.tif`, are left out.
@@ -32,8 +30,8 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     """
     if any(not os.fspath(given) for given in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
-    images = list[Path]()
-    for path in map(Path, inputs):
+    images = list[Place]()
+    for path in map(path_of, inputs):
         paths = _images_in(path, suffix) if is_folder(path) else [path]
         if not paths:
             raise InputError("the folder holds no images to restore; name images or another folder", path)
@@ -41,7 +39,7 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     return images
 
 
-def in_part(path: Path, part: tuple[int, int]) -> bool:
+def in_part(path: PurePath, part: tuple[int, int]) -> bool:
     """True if a path belongs to part K of N, K from 1 to N.
 
     That follows from the name of the file alone, so that N machines never take the same one, and a file that comes
@@ -51,26 +49,30 @@ def in_part(path: Path, part: tuple[int, int]) -> bool:
     return int(sha256(os.fsencode(path.name)).hexdigest(), 16) % count == number - 1
 
 
-def _images_in(folder: Path, suffix: str) -> list[Path]:
+def _images_in(folder: Place, suffix: str) -> list[Place]:
     """The images in a folder, as in `expand`; raises InputError if it cannot be listed."""
     ours = {f".{suffix}", ".restored"}
     try:
+        if isinstance(folder, Remote):
+            entries: Iterable[Place] = [folder / name for name, is_file in listed(folder).items() if is_file]
+        else:
+            entries = folder.iterdir()
         return sorted(
             entry
-            for entry in folder.iterdir()
+            for entry in entries
             if entry.suffix.lower() in IMAGE_SUFFIXES
             and not entry.name.startswith(".")
             and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
             # Broken links stay, so that they are reported; a pipe would be waited for without end.
-            and (entry.is_file() or not entry.exists())
+            and (isinstance(entry, Remote) or entry.is_file() or not entry.exists())
         )
     except OSError as fault:
         raise InputError(f"cannot be listed ({fault.strerror}); check its permissions", folder) from fault
 
 
 def paired(
-    inputs: Sequence[Path], output: str | os.PathLike[str] | None, suffix: str = "restored"
-) -> list[tuple[Path, Path]]:
+    inputs: Sequence[Place], output: str | os.PathLike[str] | None, suffix: str = "restored"
+) -> list[tuple[Place, Place]]:
     """Give every input its output, whether that exists or not: beside it, in a folder, or the one file named.
 
     Raises UsageError if one file is given for several inputs, or its ending is not that of a format written here.
@@ -78,11 +80,11 @@ def paired(
     if output is None:
         return [(path, path.with_name(named(path, suffix))) for path in inputs]
     if means_folder(output):
-        return [(path, Path(output) / named(path, suffix)) for path in inputs]
+        return [(path, path_of(output) / named(path, suffix)) for path in inputs]
     if len(inputs) > 1:
         raise UsageError("is one file for several inputs; give a folder, ending with /", output)
     format_of(output)
-    return [(path, Path(output)) for path in inputs]
+    return [(path, path_of(output)) for path in inputs]
 
 
 def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
@@ -100,17 +102,18 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
 
 
 def plan(
-    inputs: Sequence[Path],
+    inputs: Sequence[Place],
     output: str | os.PathLike[str] | None,
     *,
     suffix: str = "restored",
     overwrite: bool,
     skip_existing: bool,
-) -> list[tuple[Path, Path]]:
+    dry_run: bool = False,
+) -> list[tuple[Place, Place]]:
     """Pair inputs with outputs as `paired`, and refuse what would lose a file, before any model is loaded.
 
     The output is as the user gave it (a `Path` drops the final slash of a folder). A new folder is made, if its parent
-    exists, after all checks. With `skip_existing` inputs whose output exists are left out.
+    exists, after all checks, unless it is a `dry_run`. With `skip_existing` inputs whose output exists are left out.
 
     Raises:
         UsageError: as `paired` and `refuse_clashes`, or both `overwrite` and `skip_existing` are given.
@@ -120,25 +123,29 @@ def plan(
         raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
     pairs = paired(inputs, output, suffix)
     refuse_clashes(inputs, [target for _, target in pairs])
-    left = [pair for pair in pairs if not (skip_existing and os.path.lexists(pair[1]))]
+    there = existing([target for _, target in pairs])
+    left = [pair for pair in pairs if not (skip_existing and pair[1] in there)]
     for _, target in left:
-        if is_folder(target) or (os.path.lexists(target) and not overwrite):
+        if target in there and (not overwrite or (isinstance(target, Path) and target.is_dir())):
             again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
             raise OutputError(f"exists already; give {again}", target)
-    folder = Path(output) if output is not None and means_folder(output) else None
-    for parent in dict.fromkeys(target.parent for _, target in left):
+    folder = path_of(output) if output is not None and means_folder(output) else None
+    folder = folder if isinstance(folder, Path) else None  # a store of objects needs none
+    for parent in dict.fromkeys(target.parent for _, target in left if isinstance(target, Path)):
         require_writable(parent.parent if parent == folder and not parent.exists() else parent)
+    if dry_run:
+        return left
     if folder is not None and left:
         try:
             folder.mkdir(exist_ok=True)
         except OSError as fault:
             raise OutputError(f"cannot be made ({fault.strerror}); choose another with -o", folder) from fault
-    for parent in {target.parent for _, target in pairs}:
+    for parent in {target.parent for _, target in pairs if isinstance(target, Path)}:
         remove_abandoned(parent)
     return left
 
 
-def named(path: Path, suffix: str) -> str:
+def named(path: PurePath, suffix: str) -> str:
     """The name of an image's output, which no other image of its folder has: it depends on nothing but its own.
 
     >>> [named(Path(name), "restored") for name in ("x.png", "x.tif", "x.jpg", "x.jpg.png")]
@@ -163,6 +170,8 @@ def require_writable(folder: Path) -> None:
 
 def _keys(file: File) -> list[object]:
     """Keys of a file: its device and number if it exists, and its path with links to its folder resolved."""
+    if isinstance(file, Remote):
+        return [file]
     keys: list[object] = [] if isinstance(file, int) else [Path(os.path.realpath(file.parent), file.name)]
     try:
         status = os.fstat(file) if isinstance(file, int) else file.stat()

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
+from restore import buckets
 from restore.errors import InputError, RestoreError, TooLarge, option, reason, shown
 from restore.images import pdf, tiff
 from restore.images.colours import BY_LUMINANCE, SHALLOW, picture_of
@@ -163,7 +164,11 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
     content = io.BytesIO()
     try:
         with contextlib.ExitStack() as stack:
-            stream = stack.enter_context(Path(source).open("rb")) if isinstance(source, str | os.PathLike) else source
+            stream: Any = buckets.path_of(source) if isinstance(source, str | os.PathLike) else source
+            if isinstance(stream, buckets.Remote):
+                stream = io.BytesIO(buckets.read(stream, limit + 1))
+            elif isinstance(stream, Path):
+                stream = stack.enter_context(stream.open("rb"))
             while part := stream.read(2**20):
                 if content.tell() + len(part) > limit:
                     raise TooLarge(f"is longer than {max_pixels} pixels; raise {option('max_pixels')}", label)

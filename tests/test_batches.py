@@ -1,0 +1,200 @@
+"""`restore.batches`: rows of any size, restored as `restore.denoise` does; none is lost, whatever it holds."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import QUICK
+from PIL import Image
+from processes import HANG
+
+import restore
+from restore.api import given
+
+RNG = np.random.default_rng(0)
+NOISE = RNG.random((28, 28)) < 0.5
+
+
+def stroke(column: int, height: int = 28) -> np.ndarray:
+    values = np.zeros((height, 28), bool)
+    values[5:23, column : column + 2] = True
+    return values
+
+
+def column(*images: object) -> np.ndarray:
+    """A column as programs give it: an array of images, or of arrays if their shapes differ."""
+    made = np.empty(len(images), object)
+    made[:] = images
+    return made
+
+
+def test_rows_are_what_denoise_makes_of_each_and_other_columns_stay() -> None:
+    images = np.stack([stroke(8), stroke(13)]) ^ (RNG.random((2, 28, 28)) < 0.05)
+    batch = restore.batches(QUICK, p=0.05)({"image": images, "path": ["a", "b"]})
+    assert batch["path"] == ["a", "b"] and batch["status"] == ["converged"] * 2 and len(batch["notes"]) == 2
+    assert batch["image"].dtype == bool and batch["image"].shape == images.shape
+    for image, restored in zip(images, batch["image"], strict=True):
+        np.testing.assert_array_equal(restored, restore.denoise(image, QUICK, p=0.05))
+
+
+def test_images_of_any_size_kind_and_colours_go_in_one_batch() -> None:
+    levels = np.where(stroke(8, 40), 255, 0).astype(np.uint8)
+    colours, floats = np.stack([levels] * 3, axis=-1), levels / 255
+    given = column(levels, colours, floats, Image.fromarray(levels))
+    batch = restore.batches(QUICK, p=0.05)({"image": given})
+    assert batch["image"].dtype == object and "failed" not in batch["status"]
+    grey, coloured, real, picture = batch["image"]
+    np.testing.assert_array_equal(grey, restore.denoise(levels, QUICK, p=0.05))
+    assert coloured.shape == colours.shape and (coloured == grey[..., None]).all()
+    assert real.dtype == float and (real * 255 == grey).all() and (np.asarray(picture) == grey).all()
+
+
+def test_a_column_of_pictures_stays_one() -> None:
+    pictures = [Image.fromarray(stroke(8)), Image.fromarray(stroke(13))]
+    batch = restore.batches(QUICK, p=0.05)({"image": column(*pictures)})
+    assert batch["image"].dtype == object and all(isinstance(image, Image.Image) for image in batch["image"])
+
+
+def test_a_refused_or_unreadable_image_stays_as_it_is_with_the_reason(tmp_path: Path) -> None:
+    """One by one, among others that are restored."""
+    bad = [NOISE, "nothing.png", np.zeros((0, 3)), np.full((4, 4), np.nan), None, np.zeros((2, 4, 28, 28))]
+    batch = restore.batches(QUICK)({"image": [stroke(13), *bad, stroke(14)]})
+    assert batch["status"] == ["converged", "unrecognised", *["failed"] * 5, "converged"]
+    assert all(restored is image for restored, image in zip(batch["image"][2:7], bad[1:], strict=True))
+    np.testing.assert_array_equal(batch["image"][1], NOISE)
+    assert all(batch["notes"][1:7]) and "nothing.png" in batch["notes"][2]
+    np.testing.assert_array_equal(batch["image"][7], restore.denoise(stroke(14), QUICK))
+
+
+def test_one_that_fails_among_images_restored_together_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = given.restore
+
+    def fault(pictures: list[restore.Restorer], *given: object) -> object:
+        if any(picture.values()[0, 0] for picture in pictures):  # type: ignore[attr-defined]
+            raise restore.ModelError("no")
+        return together(pictures, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(given, "restore", fault)
+    marked = stroke(8)
+    marked[0, 0] = True
+    batch = restore.batches(QUICK, p=0.05)({"image": [stroke(8), marked, stroke(13)]})
+    assert batch["status"] == ["converged", "failed", "converged"]
+
+
+def test_pages_need_a_row_each(tmp_path: Path) -> None:
+    pages = [Image.fromarray(stroke(column)) for column in (8, 13)]
+    pages[0].save(tmp_path / "book.tif", save_all=True, append_images=pages[1:])
+    assert restore.batches(QUICK)({"image": [tmp_path / "book.tif"]})["status"] == ["failed"]
+
+
+def test_a_list_gives_rows_and_an_empty_batch_nothing() -> None:
+    restored = restore.batches(QUICK, p=0.05)
+    (row,) = restored(iter([stroke(8)]))
+    assert set(row) == {"image", "status", "notes"} and row["status"] == "converged"
+    np.testing.assert_array_equal(row["image"], restore.denoise(stroke(8), QUICK, p=0.05))
+    assert restored([]) == []
+    assert restored({"image": []}) == {"image": [], "status": [], "notes": []}
+
+
+def test_masks_are_a_column() -> None:
+    holes = np.zeros((2, 28, 28), bool)
+    holes[:, 12:16, 6:20] = True
+    images = np.stack([stroke(8), stroke(13)])
+    batch = restore.batches(QUICK, column="scan", mask="hole")({"scan": images & ~holes, "hole": holes})
+    np.testing.assert_array_equal(batch["scan"], restore.complete(images & ~holes, holes, QUICK))
+    full = restore.batches(QUICK, mask="hole")({"image": images, "hole": np.stack([holes[0], ~holes[1] | holes[1]])})
+    assert full["status"] == ["converged", "failed"] and (full["image"][1] == images[1]).all()
+    small = restore.batches(QUICK, mask="hole")({"image": images, "hole": [holes[0], holes[1, :4]]})
+    assert small["status"] == ["converged", "failed"]
+
+
+def test_what_is_wrong_with_all_is_said_before_any_batch() -> None:
+    with pytest.raises(restore.ModelError):
+        restore.batches("no-such-prior")
+    for how in ({"p": 2}, {"max_pixels": 0}, {"sigma": 0.1}):
+        with pytest.raises(restore.UsageError):
+            restore.batches(QUICK, **how)  # type: ignore[arg-type]
+    with pytest.raises(restore.UsageError):
+        restore.batches("crbm-bp-mnist-flip10", mask="mask")
+
+
+def test_a_prior_that_cannot_be_opened_fails_no_images_one_by_one() -> None:
+    with pytest.raises(restore.UsageError):
+        restore.batches("tap-mnist", engine="onnx", solver="mean_field")([stroke(8)])
+
+
+# Restores with a pickle from stdin, twice, and counts how often a prior is opened.
+ELSEWHERE = """
+import pickle, sys
+content = sys.stdin.buffer.read()
+from restore.inference import open
+opened, load = [], open.open_engine
+open.open_engine = lambda *given: opened.append(given) or load(*given)
+for _ in range(3):
+    restored, images = pickle.loads(content)
+    statuses = restored({"image": images})["status"]
+print(len(opened), *statuses, "torch" in sys.modules)
+"""
+
+
+def test_a_process_that_unpickles_it_again_and_again_loads_the_prior_once() -> None:
+    content = pickle.dumps((restore.batches(QUICK, p=0.05), [stroke(8), stroke(13)]))
+    assert len(content) < 10_000
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=content, capture_output=True, timeout=HANG)
+    assert done.stdout.decode().split() == ["1", "converged", "converged", "False"], done.stderr
+
+
+# Restores rows on two nodes, of which one is killed as soon as it has worked on some, and prints what became of each.
+CLUSTER = """
+import json, sys, time
+from pathlib import Path
+from threading import Thread
+import numpy as np, ray
+from ray.cluster_utils import Cluster
+import restore
+
+folder = Path(sys.argv[1])
+cluster = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1})
+second = cluster.add_node(num_cpus=1)
+cluster.wait_for_nodes()
+
+def slow(row):
+    (folder / f"{ray.get_runtime_context().get_node_id()}-{row['number']}").touch()
+    time.sleep(0.3)
+    return row
+
+def kill():
+    while len(list(folder.glob(f"{second.node_id}-*"))) < 6:
+        time.sleep(0.05)
+    cluster.remove_node(second, allow_graceful=False)
+
+rows = [{"number": number, "image": image} for number, image in enumerate(np.load(sys.argv[2]))]
+images = ray.data.from_items(rows, override_num_blocks=len(rows))
+killer = Thread(target=kill)
+killer.start()
+restored = images.map(slow).map_batches(restore.batches("tap-mnist-25", p=0.05), batch_size=4)
+left = [(row["number"], row["status"], row["image"].astype(int).sum(0).tolist()) for row in restored.iter_rows()]
+killer.join(0)
+print(json.dumps([not killer.is_alive() and len(list(folder.glob("*-*"))), left]))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_node_of_a_cluster_loses_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("ray.data", reason="needs ray[data]")
+    images = np.stack([stroke(4 + number % 20) for number in range(48)]) ^ (RNG.random((48, 28, 28)) < 0.05)
+    np.save(tmp_path / "images.npy", images)
+    words = [sys.executable, "-c", CLUSTER, str(tmp_path), str(tmp_path / "images.npy")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG, check=False)
+    assert done.stdout, done.stderr  # Ray itself ends with code 1 after the loss of a node
+    tries, rows = json.loads(done.stdout.splitlines()[-1])
+    assert tries >= 48 and sorted(number for number, *_ in rows) == list(range(48))
+    alone = restore.batches(QUICK, p=0.05)({"image": images})
+    for number, status, sums in rows:
+        assert status == alone["status"][number] and sums == alone["image"][number].sum(0).tolist()
