@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image
 
+from restore import console
 from restore.api.batch import RestoredBatch
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
+from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
@@ -63,6 +65,7 @@ class Manner(Levels, total=False):
     soft: bool
     solver: str | None
     max_pixels: int
+    progress: Display
 
 
 class Opening(Manner, total=False):
@@ -81,7 +84,7 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
         own = inspect.signature(function)
         more, every = [], manner.__annotations__
         for name, kind in every.items():
-            default = known[name].default if name in known else None
+            default = known[name].default if name in known else False if name == "progress" else None
             annotation = getattr(kind, "__forward_arg__", kind)
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
@@ -100,7 +103,7 @@ def restored(
 ) -> Any:
     """Restore images under masks, or None, and return them as their own kind; `how` are the options in `Opening`."""
     levels = {name: how.pop(name, None) for name in LEVELS if name != "p"}
-    damage, axis = Damage.of(p, **levels), how.pop("channel_axis", None)
+    damage, axis, display = Damage.of(p, **levels), how.pop("channel_axis", None), how.pop("progress", False)
     engine = None if isinstance(prior, str) else prior
     options = Options(prior if isinstance(prior, str) else prior.header.name, **how)
     highest: Any = NOISE.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
@@ -117,7 +120,9 @@ def restored(
         Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
         for index, (item, hidden) in enumerate(zip(items, holes, strict=True))
     ]
-    answers = restore(pictures, options, Engines(options, engine))
+    with console.progress("restored", len(pictures) if len(pictures) > 1 else 1.0, display) as meter:
+        meter(0)
+        answers = restore(pictures, options, Engines(options, engine), meter)
     batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
     if single and answers[0].refused:

@@ -67,6 +67,8 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
             a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma: they
             have learnt what to undo (`Restorer.description.task`).
         channel_axis: axis of colour channels; without sigma, images are read by their luminance.
+        progress: True to show how many images are done, in a terminal or a notebook; or a callable(done, total, note).
+            `done` counts parts of images, too; of a single image it is the share that is done.
         return_solution: return (image, `Restored`): means, deviations, status, noise level, prior and notes; for N
             images each of these has a first axis of length N.
         {options}
@@ -129,6 +131,7 @@ def complete(
         model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
         p: as in `denoise`, for the *visible* pixels. Without p and sigma these are returned bit for bit.
         channel_axis: as in `denoise`.
+        progress: as in `denoise`.
         return_solution: as in `denoise`.
         {options}
 

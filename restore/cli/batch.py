@@ -141,7 +141,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         raise fault
     single = len(jobs) == 1
     with ExitStack() as stack:
-        meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), quiet=results.quiet))
+        meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), not results.quiet))
         # Of a single file it shows the share that is done, if it takes several steps.
         colour = in_colour(options.model, damage)
         work = Work(damage, options, results, engines, colour, meter if single else lambda share: None)
