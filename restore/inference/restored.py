@@ -91,7 +91,7 @@ class Restored:
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
-        return f"Restored({size}, {self.status.name.lower()}, model={self.model!r})"
+        return f"Restored({size}, {self.status}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""
@@ -117,7 +117,7 @@ class Restored:
         return {
             "model": self.model or None,
             "engine": self.engine or None,
-            "status": self.status.name.lower(),
+            "status": str(self.status),
             "iterations": self.iterations,
             "residual": self.residual if isfinite(self.residual) else None,
             **{name: getattr(known, name) for name in LEVELS},
