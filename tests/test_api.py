@@ -8,8 +8,10 @@ import io
 import pickle
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +160,22 @@ def test_the_answers_about_several_images_are_arrays_and_one_by_one(model: resto
     mixed = RestoredBatch.of([replace(one, changed=None, flipped=None), replace(other, flipped=None)])
     assert mixed.flipped is None and mixed.changed is not None and np.isnan(mixed.changed[0])
     assert str(Status.MAX_ITER) == "max_iter" in repr(RestoredBatch.of([replace(one, status=Status.MAX_ITER)]))
+
+
+def test_any_sequence_of_pictures_is_a_list_of_them(model: restore.Restorer) -> None:
+    class Album(Sequence):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: Any) -> Any:
+            return [GREY, np.fliplr(GREY)][index]
+
+    wanted = model.denoise([GREY, np.fliplr(GREY)], 0.1)
+    for several in ((GREY, np.fliplr(GREY)), Album()):
+        assert all(map(np.array_equal, model.denoise(several, 0.1), wanted))
+    for nothing in (b"bytes", bytearray(b"bytes"), Album()[2:]):
+        with pytest.raises(restore.RestoreError):
+            model.denoise(nothing, 0.1)
 
 
 def test_p_per_pixel(model: restore.Restorer) -> None:

@@ -8,7 +8,8 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from PIL import Image
@@ -21,7 +22,7 @@ from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
-from restore.images.kinds import fitted_masks, unpack, unpack_masks
+from restore.images.kinds import fitted_masks, is_sequence, unpack, unpack_masks
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
@@ -32,18 +33,25 @@ from restore.sizes import Fit
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import TypeVar
 
-# How callers describe flips; see `restore.denoise`.
-Flips: TypeAlias = float | np.ndarray | str | None
-Picture = TypeVar(
-    "Picture",
-    Image.Image,
-    np.ndarray,
-    "torch.Tensor",
-    list[Image.Image],
-    list[np.ndarray],
-    "list[torch.Tensor]",
-)
+    # What comes back as it was given; a path comes back as a PIL image, the default.
+    Kind = TypeVar(
+        "Kind",
+        Image.Image,
+        np.ndarray,
+        torch.Tensor,
+        Sequence[Image.Image],
+        Sequence[np.ndarray],
+        Sequence[torch.Tensor],
+        default=Image.Image,
+    )
+    Images: TypeAlias = Kind | str | Path
+
+# How callers describe flips; see `restore.denoise`. As texts are sequences, too, mypy takes a wrong word for a wrong p,
+# and names the words there are, instead of listing all overloads.
+Flips: TypeAlias = "Literal['auto', 'scan'] | float | np.ndarray | torch.Tensor | Sequence[Sequence[float]] | None"
+Paths: TypeAlias = list[str] | Sequence[Path]
 No: TypeAlias = Literal[False]
 Yes: TypeAlias = Literal[True]
 
@@ -123,7 +131,7 @@ def restored(
     with console.progress("restored", len(pictures) if len(pictures) > 1 else 1.0, display) as meter:
         meter(0)
         answers = restore(pictures, options, Engines(options, engine), meter)
-    batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
+    batch = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
     if single and answers[0].refused:
         raise Foreign(f"{shown(items[0].path) or 'the image'}: {answers[0].objection}")

@@ -23,7 +23,7 @@ class Level:
     """
 
     name: str
-    value: Any
+    value: float | np.ndarray
     estimated: bool = True
 
     @classmethod
@@ -113,7 +113,8 @@ class Restored:
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
         level = self.level if self.level and self.level.estimated else None
-        known = damage if level is None else replace(damage, **{level.name: level.value})
+        found: dict[str, Any] = {} if level is None else {level.name: level.value}
+        known = replace(damage, **found)
         return {
             "model": self.model or None,
             "engine": self.engine or None,
