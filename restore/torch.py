@@ -43,11 +43,8 @@ class Restorer(nn.Module):
     >>> clean.sum().backward()
     >>> bool((noisy.grad >= 0).all())
     True
-    >>> torch.nn.Sequential(Restorer("tap-mnist", p=0.1), torch.nn.Flatten())
-    Sequential(
-      (0): Restorer(model=tap-mnist, solver=tap, iterations=50, p=0.1)
-      (1): Flatten(start_dim=1, end_dim=-1)
-    )
+    >>> Restorer("tap-mnist", p=0.1)
+    Restorer(model=tap-mnist, solver=tap, iterations=50, p=0.1)
     """
 
     def __init__(

@@ -58,13 +58,12 @@ class RestoredBatch:
     def of(cls, answers: Sequence[Restored]) -> RestoredBatch:
         every = {field.name: tuple(getattr(answer, field.name) for answer in answers) for field in fields(Restored)}
         del every["observed"]
-        joined: dict[str, Any] = {name: values if _some(values) else None for name, values in every.items()}
+        lacking = [name for name, values in every.items() if all(value is None for value in values)]
+        joined: dict[str, Any] = every | dict.fromkeys(lacking)
         joined |= {name: _together(every[name]) for name in (*PIXELS, "iterations", "residual")}
         joined |= {name: np.array(every[name], np.float64) for name in NUMBERS if joined[name] is not None}
         joined |= {name: ", ".join(dict.fromkeys(every[name])) for name in ("model", "engine")}
-        joined["replaced"] = (
-            None if any(pixels is None for pixels in every["replaced"]) else _together(every["replaced"])
-        )
+        joined["replaced"] = None if any(one is None for one in every["replaced"]) else _together(every["replaced"])
         joined["layers"] = tuple(_together(layer) for layer in zip(*every["layers"], strict=False))
         joined["status"] = np.array(every["status"], object)
         parts = (replace(one, **{name: joined[name][row] for name in PIXELS}) for row, one in enumerate(answers))
@@ -79,10 +78,6 @@ class RestoredBatch:
         from restore.inference.notebook import html_of_several
 
         return html_of_several(self.answers)
-
-
-def _some(values: Sequence[Any]) -> bool:
-    return any(value is not None for value in values)
 
 
 def _together(values: Sequence[Any]) -> np.ndarray:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     # What comes back as it was given; a path comes back as a PIL image, the default.
-    Kind = TypeVar(
-        "Kind",
+    T = TypeVar(
+        "T",
         Image.Image,
         np.ndarray,
         torch.Tensor,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         Sequence[torch.Tensor],
         default=Image.Image,
     )
-    Images: TypeAlias = Kind | str | Path
+    Input: TypeAlias = T | str | Path
 
 # How callers describe flips; see `restore.denoise`. As texts are sequences, too, mypy takes a wrong word for a wrong p,
 # and names the words there are, instead of listing all overloads.

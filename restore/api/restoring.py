@@ -17,7 +17,7 @@ from restore.inference.restored import Restored
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:
-    from restore.api.given import Images, Kind
+    from restore.api.given import Input, T
 
 Model: TypeAlias = "str | Path | Restorer"
 
@@ -27,12 +27,12 @@ Answer: TypeAlias = Restored | RestoredBatch
 
 @overload
 def denoise(
-    image: Images[Kind], model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
-) -> Kind: ...
+    image: Input[T], model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
+) -> T: ...
 @overload
 def denoise(
-    image: Images[Kind], model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
-) -> tuple[Kind, Answer]: ...
+    image: Input[T], model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
+) -> tuple[T, Answer]: ...
 @overload
 def denoise(
     image: Paths, model: Model = ..., p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Opening]
@@ -86,18 +86,12 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
 
 @overload
 def complete(
-    image: Images[Kind],
-    mask: Any,
-    model: Model = ...,
-    p: Flips = ...,
-    *,
-    return_solution: No = ...,
-    **how: Unpack[Opening],
-) -> Kind: ...
+    image: Input[T], mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
+) -> T: ...
 @overload
 def complete(
-    image: Images[Kind], mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
-) -> tuple[Kind, Answer]: ...
+    image: Input[T], mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
+) -> tuple[T, Answer]: ...
 @overload
 def complete(
     image: Paths, mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Opening]
@@ -165,13 +159,11 @@ class Restorer:
         return self.engine.header
 
     @overload
-    def denoise(
-        self, image: Images[Kind], p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
-    ) -> Kind: ...
+    def denoise(self, image: Input[T], p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]) -> T: ...
     @overload
     def denoise(
-        self, image: Images[Kind], p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
-    ) -> tuple[Kind, Answer]: ...
+        self, image: Input[T], p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
+    ) -> tuple[T, Answer]: ...
     @overload
     def denoise(self, image: Paths, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]) -> Any: ...
     @listing(Manner)
@@ -181,12 +173,12 @@ class Restorer:
 
     @overload
     def complete(
-        self, image: Images[Kind], mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
-    ) -> Kind: ...
+        self, image: Input[T], mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
+    ) -> T: ...
     @overload
     def complete(
-        self, image: Images[Kind], mask: Any, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
-    ) -> tuple[Kind, Answer]: ...
+        self, image: Input[T], mask: Any, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
+    ) -> tuple[T, Answer]: ...
     @overload
     def complete(
         self, image: Paths, mask: Any, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]

@@ -134,8 +134,7 @@ def _report(source: Source, task: str, seed: int) -> Report:
             source.note(f"{source.model} was trained to undo {header.task}, not {damage}")
     stock = source.stock()
     batches, engine = source.batches(stock), source.engine(stock)
-    progress = not source.quiet
-    report = compare(restorer_of(engine), batches, damage, seed, grey=header.grey, progress=progress)
+    report = compare(restorer_of(engine), batches, damage, seed, grey=header.grey, progress=not source.quiet)
     return replace(report, solver=header.inference.solver)
 
 
@@ -144,7 +143,7 @@ def _card(source: Source, folder: Any, command: str, seed: int) -> str:
     from restore.evaluation.card import as_section, measure, whole_section
     from restore.files import write_atomically
     from restore.learning.run.card import with_scores
-    from restore.zoo import CARD, card_of
+    from restore.zoo import CARD, card_of, with_facts
 
     stock, header = source.stock(), source.header
     whole = source.whole(stock)
@@ -153,5 +152,5 @@ def _card(source: Source, folder: Any, command: str, seed: int) -> str:
     reports = measure(engine, batches, seed, whole=whole, progress=not source.quiet)
     scores = (whole_section if whole else as_section)(reports, command)
     path = folder / CARD
-    write_atomically(path, with_scores(card_of(folder), scores, str(path)).encode())
+    write_atomically(path, with_facts(with_scores(card_of(folder), scores, str(path)), header).encode())
     return f"{header.name}\n{scores}"

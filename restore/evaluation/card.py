@@ -57,15 +57,15 @@ def measure(
     header, restorer = engine.header, restorer_of(engine)
     tasks = tasks_of(header, whole=whole)
 
+    reports = list[Report]()
     with console.progress(f"{header.name}: restored", 1.0, progress) as meter:
 
-        def report(number: int, task: Task) -> Report:
-            def part(done: float, total: float | None, note: str) -> None:
-                meter((number + done) / len(tasks), note)
+        def part(done: float, total: float | None, note: str) -> None:
+            meter((len(reports) + done) / len(tasks), note)
 
-            return compare(restorer, batches, task, seed, grey=header.grey, progress=part)
-
-        return [report(number, task) for number, task in enumerate(tasks)]
+        for task in tasks:
+            reports.append(compare(restorer, batches, task, seed, grey=header.grey, progress=part))
+    return reports
 
 
 def as_section(reports: Sequence[Report], command: str) -> str:

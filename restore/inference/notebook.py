@@ -21,9 +21,8 @@ SHOWN = 320
 # The first of several pictures, which are shown.
 SHOWN_OF_MANY = 3
 
-# The colour of pixels to fill; and how a picture looks: with its own pixels, and an edge on a page of any colour.
+# The colour of pixels to fill.
 TO_FILL = np.array([1.0, 0.6, 0.2])
-STYLE = "image-rendering:pixelated;border:1px solid #888"
 
 
 def html_of(answer: Restored, side: int = SHOWN) -> str:
@@ -36,8 +35,8 @@ def html_of(answer: Restored, side: int = SHOWN) -> str:
             before = np.where(hidden[..., None], TO_FILL, before if before.ndim == 3 else before[..., None])
         panels = {"before": before, **panels}
     figures = "".join(
-        f'<figure style="margin:0"><img src="{_png(values, side)}" style="{STYLE}" alt="{name}">'
-        f"<figcaption>{name}</figcaption></figure>"
+        f'<figure style="margin:0"><img src="{_png(values, side)}" '
+        f'style="image-rendering:pixelated;border:1px solid #888" alt="{name}"><figcaption>{name}</figcaption></figure>'
         for name, values in panels.items()
     )
     level = answer.level
