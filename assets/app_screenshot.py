@@ -18,10 +18,11 @@ from playwright.sync_api import Page, expect, sync_playwright
 from restore import zoo
 from restore.app import assembly
 from restore.app.answers import Answers
-from restore.app.server import Server
+from restore.app.server import Server, Workers
+from restore.inference.options import Options
 
 HERE = Path(__file__).parent
-SIZE = {"width": 1000, "height": 740}
+SIZE = {"width": 1280, "height": 880}
 # Where the brush goes, in fractions of the image.
 STROKE = ((0.62, 0.55), (0.7, 0.75))
 COLOURS = 256
@@ -48,18 +49,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the README's picture of the local page.")
     parser.add_argument("--output", type=Path, default=HERE / "app.png", help="[%(default)s]")
     options = parser.parse_args()
-    priors = assembly.usable(zoo.folders()).values()
-    answers = Answers([prior["name"] for prior in priors])
-    with Server(assembly.page(priors, served=True), answers, 0) as server, sync_playwright() as playwright:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
+    server = Server(site, Workers(Answers(Options()), 1, 1), "127.0.0.1", 0)
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(server.url)
-        expect(page.locator("#status")).to_contain_text("is ready", timeout=30_000)
+        expect(page.locator("#status")).to_contain_text("Ready.", timeout=30_000)
         restore(page)
         picture = Image.open(io.BytesIO(page.screenshot()))
         browser.close()
-        server.shutdown()
+    server.should_exit = True
+    serving.join()
     picture.convert("RGB").quantize(COLOURS).save(options.output, optimize=True)
     print(options.output)
 

@@ -1,7 +1,7 @@
 """What the documentation site shows beside the repository's pages: commands, Python and examples, all made of code.
 
 RESTORE_SITE may name a folder of what was built before: gallery/, the pictures that the examples drew, and demo/, what
-`restore app --output` wrote.
+`docs/demo.py` wrote.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def built(name: str) -> Path | None:
 
 
 def demo() -> dict[str, Path]:
-    """The files that `restore app --output` wrote to demo/, by their names there."""
+    """The files that `docs/demo.py` wrote to demo/, by their names there."""
     folder = built("demo")
     found = sorted(path for path in folder.rglob("*") if path.is_file()) if folder else []
     return {path.relative_to(folder).as_posix(): path for path in found if folder}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, TypeAlias
 
 from restore.errors import shown
 
@@ -45,23 +45,42 @@ class Meter(Protocol):
     def __call__(self, done: float, note: str = "") -> None: ...
 
 
+# Whether progress is shown, or what receives it instead: the work done, its total, and a note.
+Display: TypeAlias = bool | Callable[[float, float | None, str], object]
+
+
 @contextmanager
-def progress(description: str, total: float | None, *, quiet: bool = False) -> Iterator[Meter]:
+def progress(description: str, total: float | None, display: Display = True) -> Iterator[Meter]:
     """Make a meter for `total` pieces of work (None if unknown, 1.0 to count in per cent); a note stands behind.
 
-    It appears at its first call, on stderr: a bar on a terminal, plain lines elsewhere.
+    It appears at its first call, on stderr: a bar on a terminal or in a notebook, plain lines elsewhere; work that is
+    done by then, without a note, is not worth one. An error that a callable raises ends the work.
+
+    >>> with progress("restored", 2, lambda done, total, note: print(f"{done} of {total} {note}")) as meter:
+    ...     meter(1, "digit.png")
+    1 of 2 digit.png
     """
-    if quiet:
+    if not display:
         yield lambda done, note="": None
         return
-    if sys.stderr.isatty():
+    if callable(display):
+
+        def pass_on(done: float, note: str = "") -> None:
+            display(done, total, note)
+
+        yield pass_on
+        return
+    if sys.stderr.isatty() or _in_notebook():
         yield from _bar(description, total)
         return
-    last, kept_back = time.monotonic(), ""
+    last, kept_back, begun = time.monotonic(), "", False
 
     def show(done: float, note: str = "") -> None:
-        nonlocal last, kept_back
-        count = f"{done:.0%}" if isinstance(total, float) else str(done) if total is None else f"{done}/{total}"
+        nonlocal last, kept_back, begun
+        begun = begun or bool(note) or done != total
+        if not begun:
+            return
+        count = f"{done:.0%}" if isinstance(total, float) else str(done) if total is None else f"{int(done)}/{total}"
         kept_back = f"{description} {count} {note}".rstrip()
         if done == total or time.monotonic() - last >= PLAIN_SECONDS:
             last = time.monotonic()
@@ -74,12 +93,25 @@ def progress(description: str, total: float | None, *, quiet: bool = False) -> I
         say(kept_back)
 
 
+def _in_notebook() -> bool:
+    """True where rich can draw a bar between the cells of a notebook, which takes ipywidgets."""
+    if "IPython" not in sys.modules:
+        return False
+    from importlib.util import find_spec
+
+    from rich.console import Console
+
+    return Console().is_jupyter and find_spec("ipywidgets") is not None
+
+
 def _bar(description: str, total: float | None) -> Iterator[Meter]:
     with ExitStack() as stack:
         bar: Any = None
 
         def show(done: float, note: str = "") -> None:
             nonlocal bar
+            if bar is None and done == total and not note:
+                return
             from rich.console import Console
             from rich.markup import escape
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from restore.console import progress
 from restore.errors import RestoreWarning, UsageError, extra
 from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.evaluation.likelihoods.exact import exact_log_partition, unnormalised
@@ -74,6 +75,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         learning_rate: the rate at the first step; it falls linearly to 0.
         batch_size: rows to a step.
         n_iter: passes over the rows.
+        verbose: 1 to show the passes that are done, with the learner's own measures; 0 for silence.
         random_state: seed or generator of all randomness.
 
     Attributes:
@@ -91,6 +93,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         learning_rate: float = 0.1,
         batch_size: int = 10,
         n_iter: int = 10,
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
@@ -98,6 +101,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.n_iter = n_iter
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -111,12 +115,14 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         generator = check_random_state(self.random_state)
         images = torch.tensor(rows, dtype=torch.float32)
         # In memory, without checkpoints.
-        session = Session(Path(type(self).__name__))
-        work = Steps(self._recipe(generator), CleanImages(images), session)
-        with torch.inference_mode():
+        name = type(self).__name__
+        work = Steps(self._recipe(generator), CleanImages(images), Session(Path(name)))
+        with torch.inference_mode(), progress(name, int(self.n_iter), bool(self.verbose)) as meter:
             work.begin()
             while not work.finished:
-                work.advance()
+                if lap := work.advance():
+                    measures = lap.progress.monitors.items()
+                    meter(lap.progress.done, ", ".join(f"{measure} {value:.4g}" for measure, value in measures))
         machine = work.best().machine
         assert isinstance(machine, RBM)
         self.components_ = machine.weights.T.numpy().astype(rows.dtype)

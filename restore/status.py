@@ -6,7 +6,11 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Outcome for one picture; `sentence` is shown to users. From `DIVERGED` on the picture is returned unchanged."""
+    """Outcome for one picture; `sentence` is shown to users. From `DIVERGED` on the picture is returned unchanged.
+
+    >>> print(Status.MAX_ITER)
+    max_iter
+    """
 
     CONVERGED = 0
     MAX_ITER = 1
@@ -19,6 +23,9 @@ class Status(IntEnum):
     UNSETTLED = 8
     FAINT = 9
     CLASSES = 10
+
+    def __str__(self) -> str:
+        return self.name.lower()
 
     @property
     def sentence(self) -> str:

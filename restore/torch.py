@@ -22,11 +22,12 @@ from restore.solvers import LayeredMap, solver_of
 class Restorer(nn.Module):
     """Restores images of the prior's size; see `forward`. Its parameters are those of the prior, for further training.
 
-    It works like a denoiser of deepinv: `restorer(y, sigma)`.
+    It works like a denoiser of deepinv: `restorer(y, sigma)`; with a level of its own, as a layer of `nn.Sequential`.
 
     Args:
         model: name of a published or trained prior, or its folder.
         iterations: number of iterations for every image; by default the limit of its solver, at most 50.
+        sigma, p: the noise of images for which `forward` is given no damage; see there.
 
     Raises:
         ModelError: if there is no such prior.
@@ -42,9 +43,18 @@ class Restorer(nn.Module):
     >>> clean.sum().backward()
     >>> bool((noisy.grad >= 0).all())
     True
+    >>> Restorer("tap-mnist", p=0.1)
+    Restorer(model=tap-mnist, solver=tap, iterations=50, p=0.1)
     """
 
-    def __init__(self, model: str | PathLike[str] = "tap-mnist", *, iterations: int | None = None) -> None:
+    def __init__(
+        self,
+        model: str | PathLike[str] = "tap-mnist",
+        *,
+        iterations: int | None = None,
+        sigma: float | None = None,
+        p: float | None = None,
+    ) -> None:
         super().__init__()
         prior = zoo.load(zoo.find(str(model)))
         header = prior.description
@@ -59,6 +69,11 @@ class Restorer(nn.Module):
             raise UsageError(f"iterations must be at least 1, not {iterations}")
         self.description = header
         self.iterations = min(settings.max_iter, 50) if iterations is None else iterations
+        if isinstance(p, str) or isinstance(sigma, str):
+            raise UsageError(f"a layer finds no noise level; give p and sigma as numbers, not {p or sigma!r}")
+        own = Damage.of(p, sigma)
+        own.channel(header.grey)  # refuses what cannot be
+        self.sigma, self.p = own.sigma, own.p
         solver = solver_of(settings)
         assert isinstance(solver, LayeredMap)
         self.solver = solver
@@ -76,6 +91,12 @@ class Restorer(nn.Module):
         """The machine, or its independent pixels, with the current parameters."""
         return part.with_parameters({name: getattr(self, _attribute(prefix + name)) for name in part.parameters})
 
+    def extra_repr(self) -> str:
+        """The settings, as printing a network shows them."""
+        own = {"model": self.description.name, "solver": self.description.inference.solver}
+        levels = {"iterations": self.iterations, "sigma": self.sigma, "p": self.p}
+        return ", ".join(f"{name}={value}" for name, value in (own | levels).items() if value is not None)
+
     def forward(self, y: Tensor, sigma: Any = None, *, p: Any = None, mask: Tensor | None = None) -> Tensor:
         """The posterior mean of each pixel, in the shape of `y`; for black and white images the probability of white.
 
@@ -87,12 +108,14 @@ class Restorer(nn.Module):
 
         Raises:
             InputError: if the images are not of the prior's size.
-            UsageError: if no damage is given, or a level is out of range.
+            UsageError: if no damage is given, here or before, or a level is out of range.
         """
         height, width = self.description.image_shape
         if tuple(y.shape[1:]) not in ((height, width), (1, height, width)):
             where = f"{self.description.name} takes (N, 1, {height}, {width})"
             raise InputError(f"images have shape {tuple(y.shape)}; {where}")
+        if sigma is None and p is None and mask is None:
+            sigma, p = self.sigma, self.p
         if sigma is None and p is None and mask is None:
             raise UsageError("give sigma, p or a mask: the damage to undo")
         machine: BoltzmannMachine = self._present(self._machine)

@@ -8,8 +8,10 @@ import io
 import pickle
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from priors import saved_prior
 
 import restore
 from restore import zoo
+from restore.api.batch import RestoredBatch
 from restore.inference.restored import Restored
 from restore.status import Status
 
@@ -122,6 +125,57 @@ def test_a_notebook_shows_the_picture_before_after_and_how_uncertain_it_is(model
         np.testing.assert_allclose(picture / 255, wanted, atol=0.51 / 255)
     odd = replace(answer, notes=("<script>",), observed=None, model="")
     assert "&lt;script&gt;" in odd._repr_html_() and "before" not in odd._repr_html_()
+
+
+def test_a_notebook_says_each_thing_once_and_shows_what_was_hidden(model: restore.Restorer) -> None:
+    _, found = restore.denoise(STROKE ^ (np.random.default_rng(0).random((28, 28)) < 0.05), return_solution=True)
+    assert found.level is not None and found.level.estimated
+    assert f"p = {found.level.value:.3g}" in found._repr_html_() and found.level.sentence not in found._repr_html_()
+    assert found.model in found._repr_html_() and f"{found.changed:.2%}" in found._repr_html_()
+    _, filled = model.complete(GREY, HIDDEN, return_solution=True)
+    (before,) = re.findall(r'base64,([^"]+)"[^>]*alt="before"', filled._repr_html_())
+    picture = Image.open(io.BytesIO(base64.b64decode(before)))
+    factor = picture.width // SHAPE[1]
+    coloured = np.asarray(picture)[::factor, ::factor]
+    np.testing.assert_array_equal(np.ptp(coloured, axis=-1) > 0, HIDDEN)
+    refused = replace(filled, status=Status.UNRECOGNISED, remedy="name a prior")._repr_html_()
+    assert "as it was" in refused and "name a prior" in refused and "restored with" not in refused
+
+
+def test_a_notebook_shows_how_many_images_ended_how() -> None:
+    with pytest.warns(restore.RestoreWarning):
+        _, several = restore.denoise([STROKE, NOISE, NOISE, NOISE], "tap-mnist-25", return_solution=True)
+    shown = several._repr_html_()
+    assert f"1 of 4: {Status.CONVERGED.sentence}" in shown and "3 of 4: " in shown
+    assert shown.count('alt="after"') == 3
+
+
+def test_the_answers_about_several_images_are_arrays_and_one_by_one(model: restore.Restorer) -> None:
+    _, several = restore.denoise([GREY > 127, HIDDEN], model, "auto", force=True, return_solution=True)
+    for row, answer in enumerate(several.answers):
+        assert isinstance(several.status[row], Status) and several.status[row] is answer.status
+        assert np.shares_memory(several.means[row], answer.means) and several.changed[row] == answer.changed
+        assert several.level[row] is answer.level
+    one, other = several.answers
+    mixed = RestoredBatch.of([replace(one, changed=None, flipped=None), replace(other, flipped=None)])
+    assert mixed.flipped is None and mixed.changed is not None and np.isnan(mixed.changed[0])
+    assert str(Status.MAX_ITER) == "max_iter" in repr(RestoredBatch.of([replace(one, status=Status.MAX_ITER)]))
+
+
+def test_any_sequence_of_pictures_is_a_list_of_them(model: restore.Restorer) -> None:
+    class Album(Sequence):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: Any) -> Any:
+            return [GREY, np.fliplr(GREY)][index]
+
+    wanted = model.denoise([GREY, np.fliplr(GREY)], 0.1)
+    for several in ((GREY, np.fliplr(GREY)), Album()):
+        assert all(map(np.array_equal, model.denoise(several, 0.1), wanted))
+    for nothing in (b"bytes", bytearray(b"bytes"), Album()[2:]):
+        with pytest.raises(restore.RestoreError):
+            model.denoise(nothing, 0.1)
 
 
 def test_p_per_pixel(model: restore.Restorer) -> None:

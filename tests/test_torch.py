@@ -39,6 +39,24 @@ def test_after_enough_iterations_it_finds_what_restoring_finds(tmp_path: Path) -
         torch.testing.assert_close(got.flatten(1), torch.as_tensor(wanted.means).flatten(1), rtol=0, atol=0.01)
 
 
+def test_with_a_level_of_its_own_it_is_a_layer_among_others(tmp_path: Path) -> None:
+    images, hidden = noisy(), torch.rand(3, 1, *SHAPE, generator=seeded(4)) < 0.3
+    plain, own = layer(tmp_path, iterations=5), layer(tmp_path, iterations=5, p=0.1)
+    network = torch.nn.Sequential(own, torch.nn.Flatten())
+    assert torch.equal(network(images), plain(images, p=0.1).flatten(1))
+    # Damage that is given to it is all there is.
+    assert torch.equal(own(images, p=0.3), plain(images, p=0.3))
+    assert torch.equal(own(images, mask=hidden), plain(images, mask=hidden))
+    assert "(model=random-4x3, solver=tap, iterations=5, p=0.1)" in str(network) and "p=" not in str(plain)
+    assert torch.equal(layer(tmp_path, iterations=5, sigma=0.2)(images), plain(images, sigma=0.2))
+
+
+@pytest.mark.parametrize("levels", [{"p": 1.5}, {"p": "auto"}, {"sigma": -1.0}, {"p": 0.1, "sigma": 0.1}])
+def test_a_level_of_its_own_that_cannot_be_is_refused_at_once(levels: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        layer(tmp_path, **levels)
+
+
 @pytest.mark.parametrize("what", ["p", "sigma"])
 def test_gradients_in_images_levels_and_parameters(what: str, tmp_path: Path) -> None:
     restorer = layer(tmp_path, iterations=4).double()

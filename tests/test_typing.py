@@ -15,7 +15,9 @@ from processes import HANG
 ROOT = Path(__file__).parents[1]
 
 SCRIPT = """
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +25,39 @@ from PIL import Image
 from torch import Tensor
 
 import restore
+from restore.api.batch import RestoredBatch
+from restore.inference.restored import Level, Restored
+from restore.status import Status
 
 def honest(array: NDArray[np.uint8], tensor: Tensor, picture: Image.Image) -> None:
     restore.denoise("digit.png", model="tap-mnist", p=0.1).save("clean.png")
-    restore.denoise(Path("digit.png"), p="10%").save("clean.png")
+    restore.denoise(Path("digit.png"), p="scan").save("clean.png")
     restore.complete(picture, "mask.png", fit="resize").save("whole.png")
     restore.denoise(array, p=0.1, sigma="auto").astype(float).mean()
     restore.denoise(tensor, p=np.full((2, 2), 0.1)).requires_grad_()
     restore.denoise([array, array], invert=True)[0].astype(bool)
+    restore.denoise((array, array), p=[[0.1, 0.2]])[0].astype(bool)
+    restore.complete([tensor], tensor)[0].requires_grad_()
+    restore.denoise([Path("a.png"), Path("b.png")], progress=True)
+    restore.denoise(["a.png", "b.png"], progress=lambda done, total, note: print(done, total, note.upper()))
     prior = restore.load("tap-mnist", device="cpu")
     clean, solution = prior.denoise(picture, p=0.1, return_solution=True)
     clean.save("clean.png")
     print(solution.means.shape, prior.description.hidden)
     prior.complete(array, array, p=0.1).astype(int)
+    assert_type(restore.denoise("digit.png"), Image.Image)
+    assert_type(restore.denoise(picture, return_solution=True), tuple[Image.Image, Restored | RestoredBatch])
+    assert_type(prior.denoise([picture, picture]), Sequence[Image.Image])
+
+def answered(one: Restored, several: RestoredBatch) -> None:
+    assert_type(one.status, Status)
+    assert_type(one.changed, float | None)
+    assert_type(one.level, Level | None)
+    assert_type(several.answers[0], Restored)
+    assert_type(several.level, tuple[Level | None, ...] | None)
+    assert_type(several.changed, NDArray[np.float64] | None)
+    if one.level is not None:
+        assert_type(one.level.value, float | NDArray[Any])
 """
 
 # What stands on a line of its own is wrong.
@@ -47,6 +69,11 @@ restore.denoise(np.zeros((2, 2)), return_solution=True).mean()
 restore.denoise("digit.png", fit="tiles")
 restore.denoise("digit.png", colour=True)
 restore.load("tap-mnist", engine="steam")
+restore.denoise("digit.png", p="typo")
+restore.complete([np.zeros((2, 2))], np.zeros((2, 2)), p="typo")
+restore.load("tap-mnist").denoise("digit.png", p="typo")
+restore.denoise(3)
+restore.denoise("digit.png", progress="yes")
 """
 
 
@@ -83,3 +110,8 @@ def test_a_script_is_checked_strictly(checker: Callable[[Path], tuple[set[int], 
     lines, said = checker(path)
     first = SCRIPT.count("\n") + 2
     assert lines == set(range(first, first + WRONG.strip().count("\n") + 1)), said
+    if checker is mypy:  # a wrong word is answered by the words there are
+        typos = [line for line in said.splitlines() if "typo" in line]
+        assert len(typos) == 3, said
+        for line in typos:
+            assert 'Argument "p"' in line and "'auto'" in line and "'scan'" in line, line

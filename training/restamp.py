@@ -1,5 +1,7 @@
 """Give every published prior the digest that its recipe has now: in its weights file, its graph, its card and records.
 
+The facts at the head of each card are written anew from the header of its prior.
+
 A digest covers all settings of a recipe, so it changes when a setting is added or removed, and when a default changes
 that a recipe then writes out. Run this only if every recipe still trains the same prior:
 
@@ -42,7 +44,7 @@ def restamp(folder: Path, digest: str) -> dict[str, str]:
     contents = {
         weights: after,
         graph: resealed(read_intact(graph), found),
-        card: card.read_bytes().replace(old[:16].encode(), digest[:16].encode(), 1),
+        card: zoo.with_facts(zoo.card_of(folder).replace(old[:16], digest[:16], 1), zoo.describe(folder)).encode(),
     }
     for path, content in contents.items():
         write_atomically(path, content)

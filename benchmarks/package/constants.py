@@ -77,7 +77,7 @@ KINDS = {
         images/pdf.py SECONDS PAGE_BYTES
         images/reading.py _SET
         images/tiff.py MOST_PAGES MOST_ENTRIES MOST_STRIPS
-        inference/notebook.py SHOWN
+        inference/notebook.py SHOWN SHOWN_OF_MANY
         learning/recipe/recipe.py MAX_BYTES
         sizes.py DEFAULT_MAX_PIXELS
         solvers/messages/bp_kernel.py LARGEST_WEIGHT LARGEST_FIELD

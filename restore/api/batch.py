@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from restore.inference.restored import Level, Restored
-from restore.status import Status
+
+# The arrays of pixels, of which each answer keeps its part of the whole; and numbers that an answer may lack.
+PIXELS = ("estimate", "means", "deviations")
+NUMBERS = ("changed", "flipped", "bits")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -17,59 +21,67 @@ class RestoredBatch:
     """The answers about N images; `Restored` says what each attribute means.
 
     Attributes:
+        answers: of each image.
         estimate, means, deviations: (N, H, W); arrays of arrays if shapes differ.
-        status, iterations, residual: (N,).
+        status: (N,), of `restore.status.Status`.
+        iterations, residual: (N,).
         model, engine: the names, each once, joined by commas.
-        level, changed, flipped, bits: of each image; None if no image has one, a list if only some have.
+        level: of each image; None if no image has one.
+        changed, flipped, bits: (N,), NaN for images that have none; None if no image has one.
         notes, doubt, remedy: of each image.
-        lightened: as `level`.
         replaced: (N, H, W); None if all pixels of some image are replaced.
+        lightened: of each image; None if no image has one.
         layers: (N, units) each.
     """
 
+    answers: tuple[Restored, ...]
     estimate: np.ndarray
     means: np.ndarray
     deviations: np.ndarray
-    status: np.ndarray
+    status: NDArray[np.object_]
     iterations: np.ndarray
     residual: np.ndarray
     model: str
     engine: str
-    level: list[Level | None] | None
-    changed: np.ndarray | list[float | None] | None
-    flipped: np.ndarray | list[float | None] | None
-    bits: np.ndarray | list[float | None] | None
+    level: tuple[Level | None, ...] | None
+    changed: NDArray[np.float64] | None
+    flipped: NDArray[np.float64] | None
+    bits: NDArray[np.float64] | None
     notes: tuple[tuple[str, ...], ...]
     doubt: tuple[str, ...]
     remedy: tuple[str, ...]
     replaced: np.ndarray | None
-    lightened: np.ndarray | list[np.ndarray | None] | None
+    lightened: tuple[np.ndarray | None, ...] | None
     layers: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, answers: Sequence[Restored]) -> RestoredBatch:
-        every = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Restored)}
-        level, layers, replaced, _ = (every.pop(name) for name in ("level", "layers", "replaced", "observed"))
-        joined: dict[str, Any] = {name: _together(values) for name, values in every.items()}
-        joined |= {name: tuple(every[name]) for name in ("notes", "doubt", "remedy")}
+        every = {field.name: tuple(getattr(answer, field.name) for answer in answers) for field in fields(Restored)}
+        del every["observed"]
+        lacking = [name for name, values in every.items() if all(value is None for value in values)]
+        joined: dict[str, Any] = every | dict.fromkeys(lacking)
+        joined |= {name: _together(every[name]) for name in (*PIXELS, "iterations", "residual")}
+        joined |= {name: np.array(every[name], np.float64) for name in NUMBERS if joined[name] is not None}
         joined |= {name: ", ".join(dict.fromkeys(every[name])) for name in ("model", "engine")}
-        return cls(
-            level=level if any(level) else None,
-            layers=tuple(_together(list(layer)) for layer in zip(*layers, strict=False)),
-            replaced=None if any(pixels is None for pixels in replaced) else _together(replaced),
-            **joined,
-        )
+        joined["replaced"] = None if any(one is None for one in every["replaced"]) else _together(every["replaced"])
+        joined["layers"] = tuple(_together(layer) for layer in zip(*every["layers"], strict=False))
+        joined["status"] = np.array(every["status"], object)
+        parts = (replace(one, **{name: joined[name][row] for name in PIXELS}) for row, one in enumerate(answers))
+        return cls(answers=tuple(parts), **joined)
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
-        ends = ", ".join(dict.fromkeys(Status(end).name.lower() for end in self.status))
-        return f"RestoredBatch({size}, {ends}, model={self.model!r})"
+        return f"RestoredBatch({size}, {', '.join(dict.fromkeys(map(str, self.status)))}, model={self.model!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how the images ended, and the first of them."""
+        from restore.inference.notebook import html_of_several
+
+        return html_of_several(self.answers)
 
 
-def _together(values: list[Any]) -> Any:
-    """Values of one shape as an array, others as an array of arrays; a list if some are None, and None if all are."""
-    if any(value is None for value in values):
-        return None if all(value is None for value in values) else values
+def _together(values: Sequence[Any]) -> np.ndarray:
+    """Values of one shape as an array, others as an array of arrays."""
     if len({np.shape(value) for value in values}) == 1:
         return np.stack(values)
     apart = np.empty(len(values), object)

@@ -8,18 +8,21 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from PIL import Image
 
+from restore import console
 from restore.api.batch import RestoredBatch
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
+from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
-from restore.images.kinds import fitted_masks, unpack, unpack_masks
+from restore.images.kinds import fitted_masks, is_sequence, unpack, unpack_masks
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
@@ -30,18 +33,25 @@ from restore.sizes import Fit
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import TypeVar
 
-# How callers describe flips; see `restore.denoise`.
-Flips: TypeAlias = float | np.ndarray | str | None
-Picture = TypeVar(
-    "Picture",
-    Image.Image,
-    np.ndarray,
-    "torch.Tensor",
-    list[Image.Image],
-    list[np.ndarray],
-    "list[torch.Tensor]",
-)
+    # What comes back as it was given; a path comes back as a PIL image, the default.
+    T = TypeVar(
+        "T",
+        Image.Image,
+        np.ndarray,
+        torch.Tensor,
+        Sequence[Image.Image],
+        Sequence[np.ndarray],
+        Sequence[torch.Tensor],
+        default=Image.Image,
+    )
+    Input: TypeAlias = T | str | Path
+
+# How callers describe flips; see `restore.denoise`. As texts are sequences, too, mypy takes a wrong word for a wrong p,
+# and names the words there are, instead of listing all overloads.
+Flips: TypeAlias = "Literal['auto', 'scan'] | float | np.ndarray | torch.Tensor | Sequence[Sequence[float]] | None"
+Paths: TypeAlias = list[str] | Sequence[Path]
 No: TypeAlias = Literal[False]
 Yes: TypeAlias = Literal[True]
 
@@ -63,6 +73,7 @@ class Manner(Levels, total=False):
     soft: bool
     solver: str | None
     max_pixels: int
+    progress: Display
 
 
 class Opening(Manner, total=False):
@@ -81,7 +92,7 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
         own = inspect.signature(function)
         more, every = [], manner.__annotations__
         for name, kind in every.items():
-            default = known[name].default if name in known else None
+            default = known[name].default if name in known else False if name == "progress" else None
             annotation = getattr(kind, "__forward_arg__", kind)
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
@@ -97,7 +108,7 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
 
 def settings(model: str, p: Flips, how: dict[str, Any]) -> tuple[Damage, Options, int | None]:
     """The damage, the options and the axis of colours that a caller describes; `how` are the options in `Opening`."""
-    rest = {name: value for name, value in how.items() if name not in LEVELS and name != "channel_axis"}
+    rest = {name: value for name, value in how.items() if name not in (*LEVELS, "channel_axis", "progress")}
     levels = {name: how.get(name) for name in LEVELS if name != "p"}
     return Damage.of(p, **levels), Options(model, **rest), how.get("channel_axis")
 
@@ -131,8 +142,10 @@ def restored(
         Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
         for index, (item, hidden) in enumerate(zip(items, holes, strict=True))
     ]
-    answers = restore(pictures, options, engines or Engines(options, engine))
-    batch = isinstance(images, list | tuple) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
+    with console.progress("restored", len(pictures) if len(pictures) > 1 else 1.0, how.get("progress", False)) as meter:
+        meter(0)
+        answers = restore(pictures, options, engines or Engines(options, engine), meter)
+    batch = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
     if single and answers[0].refused:
         raise Foreign(f"{shown(items[0].path) or 'the image'}: {answers[0].objection}")

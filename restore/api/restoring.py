@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack, overload
-
-from PIL import Image
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from restore import zoo
 from restore.api.batch import RestoredBatch
-from restore.api.given import Flips, Manner, No, Opening, Picture, Yes, listing, restored
+from restore.api.given import Flips, Manner, No, Opening, Paths, Yes, listing, restored
 from restore.errors import UsageError
 from restore.inference.engine import PictureEngine
 from restore.inference.open import open_engine
 from restore.inference.options import EngineName
 from restore.inference.restored import Restored
 from restore.zoo.description import Description
+
+if TYPE_CHECKING:
+    from restore.api.given import Input, T
 
 Model: TypeAlias = "str | Path | Restorer"
 
@@ -26,19 +27,15 @@ Answer: TypeAlias = Restored | RestoredBatch
 
 @overload
 def denoise(
-    image: Picture, model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
-) -> Picture: ...
+    image: Input[T], model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
+) -> T: ...
 @overload
 def denoise(
-    image: Picture, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
-) -> tuple[Picture, Answer]: ...
+    image: Input[T], model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
+) -> tuple[T, Answer]: ...
 @overload
 def denoise(
-    image: str | Path, model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
-) -> Image.Image: ...
-@overload
-def denoise(
-    image: Any, model: Model = ..., p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Opening]
+    image: Paths, model: Model = ..., p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Opening]
 ) -> Any: ...
 @listing(Opening)
 def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
@@ -58,7 +55,7 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
 
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), a batch
-            (N, H, W) or (N, 1, H, W), or a list of them. A pixel counts as white above the prior's threshold. With
+            (N, H, W) or (N, 1, H, W), or a sequence of them. A pixel counts as white above the prior's threshold. With
             sigma, photographs may be in colour, and floats up to 6 sigma outside [0, 1].
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the prior that predicts each image best.
         p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the image's shape. With "auto", or
@@ -67,6 +64,8 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
             a pixel shows black or white instead of its grey value. Conditional priors take neither p nor sigma: they
             have learnt what to undo (`Restorer.description.task`).
         channel_axis: axis of colour channels; without sigma, images are read by their luminance.
+        progress: True to show how many images are done, in a terminal or a notebook; or a callable(done, total, note).
+            `done` counts parts of images, too; of a single image it is the share that is done.
         return_solution: return (image, `Restored`): means, deviations, status, noise level, prior and notes; for N
             images each of these has a first axis of length N.
         {options}
@@ -87,25 +86,15 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
 
 @overload
 def complete(
-    image: Picture, mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
-) -> Picture: ...
+    image: Input[T], mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Opening]
+) -> T: ...
 @overload
 def complete(
-    image: Picture, mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
-) -> tuple[Picture, Answer]: ...
+    image: Input[T], mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: Yes, **how: Unpack[Opening]
+) -> tuple[T, Answer]: ...
 @overload
 def complete(
-    image: str | Path,
-    mask: Any,
-    model: Model = ...,
-    p: Flips = ...,
-    *,
-    return_solution: No = ...,
-    **how: Unpack[Opening],
-) -> Image.Image: ...
-@overload
-def complete(
-    image: Any, mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Opening]
+    image: Paths, mask: Any, model: Model = ..., p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Opening]
 ) -> Any: ...
 @listing(Opening)
 def complete(
@@ -129,6 +118,7 @@ def complete(
         model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
         p: as in `denoise`, for the *visible* pixels. Without p and sigma these are returned bit for bit.
         channel_axis: as in `denoise`.
+        progress: as in `denoise`.
         return_solution: as in `denoise`.
         {options}
 
@@ -169,19 +159,13 @@ class Restorer:
         return self.engine.header
 
     @overload
-    def denoise(
-        self, image: Picture, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
-    ) -> Picture: ...
+    def denoise(self, image: Input[T], p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]) -> T: ...
     @overload
     def denoise(
-        self, image: Picture, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
-    ) -> tuple[Picture, Answer]: ...
+        self, image: Input[T], p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
+    ) -> tuple[T, Answer]: ...
     @overload
-    def denoise(
-        self, image: str | Path, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
-    ) -> Image.Image: ...
-    @overload
-    def denoise(self, image: Any, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]) -> Any: ...
+    def denoise(self, image: Paths, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]) -> Any: ...
     @listing(Manner)
     def denoise(self, image: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.denoise`, with this prior."""
@@ -189,19 +173,15 @@ class Restorer:
 
     @overload
     def complete(
-        self, image: Picture, mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
-    ) -> Picture: ...
+        self, image: Input[T], mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
+    ) -> T: ...
     @overload
     def complete(
-        self, image: Picture, mask: Any, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
-    ) -> tuple[Picture, Answer]: ...
+        self, image: Input[T], mask: Any, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
+    ) -> tuple[T, Answer]: ...
     @overload
     def complete(
-        self, image: str | Path, mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
-    ) -> Image.Image: ...
-    @overload
-    def complete(
-        self, image: Any, mask: Any, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]
+        self, image: Paths, mask: Any, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]
     ) -> Any: ...
     @listing(Manner)
     def complete(self, image: Any, mask: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
+from restore import console
 from restore.api.given import listing
 from restore.api.restoring import Restorer
+from restore.console import Display
 from restore.images.kinds import unpack
 from restore.images.outputs import IMAGE_SUFFIXES
 from restore.inference.open import require_torch
@@ -38,6 +40,7 @@ class TrainManner(TypedDict, total=False):
     device: str
     max_bad: int
     max_pixels: int
+    progress: Display
 
 
 class TrainTables(TrainManner, total=False):
@@ -77,6 +80,8 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     Args:
         images: any kind that `denoise` takes, or the path of a folder, an archive or a data set.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
+        progress: True to show epochs and scores, in a terminal or a notebook; or a callable(done, total, note), where
+            `done` is a share of `total`, 1.0.
         {options}
 
     Returns:
@@ -96,10 +101,11 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     from restore.learning.lesson import lesson_of
     from restore.learning.run.place import reserve
     from restore.learning.run.session import Clock, Session
-    from restore.learning.train import train_and_save
+    from restore.learning.train import train_and_save, watcher
 
     given: dict[str, Any] = {"name": "untitled", **how}
-    tables = {key: given.pop(key) for key in how.keys() - TrainManner.__annotations__.keys()}
+    display = given.pop("progress", False)
+    tables = {key: given.pop(key) for key in given.keys() - TrainManner.__annotations__.keys()}
     given["run"] = run = None if given.get("run") is None else Path(given["run"])
     options = TrainOptions(**given, tables=tables)
     name, device = options.name or "untitled", pick_device(options.device)
@@ -107,7 +113,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
     lesson = lesson_of(os.fspath(images) if by_path else [item.pixels for item in items], options)
     target = reserve(name, None, options.overwrite, run, options.resume) if keep else None
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, console.progress(name, 1.0, display) as meter:
         session = Session(
             run or Path(temporary),
             resume=options.resume,
@@ -116,6 +122,8 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
             lasting=run is not None,
             command=f"restore.train(name={name!r})",
             again=f"restore.train(..., run={str(run)!r}, resume=True)" if run else "",
+            watch=watcher(meter, lesson),
+            note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
         trained = train_and_save(lesson, session, device, report=run is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from restore.cli import options as given
 from restore.cli.corrupt import TASK
-from restore.console import Meter, progress, say, tell
+from restore.console import say, tell
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,11 +120,6 @@ class Source:
         for sentence in () if self.quiet else sentences:
             say(f"{self.data}: {sentence}")
 
-    def progress(self, what: str) -> AbstractContextManager[Meter]:
-        """Show which share of the work is done."""
-
-        return progress(f"{what}: restored", 1.0, quiet=self.quiet)
-
 
 def _report(source: Source, task: str, seed: int) -> Report:
     """The scores of a prior on images of its size or on whole images of any."""
@@ -140,8 +134,7 @@ def _report(source: Source, task: str, seed: int) -> Report:
             source.note(f"{source.model} was trained to undo {header.task}, not {damage}")
     stock = source.stock()
     batches, engine = source.batches(stock), source.engine(stock)
-    with source.progress(str(damage)) as watch:
-        report = compare(restorer_of(engine), batches, damage, seed, grey=header.grey, watch=watch)
+    report = compare(restorer_of(engine), batches, damage, seed, grey=header.grey, progress=not source.quiet)
     return replace(report, solver=header.inference.solver)
 
 
@@ -150,15 +143,14 @@ def _card(source: Source, folder: Any, command: str, seed: int) -> str:
     from restore.evaluation.card import as_section, measure, whole_section
     from restore.files import write_atomically
     from restore.learning.run.card import with_scores
-    from restore.zoo import CARD, card_of
+    from restore.zoo import CARD, card_of, with_facts
 
     stock, header = source.stock(), source.header
     whole = source.whole(stock)
     source = replace(source, n=source.n or (CARD_WHOLES if whole else None if header.task else CARD_IMAGES))
     batches, engine = source.batches(stock), source.engine(stock)
-    with source.progress(header.name) as watch:
-        reports = measure(engine, batches, seed, whole=whole, watch=watch)
+    reports = measure(engine, batches, seed, whole=whole, progress=not source.quiet)
     scores = (whole_section if whole else as_section)(reports, command)
     path = folder / CARD
-    write_atomically(path, with_scores(card_of(folder), scores, str(path)).encode())
+    write_atomically(path, with_facts(with_scores(card_of(folder), scores, str(path)), header).encode())
     return f"{header.name}\n{scores}"

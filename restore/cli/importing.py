@@ -86,7 +86,7 @@ def _learn(
     source = shown(Path(source).name)[: zoo.limits.TEXT]
     header = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
     target = reserve(name, None, overwrite)
-    with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, quiet=quiet) as meter:
+    with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, not quiet) as meter:
         prior, converged = prior_of(machine, header, seed, meter)
     zoo.save(target, prior, f"# {name}\n\nA binary RBM, imported from `{source}`. Licence: that of the file.\n")
     graph = add_graph([target], OutputError)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from restore.cli.options import Quiet, part, with_parts
 from restore.cli.process.processes import launched_by, under_torchrun
-from restore.console import Meter, progress, say
+from restore.console import progress, say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
-
-if TYPE_CHECKING:
-    from restore.learning.lesson import Lesson
-    from restore.learning.run.session import Progress
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -79,7 +74,7 @@ def train(
     from restore.learning.lesson import lesson_of
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
-    from restore.learning.train import train_and_save
+    from restore.learning.train import train_and_save, watcher
 
     if threads:
         torch.set_num_threads(threads)
@@ -87,7 +82,7 @@ def train(
     lesson = lesson_of(recipe or source, options, text or "")
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")
-    with progress(name, 1.0, quiet=quiet) as meter:
+    with progress(name, 1.0, not quiet) as meter:
         session = Session(
             folder,
             resume=options.resume,
@@ -111,22 +106,3 @@ def train(
 
 
 train = under_torchrun(with_parts(train, options=part(TrainOptions)))
-
-
-def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
-    """Tell a meter with a total of 1 about training: epoch, the newest score and the best one."""
-    recipe = lesson.recipe
-    damage = recipe.training.watch or recipe.data.task
-    judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
-    newest, best = "", float("inf")
-
-    def watch(progress: Progress) -> None:
-        nonlocal newest, best
-        if progress.score is not None:
-            best = min(best, progress.score)
-            newest = f", {judged} {progress.score:.5f}, best so far {best:.5f}"
-        total = f" of at most {progress.total}" if progress.total else ""
-        stage = f"{progress.stage}, " if progress.stage else ""
-        meter(0.0 if progress.stage else progress.progress, f"{stage}{progress.done}{total}{newest}")
-
-    return watch

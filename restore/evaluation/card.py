@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from torch import Tensor
 
+from restore import console
 from restore.channels import Task
+from restore.console import Display
 from restore.evaluation.evaluate import Report, compare, restorer_of, task_of
 from restore.evaluation.metrics import Score
 from restore.inference.engine import PictureEngine
-from restore.inference.tiles.blend import Watch
 from restore.zoo.description import Description
 
 # Tasks of priors that are given the damage, by the kind of observation.
@@ -42,7 +43,7 @@ def tasks_of(header: Description, *, whole: bool) -> list[Task]:
 
 
 def measure(
-    engine: PictureEngine, batches: Sequence[Tensor], seed: int, *, whole: bool, watch: Watch = lambda share: None
+    engine: PictureEngine, batches: Sequence[Tensor], seed: int, *, whole: bool, progress: Display = False
 ) -> list[Report]:
     """Score a prior on all tasks of its card.
 
@@ -51,18 +52,20 @@ def measure(
         batches: see `evaluate`.
         seed: of the damage.
         whole: True for whole images, of other sizes than the prior's.
-        watch: receives the share of work done.
+        progress: as of `evaluate`.
     """
     header, restorer = engine.header, restorer_of(engine)
     tasks = tasks_of(header, whole=whole)
 
-    def report(number: int, task: Task) -> Report:
-        def part(share: float) -> None:
-            watch((number + share) / len(tasks))
+    reports = list[Report]()
+    with console.progress(f"{header.name}: restored", 1.0, progress) as meter:
 
-        return compare(restorer, batches, task, seed, grey=header.grey, watch=part)
+        def part(done: float, total: float | None, note: str) -> None:
+            meter((len(reports) + done) / len(tasks), note)
 
-    return [report(number, task) for number, task in enumerate(tasks)]
+        for task in tasks:
+            reports.append(compare(restorer, batches, task, seed, grey=header.grey, progress=part))
+    return reports
 
 
 def as_section(reports: Sequence[Report], command: str) -> str:

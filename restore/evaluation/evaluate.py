@@ -14,7 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from restore import console
 from restore.channels import Damage, Damaged, Observed, Task, parse_task
+from restore.console import Display
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.baselines import Median
@@ -23,7 +25,6 @@ from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.tiles.blend import Watch
 from restore.zoo.description import Description
 
 # Maps observed images (N, H·W), their damage and their shape (H, W) to the probability of ink, or the grey value, of
@@ -211,7 +212,7 @@ def evaluate(
     generator: torch.Generator,
     *,
     grey: bool = False,
-    watch: Watch = lambda share: None,
+    progress: Display = False,
 ) -> Report:
     """Damage images, restore them, and score the result.
 
@@ -222,7 +223,7 @@ def evaluate(
         task: see `parse_task`.
         generator: the only source of randomness; its seed fixes the damage.
         grey: True if the restorer returns grey values; then PSNR and SSIM are reported too.
-        watch: receives the share of work done.
+        progress: True to show it, or a callable(done, total, note) that receives it: `done` is a share of `total`, 1.0.
 
     Raises:
         UsageError: if the task does not fit the images.
@@ -236,16 +237,17 @@ def evaluate(
     """
     parts: list[Measured] = []
     seconds, done, total = 0.0, 0, sum(batch.numel() for batch in batches)
-    for batch in batches:
-        truth, image_shape = batch.flatten(1).cpu(), (batch.shape[1], batch.shape[2])
-        damaged = task.damage(truth, image_shape, generator)
-        start = time.perf_counter()
-        # Fetching the result waits for asynchronous devices, so that all work is timed.
-        restored = restorer(*damaged, image_shape).cpu()
-        seconds += time.perf_counter() - start
-        parts.append(Measured.of(truth, damaged, restored, image_shape, grey=grey))
-        done += batch.numel()
-        watch(done / total)
+    with console.progress(f"{task}: restored", 1.0, progress) as meter:
+        for batch in batches:
+            truth, image_shape = batch.flatten(1).cpu(), (batch.shape[1], batch.shape[2])
+            damaged = task.damage(truth, image_shape, generator)
+            start = time.perf_counter()
+            # Fetching the result waits for asynchronous devices, so that all work is timed.
+            restored = restorer(*damaged, image_shape).cpu()
+            seconds += time.perf_counter() - start
+            parts.append(Measured.of(truth, damaged, restored, image_shape, grey=grey))
+            done += batch.numel()
+            meter(done / total)
 
     def score(name: str) -> Score:
         weights = [part.pixels[name] for part in parts if name in part.pixels]
@@ -262,13 +264,13 @@ def compare(
     seed: int,
     *,
     grey: bool = False,
-    watch: Watch = lambda share: None,
+    progress: Display = False,
 ) -> Report:
     """Score a restorer, the damaged images and the best median filter; arguments as of `evaluate`."""
 
-    def score(other: Restorer, watch: Watch = lambda share: None) -> Report:
-        return evaluate(other, batches, task, torch.Generator().manual_seed(seed), grey=grey, watch=watch)
+    def score(other: Restorer, progress: Display = False) -> Report:
+        return evaluate(other, batches, task, torch.Generator().manual_seed(seed), grey=grey, progress=progress)
 
     medians = {f"median of {side}x{side}": score(by_median(side, grey=grey)) for side in MEDIANS}
     best = min(medians, key=lambda name: medians[name].loss)
-    return replace(score(restorer, watch), beside={"as it is": score(nothing), best: medians[best]})
+    return replace(score(restorer, progress), beside={"as it is": score(nothing), best: medians[best]})

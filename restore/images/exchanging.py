@@ -28,7 +28,7 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     own = {**resources.get("/XObject", {})}
     images = {name: item for name, item in own.items() if item.get("/Subtype") == Name.Image}
     placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
-    image = sheet.resources.XObject.Scan
+    (image,) = sheet.resources.XObject.values()
     if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
         old, new = images[placed[0][0]], document.copy_foreign(image)
         for key in old.keys() - _OF_PIXELS:

@@ -69,7 +69,7 @@ def unpack(
     """Take apart whatever holds one image or several; raises InputError or UsageError for what holds none.
 
     Args:
-        images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these. The
+        images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a sequence of these. The
             pages of a TIFF or PDF, if there are several, come back as a list.
         channel_axis: the axis of an array that holds colour channels, if it has more than two axes: 1, 3, or 4 with
             opacity, which is kept.
@@ -112,9 +112,14 @@ def fitted_masks(masks: Sequence[np.ndarray], shapes: list[tuple[int, int]]) -> 
     return fitted
 
 
+def is_sequence(images: Any) -> bool:
+    """True for a list, a tuple or another sequence of images."""
+    return isinstance(images, Sequence) and not isinstance(images, str | bytes | bytearray)
+
+
 def _unpack(images: Any, how: _Reading) -> Collection:
     torch = sys.modules.get("torch")
-    if isinstance(images, list | tuple):
+    if is_sequence(images):
         if not images:
             raise InputError("the list of images is empty; give at least one")
         parts = [_unpack(image, how) for image in images]

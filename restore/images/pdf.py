@@ -13,7 +13,6 @@ import math
 import os
 import subprocess
 import sys
-import zlib
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from PIL.ExifTags import Base as Tag
 
 from restore.errors import InputError, UsageError, extra, shown
 from restore.images.colours import spread
@@ -79,55 +77,31 @@ def _in_profile(image: Image.Image, profile: bytes) -> Image.Image:
 
 
 def require_writer(name: str) -> None:
-    """Raise UsageError, naming a file to write, if the library that writes PDF is not installed."""
-    if find_spec("pikepdf") is None:
-        raise UsageError(f"writing PDF needs pikepdf; {extra('pdf')}", name)
+    """Raise UsageError, naming a file to write, if a library that writes PDF is not installed."""
+    for library in ("pikepdf", "img2pdf"):
+        if find_spec(library) is None:
+            raise UsageError(f"writing PDF needs {library}; {extra('pdf')}", name)
 
 
 def bound(images: Sequence[bytes]) -> bytes:
     """A PDF of images, one a page; their pixels, their resolution and their colour profile are kept."""
-    import pikepdf
+    import img2pdf
 
-    document, stream = pikepdf.new(), io.BytesIO()
+    sheets, contents = list[tuple[float, ...]](), list[bytes]()
     for content in images:
         with Image.open(io.BytesIO(content)) as image:
-            dpi = image.info.get("dpi", (DPI, DPI))
-            width, height = (
-                min(max(72 * side / (resolution or DPI), PAGE_SIDES[0]), PAGE_SIDES[1])
-                for side, resolution in zip(image.size, map(float, dpi), strict=True)
-            )
-            data, facts = _embedded(image)
-            if profile := image.info.get("icc_profile"):
-                bands = len(image.getbands())
-                facts["ColorSpace"] = pikepdf.Array([pikepdf.Name.ICCBased, document.make_stream(profile, N=bands)])
-        page = document.add_blank_page(page_size=(width, height))
-        page.add_resource(document.make_stream(data, **facts), pikepdf.Name.XObject, pikepdf.Name.Scan)
-        page.Contents = document.make_stream(f"q {width:f} 0 0 {height:f} 0 0 cm /Scan Do Q".encode())
-    document.save(stream, deterministic_id=True)
-    return stream.getvalue()
-
-
-def _embedded(image: Image.Image) -> tuple[bytes, dict[str, Any]]:
-    """The data of an image in a PDF, compressed without loss, and its entries."""
-    from pikepdf import Dictionary, Name
-
-    (width, height), bands = image.size, len(image.getbands())
-    facts: dict[str, Any] = {"Type": Name.XObject, "Subtype": Name.Image, "Width": width, "Height": height}
-    facts["ColorSpace"] = Name.DeviceRGB if bands == 3 else Name.DeviceGray
-    if image.mode == "1":
-        strip = io.BytesIO()
-        image.save(strip, "TIFF", compression="group4", strip_size=width * height)
-        with Image.open(strip) as fax:
-            start, length = (fax.tag_v2[tag][0] for tag in (Tag.StripOffsets, Tag.StripByteCounts))  # type: ignore[attr-defined]
-        coding = Dictionary(K=-1, Columns=width, Rows=height, BlackIs1=True)
-        facts |= {"BitsPerComponent": 1, "Filter": Name.CCITTFaxDecode, "DecodeParms": coding}
-        return strip.getvalue()[start : start + length], facts
-    # Each row is stored as its difference from the one above, which PNG calls filter 2.
-    levels = np.asarray(image).reshape(height, -1)
-    rows = np.insert(np.diff(levels, axis=0, prepend=np.zeros_like(levels[:1])), 0, 2, axis=1)
-    above = Dictionary(Predictor=12, Colors=bands, BitsPerComponent=8, Columns=width)
-    facts |= {"BitsPerComponent": 8, "Filter": Name.FlateDecode, "DecodeParms": above}
-    return zlib.compress(rows.tobytes()), facts
+            dpi = map(float, image.info.get("dpi", (DPI, DPI)))
+            sides = (72 * side / (resolution or DPI) for side, resolution in zip(image.size, dpi, strict=True))
+            sheets.append(tuple(min(max(side, PAGE_SIDES[0]), PAGE_SIDES[1]) for side in sides))
+            if image.mode == "1":  # as a fax, which is smaller; its code goes into the PDF as it is
+                fax = io.BytesIO()
+                image.save(fax, "TIFF", compression="group4", strip_size=math.prod(image.size))
+                content = fax.getvalue()
+        contents.append(content)
+    # Its own layout rounds resolutions, and its other engine gives each document another number.
+    sizes, engine = iter(sheets), img2pdf.Engine.internal
+    made: bytes = img2pdf.convert(*contents, layout_fun=lambda *_: 2 * next(sizes), nodate=True, engine=engine)
+    return made
 
 
 def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:

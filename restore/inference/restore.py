@@ -113,7 +113,7 @@ def restore(
         pictures: the damaged pictures.
         options: how.
         engines: opens priors; None to open those that `options` names.
-        watch: receives the share that is done of a picture restored in blocks.
+        watch: receives the number of pictures that are done; of one restored in blocks, the share that is done counts.
 
     Returns:
         The answers, in order. A picture that is refused comes back as it came, and its status says why.
@@ -125,17 +125,30 @@ def restore(
     opened = engines or Engines(options)
     answers: dict[int, Restored] = {}
     groups: dict[Any, list[_Job]] = {}
+    done = 0.0
+
+    def pass_on(share: float) -> None:
+        nonlocal done
+        done = max(done, len(answers) + share)  # a page is read, and may then be restored by another prior
+        watch(done)
+
+    def add(jobs: Sequence[_Job]) -> None:
+        for job, answer in zip(jobs, _answers(jobs, options, pass_on), strict=True):
+            answers[job.index] = answer
+        pass_on(0)
+
     for index, picture in enumerate(pictures):
-        job = _read(index, picture, options, opened, watch)
+        job = _read(index, picture, options, opened, pass_on)
         if isinstance(job, Status):
             answers[index] = _untouched(picture, job, opened.named)
+            pass_on(0)
+        elif job.read_alone:  # its reading was the work
+            add([job])
         else:
             groups.setdefault(job.alike, []).append(job)
     for jobs in groups.values():
         for first in range(0, len(jobs), PICTURES_AT_ONCE):
-            part = jobs[first : first + PICTURES_AT_ONCE]
-            for job, answer in zip(part, _answers(part, options, watch), strict=True):
-                answers[job.index] = answer
+            add(jobs[first : first + PICTURES_AT_ONCE])
     return [answers[index] for index in range(len(pictures))]
 
 
@@ -503,24 +516,5 @@ def _untouched(
         flipped=0.0,
         notes=(status.sentence,),
         replaced=np.zeros(pixels.shape[:2], bool),
-        remedy=_remedy(status, picture, named),
+        remedy=trust.remedy(status, picture, named),
     )
-
-
-def _remedy(status: Status, picture: Observed, named: bool) -> str:
-    """What to do about a picture that was refused, without harm to it."""
-    model, p = option("model"), option("p")
-    if status is Status.DIVERGED:
-        return f"choose another with {model}"
-    if status is Status.NOT_INK and picture.filled_only:
-        return f"name a prior of photographs with {model}, such as em-photographs"
-    if status is Status.NOT_INK:
-        return f"give {option('p', 'scan')} if it is a page, or {option('sigma')} if it is a noisy photograph"
-    if status is Status.CLASSES:
-        return "restore each class as a picture of its own"
-    if status is Status.FAINT:
-        return f"give {option('p', 'scan')} if it is ink all the same"
-    if named:
-        return f"give its noise with {p}, or {option('force')}"
-    given = f"name a prior with {model} and its noise with {p}"
-    return f"{given}, make a prior with `restore train`, or give {option('force')}"

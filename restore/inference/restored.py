@@ -23,7 +23,7 @@ class Level:
     """
 
     name: str
-    value: Any
+    value: float | np.ndarray
     estimated: bool = True
 
     @classmethod
@@ -91,7 +91,7 @@ class Restored:
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
-        return f"Restored({size}, {self.status.name.lower()}, model={self.model!r})"
+        return f"Restored({size}, {self.status}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""
@@ -113,11 +113,12 @@ class Restored:
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
         level = self.level if self.level and self.level.estimated else None
-        known = damage if level is None else replace(damage, **{level.name: level.value})
+        found: dict[str, Any] = {} if level is None else {level.name: level.value}
+        known = replace(damage, **found)
         return {
             "model": self.model or None,
             "engine": self.engine or None,
-            "status": self.status.name.lower(),
+            "status": str(self.status),
             "iterations": self.iterations,
             "residual": self.residual if isfinite(self.residual) else None,
             **{name: getattr(known, name) for name in LEVELS},

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from restore.channels.damage import Observed
+from restore.errors import option
 from restore.inference.choose import Choice
 from restore.status import Status
 
@@ -115,3 +117,22 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     sums = whole[down[:, None] % padded[0], across % padded[1]]
     later = (down[:, None] > 0) | (across > 0)
     return np.asarray(sums[later])
+
+
+def remedy(status: Status, picture: Observed, named: bool) -> str:
+    """What to do about a picture that was refused, without harm to it."""
+    model, p = option("model"), option("p")
+    if status is Status.DIVERGED:
+        return f"choose another with {model}"
+    if status is Status.NOT_INK and picture.filled_only:
+        return f"name a prior of photographs with {model}, such as em-photographs"
+    if status is Status.NOT_INK:
+        return f"give {option('p', 'scan')} if it is a page, or {option('sigma')} if it is a noisy photograph"
+    if status is Status.CLASSES:
+        return "restore each class as a picture of its own"
+    if status is Status.FAINT:
+        return f"give {option('p', 'scan')} if it is ink all the same"
+    if named:
+        return f"give its noise with {p}, or {option('force')}"
+    given = f"name a prior with {model} and its noise with {p}"
+    return f"{given}, make a prior with `restore train`, or give {option('force')}"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from restore import zoo
+from restore.console import Meter
 from restore.errors import TrainingError, UsageError
 from restore.export.beside import add_graph
 from restore.files import write_atomically
@@ -147,6 +148,25 @@ def train(
         temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
         prior = replace(prior, description=replace(header, temperature=temperature))
     return Trained(prior, result.done, result.score, "; ".join(filter(None, (before, result.ended))))
+
+
+def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
+    """Tell a meter with a total of 1 about training: epoch, the newest score and the best one."""
+    recipe = lesson.recipe
+    damage = recipe.training.watch or recipe.data.task
+    judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
+    newest, best = "", float("inf")
+
+    def watch(progress: Progress) -> None:
+        nonlocal newest, best
+        if progress.score is not None:
+            best = min(best, progress.score)
+            newest = f", {judged} {progress.score:.5f}, best so far {best:.5f}"
+        total = f" of at most {progress.total}" if progress.total else ""
+        stage = f"{progress.stage}, " if progress.stage else ""
+        meter(0.0 if progress.stage else progress.progress, f"{stage}{progress.done}{total}{newest}")
+
+    return watch
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:

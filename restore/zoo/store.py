@@ -16,6 +16,7 @@ from restore.errors import REASON, ModelError, OutputError, RestoreError, reason
 from restore.files import check_regular, remove_abandoned, write_atomically
 from restore.registry import UNITS
 from restore.zoo import limits
+from restore.zoo.card import with_facts, without_facts
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def describe(folder: Path) -> Description:
 
 
 def card_of(folder: Path) -> str:
-    """The card of a prior; empty if it has none.
+    """The card of a prior, without the facts at its head; empty if it has none.
 
     Raises:
         ModelError: if it is a link or no file, or cannot be read.
@@ -95,7 +96,7 @@ def card_of(folder: Path) -> str:
     path = folder / CARD
     try:
         check_regular(path, limits.CARD_BYTES)
-        return path.read_text("utf-8", errors="backslashreplace")
+        return without_facts(path.read_text("utf-8", errors="backslashreplace"))
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as fault:
@@ -229,7 +230,7 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     with contextlib.suppress(FileNotFoundError):
         # The graph of the previous prior. It is removed only now, so that a full disk leaves everything as it was.
         (folder / GRAPH).unlink()
-    write_atomically(folder / CARD, card.encode(), error)
+    write_atomically(folder / CARD, with_facts(card, prior.description).encode(), error)
 
 
 def _in_order(content: bytes) -> bytes:

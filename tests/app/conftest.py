@@ -132,7 +132,7 @@ def visit(window: Visit, url: str) -> Iterator[Visit]:
     # From elsewhere, so that nothing that was filled in is kept.
     window.page.goto("about:blank")
     window.page.goto(url)
-    window.wait_for("is ready")
+    window.wait_for("Ready.")
     yield window
     assert window.complaints == []
 

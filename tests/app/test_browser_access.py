@@ -26,7 +26,7 @@ def test_all_of_it_works_by_keyboard(visit: Visit) -> None:
             reached.add(focused.evaluate(named))
     assert wanted <= reached
     visit.page.reload()
-    visit.wait_for("is ready")
+    visit.wait_for("Ready.")
     keys.press("Tab")
     keys.press("Enter")  # skip to the image
     while visit.page.evaluate("document.activeElement.id") != "image":

@@ -38,6 +38,7 @@ def test_the_command_puts_scores_on_the_card(
     card.write_text("# mine\n\n## Scores\n\nNot measured yet.\n")
     assert run("evaluate", folder, "--card", "--data", data, "--n", 4) == 0
     told, text = capsys.readouterr().out, card.read_text()
+    assert text.startswith("---\n") and 'metrics: ["error_rate", "matthews_correlation"]\n' in text
     assert f"--card --data {data} --n 4 --seed 0`" in text and "Not measured" not in text
     assert text.count("| flip:0.") == 5 and text.count("| patch:") == 2 and "| flip:0.1 | 4 | " in told
     card.unlink()

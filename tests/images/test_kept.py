@@ -209,7 +209,7 @@ def test_images_of_a_pdf_keep_their_colour_profile_and_its_levels() -> None:
     profile, ramp = grey_profile(1.8), np.tile(np.arange(256, dtype=np.uint8), (64, 1))
     content = bound([encode(Picture(ramp, info={"icc_profile": profile}), ramp / 255, format="PDF")], "PDF")
     with pikepdf.open(io.BytesIO(content)) as document:
-        document.pages[0].resources.XObject.Scan.Interpolate = True
+        next(iter(document.pages[0].resources.XObject.values())).Interpolate = True
         stream = io.BytesIO()
         document.save(stream)
     picture = read_picture(stream.getvalue(), name="x.pdf")
@@ -217,7 +217,7 @@ def test_images_of_a_pdf_keep_their_colour_profile_and_its_levels() -> None:
     assert np.abs(picture.levels.astype(int) - ramp).max() <= 3
     other = exchanged(stream.getvalue(), {0: encode(picture, 1 - picture.pixels, format="PDF")}, "x.pdf")
     with pikepdf.open(io.BytesIO(other)) as document:
-        image = document.pages[0].resources.XObject.Scan
+        (image,) = document.pages[0].resources.XObject.values()
         assert image.ColorSpace[1].read_bytes() == profile and image.Interpolate
     assert np.abs(read_picture(other, name="x.pdf").levels.astype(int) + ramp - 255).max() <= 6
     with Image.open(io.BytesIO(encode(picture, picture.pixels, format="PNG"))) as alone:

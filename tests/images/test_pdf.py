@@ -19,6 +19,7 @@ from restore.images import Picture, bound, encode, page_count, read_picture
 
 pypdfium2: Any = pytest.importorskip("pypdfium2")
 pytest.importorskip("pikepdf")
+pytest.importorskip("img2pdf")
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
 
@@ -50,7 +51,9 @@ def drawn(width: float, height: float, image: np.ndarray | None = None, *size: f
 SHAPES = st.tuples(st.integers(13, 60), st.integers(13, 60))
 
 
-@given(SHAPES.flatmap(lambda shape: arrays(np.uint8, shape)), st.sampled_from([None, 72, 96, 150, 204, 299.9, 300]))
+@given(
+    SHAPES.flatmap(lambda shape: arrays(np.uint8, shape)), st.sampled_from([None, 72, 72.27, 96, 150, 204, 299.9, 300])
+)
 @example(np.arange(50_000, dtype=np.uint8).reshape(200, 250), 1200)
 @settings(max_examples=5, deadline=None)
 def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -> None:
@@ -129,7 +132,7 @@ def test_damaged_and_protected() -> None:
             read(content)
 
 
-@pytest.mark.parametrize("library", ["pypdfium2", "pikepdf"])
+@pytest.mark.parametrize("library", ["pypdfium2", "pikepdf", "img2pdf"])
 def test_without_the_extra_one_line_says_what_to_install(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = written(Picture(GREY))
     monkeypatch.setitem(sys.modules, library, None)

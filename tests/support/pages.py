@@ -77,7 +77,7 @@ class Visit:
             self.context.route(f"**/{broken}", lambda route: route.fulfill(body="no such thing"))
         self.page.goto(url)
         if not broken:
-            self.wait_for("is ready")
+            self.wait_for("Ready.")
 
     def at(self, name: str) -> Any:
         return self.page.locator(f"#{name}")
@@ -100,7 +100,8 @@ class Visit:
 
     def choose(self, name: str) -> None:
         self.at("prior").select_option(name)
-        self.wait_for(f"{name} is ready")
+        expect(self.at("status")).to_have_attribute("data-prior", name)
+        self.wait_for("Ready.")
 
     def shown(self, name: str, width: int = 28) -> np.ndarray:
         """What a canvas shows of an image that is so many pixels wide, near the left edge of each pixel, (H, W, 3)."""

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from restore import zoo
 from restore.errors import OutputError, TrainingError
 from restore.priors import ConditionalRBM
-from restore.zoo import CARD, WEIGHTS, TrainedPrior, describe, load, save
+from restore.zoo import CARD, WEIGHTS, TrainedPrior, card_of, describe, load, save
 from restore.zoo.description import NEWEST
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -30,7 +30,7 @@ def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes:
     save(tmp_path / "again", prior, "card")
     assert same(load(tmp_path / "again"), prior)
     assert describe(tmp_path / "again") == prior.description
-    assert (tmp_path / "again" / CARD).read_text() == "card"
+    assert card_of(tmp_path / "again") == "card"
 
 
 def test_round_trip_of_a_temperature_that_only_the_own_solver_has(tmp_path: Path) -> None:

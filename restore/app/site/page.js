@@ -24,6 +24,8 @@ const priors = new Map();
 let prior;
 // The image is still the example, which may be exchanged for the one of another prior.
 let untouched = false;
+// How often an example of the prior was shown: there may be several.
+let shown = 0;
 /** @type {Map<string, Blob>} example images by their names */
 const examples = new Map();
 // Our server restores, which finds what it is not told.
@@ -58,7 +60,7 @@ async function start() {
     at("invert-label").textContent = "Invert the image for the prior";
   }
   // Loaded now, because the server may have stopped later.
-  for (const name of new Set(all.map(({ example }) => example))) examples.set(name, await (await fetch(name)).blob());
+  for (const name of new Set(all.flatMap(pictures))) examples.set(name, await (await fetch(name)).blob());
   for (const each of all) priors.set(each.name, each);
   offer(at("prior"), all);
   at("prior").value = !served && priors.has(preferred) ? preferred : all[0].name;
@@ -73,6 +75,8 @@ async function start() {
 /** @param {string} name */
 async function choose(name) {
   const first = !prior;
+  shown = 0;
+  delete at("status").dataset.prior;
   if (busy) solver.cancel();
   prior = priors.get(name);
   at("facts").textContent = facts(prior);
@@ -98,7 +102,10 @@ async function load() {
   if (!served) say(`Loading ${loading.name}, ${(loading.bytes / 1e6).toFixed(1)} MB …`);
   try {
     await solver.load(loading);
-    if (loading === prior) say(`${name(loading)} is ready.`);
+    if (loading === prior) {
+      at("status").dataset.prior = loading.name;
+      say("Ready.");
+    }
   } catch (fault) {
     if (loading === prior) fail(fault);
   }
@@ -140,13 +147,20 @@ function take({ pixels, width, height }) {
   editor.brush = at("brush").valueAsNumber;
 }
 
-/** Show a damaged picture of the kind that the prior knows. */
+/** The files of a prior's examples: pictures that are damaged as they are, then the one to be damaged here. */
+function pictures({ scans = [], example }) {
+  return [...scans, example];
+}
+
+/** Show the next damaged picture of the kind that the prior knows. */
 async function showExample() {
   const chosen = prior;
-  const picture = await read(examples.get(prior.example), "black");
+  const names = pictures(prior);
+  const file = names[shown++ % names.length];
+  const picture = await read(examples.get(file), "black");
   if (chosen !== prior) return;
   take(picture);
-  inflict();
+  if (file === prior.example) inflict();
   untouched = true;
 }
 

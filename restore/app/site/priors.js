@@ -37,11 +37,13 @@ export function offer(select, priors) {
 /** @param {Prior} prior */
 export function facts(prior) {
   if (prior.name === "auto") return "The prior, the noise and the polarity are found; what no prior knows stays as it is.";
-  const { width, height, hidden, method, data } = prior;
+  const { width, height, hidden, method, data, whole } = prior;
   const does = prior.task
     ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
     : "Undoes noise, and fills what is masked.";
-  return `${does} ${width}×${height} pixels, larger images in windows of that size; ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
+  const size = whole ? "Images of any size" : `${width}×${height} pixels, larger images in windows of that size`;
+  const units = hidden ? `; ${hidden} hidden units` : "";
+  return `${does} ${size}${units}. Trained by ${method.replaceAll("_", " ")} on ${data}.`;
 }
 
 /** A description of images that the prior needs inverted. @param {Prior} prior */

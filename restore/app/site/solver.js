@@ -18,7 +18,8 @@ import { Refused } from "./picture.js";
  * @property {{max_iter: number, tol: number, damping: number}} inference
  * @property {{converged: string, max_iter: string, diverged: string}} outcomes messages about how its solver ended
  * @property {string} blind the message about an image with masked areas around which nothing is visible
- * @property {string} example the picture that shows what it does
+ * @property {string} example the picture that shows what it does, to be damaged first
+ * @property {string[]} [scans] damaged pictures that show it as they are
  * @property {number} bytes
  * @property {number} overlap how many windows of a larger image begin within the length of one
  *
