@@ -54,7 +54,7 @@ def test_every_option_of_training_is_one_of_the_command_and_of_python() -> None:
     # In Python images are given, and where they lie is no question.
     assert offered.keys() - parameters.keys() == {"data", "every"}
     assert flags.keys() - offered.keys() == {"source", "output", "threads", "quiet"}
-    assert parameters.keys() - offered.keys() == {"images", "keep"}
+    assert parameters.keys() - offered.keys() == {"images", "keep", "progress"}
 
 
 def test_help_shows_options_in_panels(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
