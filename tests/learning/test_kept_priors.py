@@ -101,7 +101,7 @@ def test_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
             if passed.done == 2:
                 patched.setattr(os, "fsync", refuse)
 
-        patched.setattr("restore.cli.train.watcher", lambda *header: full)
+        patched.setattr("restore.learning.train.watcher", lambda *header: full)
         assert run(*WORDS) == 7
     assert zoo.load(Path("runs/parts")).description.unfinished.startswith("epoch 1 of at most 4, ")
     assert run(*WORDS, "--resume") == 0
@@ -145,7 +145,7 @@ def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, *words: object, number: i
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patched:
-        patched.setattr("restore.cli.train.watcher", lambda *header: watch)
+        patched.setattr("restore.learning.train.watcher", lambda *header: watch)
         assert run(*(words or WORDS)) == 128 + number
 
 
