@@ -64,7 +64,7 @@ def images(count: int = 3) -> np.ndarray:
         (random_prior(), "gibbs"),
         (fully_visible(), "sum_product"),
         (fully_visible(), "relaxed_bp"),
-        (random_conditional(), "mean_field"),
+        (random_conditional(), "exact"),
     ],
     ids=["unknown", "dense-bp", "dense-relaxed", "conditional"],
 )
@@ -168,13 +168,13 @@ def test_the_command_line_refuses_what_does_not_fit(
     seer, dense = saved(tmp_path, random_conditional(SHAPE)), saved(tmp_path, fully_visible())
     for words, says in (
         ((model, "--p", 0.1, "--solver", "gibbs"), "adaptive_tap"),
-        ((seer, "--solver", "tap"), "seer: restores with sum_product, not with tap"),
+        ((seer, "--solver", "exact"), "seer: restores with tap, mean_field, hard"),
         ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, hard"),
     ):
         assert run("denoise", source, "--model", *words) == 2
         assert says in capsys.readouterr().err
         assert not (tmp_path / "image.restored.png").exists()
-    assert run("denoise", source, "--model", seer, "--solver", "sum_product") == 0
+    assert run("denoise", source, "--model", seer, "--solver", "mixed_product") == 0
     assert run("complete", source, "--mask", source, "--model", model, "--solver", "gibbs") == 2
 
 
