@@ -27,7 +27,8 @@ class Restorer(nn.Module):
     Args:
         model: name of a published or trained prior, or its folder.
         iterations: number of iterations for every image; by default the limit of its solver, at most 50.
-        sigma, p: the noise of images for which `forward` is given no damage; see there.
+        sigma: the noise of images for which `forward` is given no damage; see there.
+        p: the same.
 
     Raises:
         ModelError: if there is no such prior.

@@ -107,7 +107,7 @@ def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
 @pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
 def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
     result = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
-    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1))]
+    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1), 128)]
     assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in result] == expected
 
 
