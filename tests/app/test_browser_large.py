@@ -107,7 +107,7 @@ def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
 @pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
 def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
     result = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
-    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1), 128)]
+    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1))]
     assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in result] == expected
 
 
@@ -116,8 +116,10 @@ def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     visit.choose("conv-text")
     assert visit.shown("image", 200).shape == (120, 200, 3), "its example is a page"
     expect(visit.at("invert")).to_be_checked()
-    upload(visit, "page.png", (ASSETS / "page-noisy.png").read_bytes())
-    visit.wait_for("page.png is open: 320×200 pixels.")
+    with Image.open(ASSETS / "page-noisy.png") as image:
+        several = Image.fromarray(np.tile(np.asarray(image.convert("L")), (3, 3)))
+    upload(visit, "page.png", png(several))  # of several parts, after each of which it can be cancelled
+    visit.wait_for("page.png is open: 960×600 pixels.")
     expect(visit.at("running")).to_be_hidden()
     visit.at("restore").click()
     expect(visit.at("progress")).not_to_have_js_property("value", 0)

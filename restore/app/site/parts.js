@@ -1,10 +1,7 @@
 /** Restoring an image by a prior to which all places are alike: in parts that overlap, the same as `restore denoise`. */
 
-/**
- * How long the middles of parts are, about; and how far a part reaches beyond its own. Parts are shorter than those of
- * `restore denoise`, since the page shows after each how far it has come.
- */
-const [PART, AROUND] = [128, 16];
+/** How long the middles of parts are, about; and how far a part reaches beyond its own. */
+const [PART, AROUND] = [384, 16];
 /** An image is solved if all but so many of its parts are. */
 const UNSOLVED = 0.01;
 
