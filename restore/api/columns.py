@@ -15,7 +15,6 @@ from restore.api.given import Flips, Opening, listing, restored, settings
 from restore.errors import InputError, RestoreError
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.status import Status
 
 # The status of an image that cannot be read.
 FAILED = "failed"
@@ -58,10 +57,9 @@ class Batches:
                 return [(images[0], FAILED, str(fault))]
             alone = ((images[row : row + 1], holes and holes[row : row + 1]) for row in range(len(images)))
             return [row for image, hole in alone for row in self._rows(image, hole)]
-        names = [Status(status).name.lower() for status in answers.status]
         notes = zip(answers.notes, answers.remedy, strict=True)
         texts = ["; ".join(filter(None, [*own, remedy])) for own, remedy in notes]
-        return list(zip(whole, names, texts, strict=True))
+        return list(zip(whole, map(str, answers.status), texts, strict=True))
 
 
 @lru_cache(maxsize=8)

@@ -44,9 +44,8 @@ class QuadraticUnits(ABC):
     def tilt(self, fields: Fields) -> Self:
         bias, quadratic = self.under(fields)
         # A curvature that is one for all images stays so: in a graph of a page it would be millions of numbers.
-        alike = self.quadratic.dim() == 1 and fields.quadratic.dim() == 0
-        shared = self.quadratic + fields.quadratic if alike else quadratic
-        return self.with_parameters({"bias": bias, "quadratic": shared})
+        shared = self.quadratic + fields.quadratic
+        return self.with_parameters({"bias": bias, "quadratic": shared if shared.dim() == 1 else quadratic})
 
     @abstractmethod
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:

@@ -7,7 +7,6 @@ prints the share of test images that a regression fitted to N training images cl
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,14 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from harness import run
 from labels import load_labels
 from numpy.typing import NDArray
 from opened import features
 
 from restore.console import say, tell
 from restore.data import Split, load
-from restore.errors import InputError, RestoreError
+from restore.errors import InputError
 from restore.inference.torch_engine import Engine
 
 # Inverse strengths of the penalty, scikit-learn's C: (1/2)|w|² + C Σ_n loss_n.
@@ -116,8 +116,4 @@ def classification(
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(classification)
-    except RestoreError as fault:
-        say(str(fault))
-        sys.exit(fault.exit_code)
+    run(classification)

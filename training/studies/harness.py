@@ -275,8 +275,13 @@ def main(study: Callable[[Asked], None]) -> None:
     ) -> None:
         study(Asked(root, runs, priors, tuple(models or ()), train_missing, n, seed, data, device))
 
+    run(command, study.__doc__)
+
+
+def run(command: Callable[..., None], about: str | None = None) -> None:
+    """Run a script's function by the options of the command line; errors end it with a line and their exit code."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command(help=study.__doc__)(command)
+    app.command(help=about or command.__doc__)(command)
     try:
         app()
     except RestoreError as fault:

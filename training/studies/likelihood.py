@@ -7,19 +7,18 @@ Grey and deep priors have a TAP likelihood alone.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import torch
 import typer
+from harness import run
 from likelihoods import SCHEDULE, STARTS, measure
 from opened import free_machine
 from tap_likelihood import precise_solver, tap_likelihood
 
 from restore.console import say, tell
 from restore.data import as_pixels, load
-from restore.errors import RestoreError
 from restore.inference.torch_engine import Engine
 
 
@@ -49,8 +48,4 @@ def likelihood(
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(likelihood)
-    except RestoreError as fault:
-        say(str(fault))
-        sys.exit(fault.exit_code)
+    run(likelihood)

@@ -7,13 +7,13 @@ writes pictures and probe.json. Of a run of `restore train --every N` it follows
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
 import typer
+from harness import run
 from opened import free_machine
 from probing import report
 from probing.findings import Findings
@@ -23,7 +23,7 @@ from torch import Tensor
 from restore import zoo
 from restore.console import progress, say, tell
 from restore.data import as_pixels, load
-from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
+from restore.errors import InputError, ModelError, OutputError, shown
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning.train import kept_epochs
@@ -99,8 +99,4 @@ def drawn(
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(probe)
-    except RestoreError as fault:
-        say(str(fault))
-        sys.exit(fault.exit_code)
+    run(probe)
