@@ -64,6 +64,19 @@ def test_arrays_keep_type_shape_and_visible_pixels(array: np.ndarray, model: res
     assert (array == before).all()
 
 
+def test_visible_pixels_stay_where_no_noise_is_found() -> None:
+    rows, columns = np.mgrid[:40, :40]
+    steps = (100 + 40 * ((columns // 20 + rows // 24) % 2)).astype(np.uint8)
+    same, solution = restore.denoise(steps, sigma="auto", return_solution=True)
+    assert solution.level.value == 0
+    np.testing.assert_array_equal(same, steps)
+    dead = (rows % 16 == 5) & (columns % 16 == 7)
+    observed = np.where(dead, 0, steps).astype(np.uint8)
+    filled = restore.complete(observed, dead, sigma="auto")
+    np.testing.assert_array_equal(filled[~dead], steps[~dead])
+    assert (filled[dead] != observed[dead]).any()
+
+
 def test_a_batch_is_its_images(model: restore.Restorer) -> None:
     batch = np.stack([GREY, GREY[::-1], 255 - GREY])
     together = model.denoise(batch, 0.2, soft=True)

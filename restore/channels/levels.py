@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.channels.noise import SHARPEST
+from restore.channels.noise import WIDTH
 
 # How many levels are compared; the best one is found between them.
 COUNT = 40
@@ -51,9 +51,12 @@ class Scale:
         return cls(np.exp, np.log(low), np.log(high), guess=0.2, near=(0.1, 0.4))
 
 
+# The standard deviation of what rounding to a resolution of grey levels adds.
+ROUNDING_ERROR = WIDTH / 12**0.5
+
 # Of flips: from one or two pixels of a small image to nearly half, as with more an image is the inverse of one with
-# fewer. Of salt and pepper: they may well cover most of an image. Of Gaussian noise: with more of it little of an image
-# is left, and solvers take ever longer.
+# fewer. Of salt and pepper: they may well cover most of an image. Of Gaussian noise: less cannot be told from none, and
+# with more of it little of an image is left, and solvers take ever longer.
 FLIPS = Scale.of_probabilities(0.002, 0.48)
 IMPULSES = Scale.of_probabilities(0.002, 0.9)
-NOISE = Scale.of_sizes(SHARPEST, 0.5)
+NOISE = Scale.of_sizes(ROUNDING_ERROR, 0.5)

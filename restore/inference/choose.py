@@ -47,6 +47,11 @@ class Choice:
     ahead: float | None = None
     pixels: int = 0
 
+    @property
+    def noiseless(self) -> bool:
+        """True if no noise was found, so that visible pixels stay to the last bit, whatever solvers take for exact."""
+        return self.level is not None and np.all(self.level.value == 0) and self.damage.p is None
+
 
 def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
     """The candidate and the level that predict each picture best, independently of the other pictures.

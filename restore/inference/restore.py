@@ -365,7 +365,8 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
     sheet = job.reading.sheet if job.read_alone and not options.invert else None
-    replaced, tones, cut = original.damage.hidden if original.filled_only else None, job.reading.tones, job.reading.cut
+    replaced = ~original.visible if original.filled_only or choice.noiseless else None
+    tones, cut = job.reading.tones, job.reading.cut
     if cut is not None and replaced is None:
         if job.certain or options.force or not job.reading.drawn or before.shape != original.shape:
             notes.append(f"has grey levels, which were cut to black and white at {round(255 * cut)} of 255")

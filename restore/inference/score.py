@@ -248,6 +248,8 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
     if unknown is None:
         return None
     curve = prediction.curve(SURER_OF_LEVEL)[:, index]
+    if unknown == "sigma" and curve.argmax() == 0:  # no more than rounding adds
+        return Level(unknown, 0.0)
     return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
 
 

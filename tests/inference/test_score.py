@@ -170,10 +170,20 @@ def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     fine = np.geomspace(*scales.NOISE.levels[[0, -1]], 800)
     curve = [log_grey(picture, means, variances, 0.0, level).mean() for level in fine]
     assert choice.level is not None and choice.level.name == "sigma"
-    # The parabola through the best of 40 levels, a tenth apart, misses the peak by less than a fiftieth.
+    # The parabola through the best of 40 levels, a sixth apart, misses the peak by less than a fiftieth.
     assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
     assert choice.damage.sigma == choice.level.value and choice.damage.p is None
     assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
+
+
+@pytest.mark.parametrize("p", [None, 0.2])
+def test_where_no_noise_is_found_pixels_are_exact(p: float | None) -> None:
+    means, variances, clean = grey_picture()
+    # Nearer to what is predicted than noise could leave it.
+    picture = means + 0.5 * (clean - means)
+    (choice,) = choose([Observed(picture, Damage(p, sigma="auto"))], [Knowing(means, variances)], grey=True)
+    assert choice.level is not None and choice.level.value == choice.damage.sigma == 0
+    assert choice.noiseless is (p is None)
 
 
 def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
