@@ -175,9 +175,14 @@ def later(rate: float) -> str:
 
 
 def large(figure: str, algorithm: str, epoch: int, **plan: Any) -> str:
-    """The likelihood of a curve of Figs. 3, 4, 6 or 7 after an epoch."""
-    usual = {"data": "omniglot" if figure == "4" else "mnist", "images": 0 if figure in "34" else 10_000}
-    wanted = usual | {"rate": 0.05, "batch": 200, "inner": 6, "weight_scale": 0.01, "zero_bias": False} | plan
+    """The likelihood of a curve of Figs. 3 to 7, or of the long ones, after an epoch."""
+    usual = {
+        "data": "omniglot" if figure == "4" else "mnist",
+        "images": 0 if figure in ("3", "4") else 10_000,
+        "rate": 0.01 if figure == "long" else 0.05,
+        "epochs": {"3": 8, "4": 60, "5": 30, "long": 200}.get(figure, 10),
+    }
+    wanted = usual | {"batch": 200, "inner": 6, "weight_scale": 0.01, "zero_bias": False} | plan
     (found,) = (
         curve
         for curve in record("dcp")["large"]
@@ -455,6 +460,12 @@ FIGURES: dict[str, list[str]] = {
     "D9": [later(0.3), later(0.5)],
     "D11": [large("3", "CS-DCP", 2), large("3", "S-DCP", 2), large("3", "CG", 2), large("3", "CD", 2)],
     "D13": [large("4", "CS-DCP", 60), large("4", "S-DCP", 60), large("4", "CG", 60), large("4", "CD", 60)],
+    "D14": [
+        *(large("5", "SSD", epoch, batch=1000, rate=0.002) for epoch in (10, 20, 30)),
+        large("5", "SSD", 30, batch=1000, rate=0.0005),
+        *(large("5", "CS-DCP", epoch, batch=1000) for epoch in (10, 20, 30)),
+        *(large("5", name, 30, batch=1000) for name in ("S-DCP", "CD")),
+    ],
     "D15": [end(BARS, "SSD", 0.3), end(STRIPES, "SSD", 0.3), worst(BARS, "SSD", 0.3), worst(STRIPES, "SSD", 0.3)],
     "D16": [
         large("6", "S-DCP", 5, rate=0.01),
@@ -471,6 +482,16 @@ FIGURES: dict[str, list[str]] = {
         large("6", "S-DCP", 10, inner=24),
     ],
     "D18": [large("7", "S-DCP", 10, batch=100), large("7", "S-DCP", 10), large("7", "S-DCP", 10, batch=400)],
+    "D19": [
+        *(
+            large("7", name, 10, weight_scale=scale, zero_bias=zero)
+            for name in ("S-DCP", "CS-DCP")
+            for zero in (True, False)
+            for scale in (0.001, 0.01)
+        ),
+        large("7", "CS-DCP", 5, weight_scale=0.001, zero_bias=True),
+        large("7", "CS-DCP", 5),
+    ],
     "C1": [bench("3.2e-6")],
     "C2": [bench("3731.57")],
     "C3": [bench("0.150")],

@@ -236,18 +236,21 @@ def _rate(plan: Plan) -> str:
     return f"{plan.rate:g}"
 
 
+def _batch(plan: Plan) -> str:
+    return str(plan.batch)
+
+
+def _inner(plan: Plan) -> str:
+    return f"{plan.inner} x {SWEEPS // plan.inner}"
+
+
 SHOWN = {
     "3": Shown("MNIST (Fig. 3)", "Fig. 3, MNIST", {"rate": _rate}),
     "4": Shown("Omniglot (Fig. 4)", "Fig. 4, Omniglot", {"rate": _rate}),
     "5": Shown("Batches of 1,000 (Fig. 5)", "Fig. 5, MNIST", {"rate": _rate}),
     "6a": Shown("Rates (Fig. 6a)", "Fig. 6a, MNIST", {"rate": _rate}),
-    "6b": Shown(
-        "d (Fig. 6b)",
-        "Fig. 6b, MNIST",
-        {"d x K'": lambda plan: f"{plan.inner} x {SWEEPS // plan.inner}"},
-        lambda plan: str(plan.inner),
-    ),
-    "7a": Shown("Batches (Fig. 7a)", "Fig. 7a, MNIST", {"batch": lambda plan: str(plan.batch)}),
+    "6b": Shown("d (Fig. 6b)", "Fig. 6b, MNIST", {"d x K'": _inner}, lambda plan: str(plan.inner)),
+    "7a": Shown("Batches (Fig. 7a)", "Fig. 7a, MNIST", {"batch": _batch}),
     "7b": Shown(
         "First values (Fig. 7b)",
         "Fig. 7b, MNIST",
@@ -256,11 +259,14 @@ SHOWN = {
             "visible bias": lambda plan: "0" if plan.zero_bias else "base rate",
         },
     ),
+    "3-long": Shown("MNIST, 10,000 images (Fig. 3)", "Fig. 3, 10,000 images, rate .01", {}),
+    "6b-long": Shown("d, 200 epochs (Fig. 6b)", "Fig. 6b, 200 epochs of rate .01", {"d x K'": _inner}),
+    "7a-long": Shown("Batches, 200 epochs (Fig. 7a)", "Fig. 7a, 200 epochs of rate .01", {"batch": _batch}),
 }
 
 
 # The figures that compare algorithms.
-COMPARING = ("3", "4", "5")
+COMPARING = ("3", "3-long", "4", "5", "6b-long", "7a-long")
 
 
 def tables(found: Mapping[str, Sequence[Curve]]) -> str:

@@ -220,12 +220,12 @@ def _large(*names: str) -> list[Panel]:
 
 def sdcp_large() -> list[Panel]:
     """S-DCP, Figs. 3 and 4."""
-    return _large("3", "4")
+    return _large("3", "3-long", "4")
 
 
 def sdcp_settings() -> list[Panel]:
     """S-DCP, Figs. 5 to 7."""
-    return _large("5", "6a", "6b", "7a", "7b")
+    return _large("5", "6a", "6b", "6b-long", "7a", "7a-long", "7b")
 
 
 # -------------------------------------------------------------------------------------------------- conditional RBMs
