@@ -22,7 +22,7 @@ CLAIMS: dict[str, Rows] = {
     "README.md": {
         "page, 10 % flipped": (("what_for", "page of print"),),
         "16 old pages in grey": tuple(
-            ("real_pages-held_out", row) for row in ("`restore`", "Otsu", "closing and dividing")
+            ("real_pages-held_out", row) for row in ("restore", "Otsu", "closing and dividing")
         ),
         "code, 10 % flipped": (("what_for", "square modules, as in a QR code"),),
         "OCR, 5 % flipped": tuple(
