@@ -435,16 +435,19 @@ def _without_specks(job: _Job, options: Options) -> Restored:
         *([choice.level.sentence] if choice.level else []),
         f"{done.count} specks were removed",
     ]
-    estimate = done.white > 0.5
+    after, tones = done.white > 0.5, job.reading.tones
+    removed = after != (pixels > 0.5)
+    estimate = np.where(after, tones[1], tones[0]) if tones is not None else after
     return Restored(
         **_chosen(choice, job.original),
         estimate=estimate,
         means=done.white,
         deviations=np.sqrt(done.white * (1 - done.white)),
         status=Status.CONVERGED,
-        changed=_share_changed(job.original, estimate, None),
-        flipped=float(np.mean(estimate != (pixels > 0.5))),
+        changed=_share_changed(job.original, estimate, removed),
+        flipped=float(np.mean(removed)),
         notes=tuple(notes),
+        replaced=removed,
         doubt=Status.UNRECOGNISED.sentence if doubtful else "",
     )
 
