@@ -22,6 +22,10 @@ from restore.zoo import leave_out
 # The number of predicted pixels after which no further turns are taken.
 ENOUGH_PREDICTED = 8000
 
+# The level from which noise of grey pictures is looked for once more. Under a strong one texture is predicted badly, so
+# that weak noise counts as texture, and again under the level that is then found. Photographs, by hand.
+WEAK_NOISE = 0.03
+
 # The lag, in nats, at which a candidate is given up; or the root of the number of predicted pixels if that is less.
 # Leads vary by about as much.
 LOST = 40.0
@@ -50,7 +54,7 @@ class Choice:
     @property
     def noiseless(self) -> bool:
         """True if no noise was found, so that visible pixels stay to the last bit, whatever solvers take for exact."""
-        return self.level is not None and np.all(self.level.value == 0) and self.damage.p is None
+        return self.level is not None and bool(np.all(self.level.value == 0)) and self.damage.p is None
 
 
 def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
@@ -74,11 +78,20 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         return choices
     rest = [pictures[index] for index in far]
     part = Crops.of(rest, grey)
-    values = np.array([choice.level.value for choice in choices if choice.level])[far][part.owner]
-    again, _ = _best(part, part.damage.at(values[:, None, None]), rest, candidates, near[:, far])
-    for index, choice in zip(far, again, strict=True):
-        choices[index] = choice
+    found = np.array([choice.level.value for choice in choices if choice.level])[far]
+    guesses = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
+    tries = [
+        _best(part, part.damage.at(levels[part.owner][:, None, None]), rest, candidates, near[:, far])[0]
+        for levels in guesses
+    ]
+    for index, *several in zip(far, *tries, strict=True):
+        choices[index] = max(several, key=_bits)
     return choices
+
+
+def _bits(choice: Choice) -> float:
+    assert choice.bits is not None  # it has predicted pixels
+    return choice.bits
 
 
 def _best(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from restore.channels.noise import WIDTH
 from restore.inference import score as room
 from restore.inference.candidates import Prior
 from restore.inference.choose import choose
+from restore.inference.engine import Posterior
 from restore.inference.score import Crops
 from restore.priors import RBM
 
@@ -174,6 +176,22 @@ def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
     assert choice.damage.sigma == choice.level.value and choice.damage.p is None
     assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
+
+
+class Textured(Knowing):
+    """Knows fine texture only where little noise is assumed, and takes noise for texture where next to none is."""
+
+    def solve(self, seen: np.ndarray, damage: Damage, *others: Any, **options: Any) -> Posterior:
+        answer = super().solve(seen, damage, *others, **options)
+        sigma = float(np.mean(damage.known("sigma")))
+        return answer if 0.015 < sigma < 0.06 else replace(answer, variances=answer.variances + 0.01)
+
+
+def test_weak_noise_in_texture_is_found_though_it_is_first_taken_for_texture() -> None:
+    means, variances, clean = grey_picture()
+    picture = clean + np.random.default_rng(1).normal(0, 0.03, clean.shape)
+    (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [Textured(means, variances)], grey=True)
+    assert choice.level is not None and choice.level.value == pytest.approx(0.03, rel=0.1)
 
 
 @pytest.mark.parametrize("p", [None, 0.2])
