@@ -8,6 +8,7 @@ import statistics
 from functools import cache
 from typing import Any
 
+import dcp_large
 from bands import by_chance, separation
 from bslm import REPORTED, STARTS
 from crbm import PAPER, TASKS
@@ -189,6 +190,13 @@ def large(figure: str, algorithm: str, epoch: int, **plan: Any) -> str:
         if curve["plan"]["algorithm"] == algorithm and all(curve["plan"][key] == wanted[key] for key in wanted)
     )
     return f"{found['likelihood'][found['epochs'].index(epoch)]:.1f}"
+
+
+def arrives(algorithm: str) -> str:
+    """The epoch in which a long curve comes to 90 % of the highest end of the four algorithms."""
+    found = {one.plan: one for one in (structure(dcp_large.Curve, each) for each in record("dcp")["large"])}
+    curves = {plan.algorithm: found[plan] for plan in dcp_large.plans()["3-long"]}
+    return f"{dcp_large.arrival(curves[algorithm], max(one.likelihood[-1] for one in curves.values())):.0f}"
 
 
 # -------------------------------------------------------------------------------------------------- conditional RBMs
@@ -458,7 +466,13 @@ FIGURES: dict[str, list[str]] = {
         fall(),
     ],
     "D9": [later(0.3), later(0.5)],
+    "D10": [arrives("CS-DCP"), arrives("CG"), arrives("CD"), arrives("S-DCP")],
     "D11": [large("3", "CS-DCP", 2), large("3", "S-DCP", 2), large("3", "CG", 2), large("3", "CD", 2)],
+    "D12": [
+        *(large("long", name, 200) for name in ("CD", "CG", "S-DCP", "CS-DCP")),
+        *(large("long", name, 180) for name in ("CD", "CG")),
+        large("long", "S-DCP", 40),
+    ],
     "D13": [large("4", "CS-DCP", 60), large("4", "S-DCP", 60), large("4", "CG", 60), large("4", "CD", 60)],
     "D14": [
         *(large("5", "SSD", epoch, batch=1000, rate=0.002) for epoch in (10, 20, 30)),
