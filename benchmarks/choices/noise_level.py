@@ -43,7 +43,14 @@ def main() -> None:
     name, levels = ("sigma", SPREADS) if header.grey else ("p", FLIPS)
     clean = header.as_known(load(chosen.data, split="test").images[: chosen.n] / 255).astype(np.float64)
     print(f"{header.name}, {engine.backend}, {len(clean)} test images of {chosen.data}, seed {chosen.seed}")
-    head(name, "median estimate", "quartiles", "median error", "CPU seconds", "CPU seconds, given it")
+    head(
+        f"`{header.name}`, {name}",
+        "median estimate",
+        "quartiles",
+        "median error",
+        "CPU seconds",
+        "CPU seconds, given it",
+    )
     for level in chosen.levels or levels:
         draw = np.random.default_rng(chosen.seed)
         if header.grey:

@@ -276,6 +276,6 @@ def tables(found: Mapping[str, Sequence[Curve]]) -> str:
         how, curves = SHOWN[name], found.get(name, ())
         for rate in sorted({curve.plan.rate for curve in curves}) if name in ("3", "4") else [None]:
             some = [curve for curve in curves if rate is None or curve.plan.rate == rate]
-            if some:
+            if len(some) > 1:  # one alone compares nothing
                 parts.append(figure_table(some, how))
     return "\n\n".join(parts)

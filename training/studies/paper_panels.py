@@ -213,7 +213,7 @@ def _large(*names: str) -> list[Panel]:
         lines = tuple(
             line(how.label(one.plan), one.epochs, one.likelihood, "o-", colour) for colour, one in enumerate(there)
         )
-        if lines:
+        if len(lines) > 1:  # one alone compares nothing
             panels.append(Panel(how.panel, "epoch", "test log-likelihood, nats", lines))
     return panels
 
