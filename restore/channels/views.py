@@ -78,15 +78,17 @@ def _whole(grid: Tensor) -> Tensor:
     """A grid (N, 1, H, W) continued to whole coarse pixels."""
     from torch.nn.functional import pad
 
-    height, width = grid.shape[-2:]
-    return pad(grid, (0, -width % COARSE, 0, -height % COARSE), mode="replicate")
+    # Not `-size % COARSE`, which the exporter of graphs cannot simplify.
+    down, right = ((size + COARSE - 1) // COARSE * COARSE - size for size in grid.shape[-2:])
+    return pad(grid, (0, right, 0, down), mode="replicate")
 
 
 def _enlarged(coarse: Tensor, like: Tensor) -> Tensor:
     from torch.nn.functional import interpolate
 
     height, width = like.shape[-2:]
-    return interpolate(coarse, scale_factor=COARSE, mode="bilinear", align_corners=False)[..., :height, :width]
+    whole = interpolate(coarse, scale_factor=COARSE, mode="bilinear", align_corners=False)
+    return whole.narrow(-2, 0, height).narrow(-1, 0, width)
 
 
 def _blurred(grid: Tensor, side: int) -> Tensor:

@@ -75,7 +75,7 @@ class Strided(Convolution):
             weights = self.weights.to(features.dtype)
             sums = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
         rows, columns = self.image_shape
-        return (sums if self.stride == 1 else sums[..., :rows, :columns]).flatten(-3).to(dtype)
+        return (sums if self.stride == 1 else sums.narrow(-2, 0, rows).narrow(-1, 0, columns)).flatten(-3).to(dtype)
 
     def product(self, below: Tensor, above: Tensor, onto: Tensor | None = None) -> Tensor:
         shape = tuple(self.weights.shape)
@@ -88,8 +88,8 @@ class Strided(Convolution):
         grid = below.unflatten(-1, (self.channels, *self.image_shape))
         if self.stride == 1:
             return grid
-        down, right = (-size % self.stride for size in self.image_shape)
-        # In a graph sizes are not known yet.
+        down, right = (count * self.stride - size for count, size in zip(self.places, self.image_shape, strict=True))
+        # In a graph sizes are not known yet; this form of them is the one that its exporter simplifies at once.
         return pad(grid, (0, right, 0, down)) if tracing() or down or right else grid
 
     # Where the pixels of a block are channels there is no stride. Graphs then take a quarter less time, and one channel

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
-from torch._higher_order_ops.while_loop import while_loop
+from torch._higher_order_ops.while_loop import while_loop_op
 
 from restore.errors import UsageError
 from restore.status import Status
-from restore.tracing import tracing
+from restore.tracing import lifted, tracing
 
 State = tuple[Tensor, ...]
 
@@ -213,23 +213,35 @@ def _traced(
     *,
     gathers: bool,
 ) -> Iterate:
-    """The loop as one operation of a graph."""
+    """The loop as one operation of a graph.
+
+    The operation is called as such: `while_loop` would have the bodies compiled before they are traced, which takes
+    nearly half of an export. In return what the bodies use must be among their arguments.
+    """
+    carried = (torch.zeros((), dtype=torch.int64), *now.tensors())
+    used, rebuilt = lifted((step, problem, max_iter, tol, change))
+
+    def split(tensors: State) -> tuple[Iterate, Any]:
+        return Iterate.of(tensors[: len(carried) - 1]), rebuilt(tensors[len(carried) - 1 :])
 
     def unfinished(iteration: Tensor, *tensors: Tensor) -> Tensor:
-        return (iteration < max_iter) & Iterate.of(tensors).active.any()
+        before, (_, _, limit, _, _) = split(tensors)
+        return (iteration < limit) & before.active.any()
 
     def every(iteration: Tensor, *tensors: Tensor) -> State:
-        before = Iterate.of(tensors)
+        before, (step, problem, _, tol, change) = split(tensors)
         return (iteration + 1, *_only_active(before, advance(step, problem, before, tol, change)).tensors())
 
     def at_work(iteration: Tensor, *tensors: Tensor) -> State:
+        before, (step, problem, _, tol, change) = split(tensors)
         # Only the images at work are computed: starts of one image take very different times.
-        rows = Iterate.of(tensors).active.nonzero().squeeze(-1)
+        rows = before.active.nonzero().squeeze(-1)
         torch._check(rows.shape[0] >= 1)
-        part = Iterate.of(tuple(value.index_select(0, rows) for value in tensors))
+        part = Iterate.of(tuple(value.index_select(0, rows) for value in before.tensors()))
         moved = advance(step, problem.rows(rows), part, tol, change).tensors()
-        return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in zip(tensors, moved, strict=True)))
+        both = zip(before.tensors(), moved, strict=True)
+        return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in both))
 
-    body = at_work if gathers else every
-    _, *tensors = while_loop(unfinished, body, (torch.zeros((), dtype=torch.int64), *now.tensors()))
+    # Declared for one tensor only.
+    _, *tensors = while_loop_op(unfinished, at_work if gathers else every, carried, used)  # type: ignore[arg-type]
     return Iterate.of(tuple(tensors))

@@ -43,7 +43,8 @@ def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Expo
     header = zoo.describe(case.folder).to_header()
     assert {key: result[key] for key in header} == header
     assert result["format_version"] == "2" and result["graph_version"] == "2"
-    assert result["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
+    channels = {"field": "field", "spiked": "noise and mask", "truncated": "noise and mask"}
+    assert result["channel"] == channels.get(name, "learnt" if name in LEARNT else "flips and mask")
     assert result["polarity"] in contract.POLARITIES
     assert result["licence"] == "Apache-2.0" and result["name"] == name
     assert json.loads(result["image_shape"]) == list(case.header.image_shape)

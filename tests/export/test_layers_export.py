@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from exports import Exported
 from priors import random_convolutional_deep_prior
 
 from restore import zoo
 from restore.channels.damage import Damage
-from restore.export.packing import beside_weights
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.zoo import GRAPH, describe, save
+from restore.zoo import describe, save
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("layers")
-    save(folder, random_convolutional_deep_prior(), "# Random layers\n")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def with_graph(folder: Path) -> Path:
-    """To export the prior takes minutes."""
-    (folder / GRAPH).write_bytes(beside_weights(folder))
-    return folder
-
-
-def test_the_header_of_a_file_has_the_same_layers(folder: Path) -> None:
-    assert describe(folder) == random_convolutional_deep_prior().description
+def test_the_header_of_a_file_has_the_same_layers(tmp_path: Path) -> None:
+    save(tmp_path, random_convolutional_deep_prior(), "# Random layers\n")
+    assert describe(tmp_path) == random_convolutional_deep_prior().description
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(12, 8), (9, 13), (41, 37)])
-def test_a_graph_restores_as_torch_does(with_graph: Path, shape: tuple[int, int]) -> None:
-    draw = np.random.default_rng(0)
+def test_a_graph_restores_as_torch_does(shape: tuple[int, int], exported: Callable[[str], Exported]) -> None:
+    folder, draw = exported("layers").folder, np.random.default_rng(0)
     damaged, hidden = draw.random((3, *shape)) < 0.3, draw.random((3, *shape)) < 0.2
     for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
-        engines = Engine.of(zoo.load(with_graph), torch.device("cpu")), OnnxEngine.load(with_graph)
+        engines = Engine.of(zoo.load(folder), torch.device("cpu")), OnnxEngine.load(folder)
         one, other = (engine.solve(damaged.astype(np.float32), damage) for engine in engines)
         assert (one.status == other.status).all() and (one.iterations == other.iterations).all()
         assert one.layers == other.layers == ()

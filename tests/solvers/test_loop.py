@@ -19,7 +19,7 @@ from restore.solvers import TAP, AdaptiveTAP, MeanField, RelaxedBeliefPropagatio
 from restore.solvers.loop import average_change, iterate, largest_change
 from restore.solvers.solution import concatenate
 from restore.status import Status
-from restore.tracing import tracing
+from restore.tracing import lifted, tracing
 
 
 @dataclass(frozen=True)
@@ -166,3 +166,15 @@ def test_batches_are_put_together_in_order() -> None:
     )
     torch.testing.assert_close(parts.means[0], whole.means[0])
     assert torch.equal(parts.iterations, whole.iterations)
+
+
+def test_what_a_loop_uses_is_lifted_once_and_put_back() -> None:
+    first, second = torch.zeros(2), torch.ones(3)
+    change = largest_change(1)
+    used, rebuilt = lifted((Linear(first, second), {"again": [first]}, change, 0.5))
+    assert [id(item) for item in used] == [id(first), id(second)]
+    problem, again, function, number = rebuilt((second, first))
+    assert problem.rate is second and problem.shift is first and again["again"][0] is second
+    assert function is change and number == 0.5
+    with pytest.raises(ValueError):
+        rebuilt((first,))

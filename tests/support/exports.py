@@ -21,7 +21,15 @@ import torch
 from filelock import FileLock
 from machines import random_rbm, seeded, two_patterns, with_weights
 from onnx import external_data_helper, numpy_helper
-from priors import SPIKED, TRUNCATED, grey_prior, random_conditional, random_deep_prior, random_prior
+from priors import (
+    SPIKED,
+    TRUNCATED,
+    grey_prior,
+    random_conditional,
+    random_convolutional_deep_prior,
+    random_deep_prior,
+    random_prior,
+)
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -88,6 +96,11 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     ),
     "field": (patterns, {"field": True}),
     "deep": (lambda: settled(random_deep_prior(SHAPE, deeper=(4,)), starts=0), {}),
+    # The first has every law of real values: pixels with an atom, and hidden units without bounds. The second has no
+    # other, under the solver, from the start and of the kinds of a published prior.
+    "spiked": (lambda: grey_prior(SPIKED, "gaussian", scale=0.2, starts=0), {}),
+    "truncated": (lambda: grey_prior(TRUNCATED, "gaussian", scale=0.1, solver="mean_field"), {}),
+    "layers": (random_convolutional_deep_prior, {"beside": True}),
 }
 TOLD = ["tap", "mean_field", "relaxed", "deep"]
 LEARNT = ["sum", "mixed"]
