@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -21,6 +22,10 @@ FEW = 0.02
 # contrast; and at most this share of the page is ink. Two of 65 pages are refused, and one of 81 parts of photographs
 # is read (`benchmarks/choices/page_limits.py`).
 EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.157, 0.28
+
+# At most this share of ink is shade: lighter than half way to paper, though what is within two pixels is read as ink.
+# Pages have .0028 at most, a cartoon with halftones .0094 (`benchmarks/choices/page_limits.py`, and by hand).
+MOST_SHADE = 0.005
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
@@ -49,6 +54,7 @@ class Sheet:
         left: standard deviation of what it does not explain, as a share of the contrast of ink to paper.
         grain: standard deviation of white noise.
         inked: the share of ink.
+        shade: the share of ink that is lighter than half way to paper, as in halftones and hatching.
     """
 
     black: np.ndarray
@@ -58,6 +64,7 @@ class Sheet:
     left: float
     grain: float
     inked: float
+    shade: float
 
     @classmethod
     def of(cls, grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | None) -> Sheet:
@@ -81,7 +88,10 @@ class Sheet:
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
-        return cls(black, white, noise, 1 - rest / max(whole, ROUNDED**2), left, grain, float(ink.sum()) / count)
+        light = (_largest(paper, 2) < 0.5) & (grey > (black + white) / 2) & (visible > 0)
+        shade = float(light.sum()) / max(float(ink.sum()), 1.0)
+        explained = 1 - rest / max(whole, ROUNDED**2)
+        return cls(black, white, noise, explained, left, grain, float(ink.sum()) / count, shade)
 
     def log_odds(self, grey: np.ndarray) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
@@ -100,8 +110,7 @@ class Sheet:
 
     def lightened(self, grey: np.ndarray, paper: np.ndarray) -> np.ndarray:
         """The page (H, W) with white paper, and ink and its edges as dark against it as they were."""
-        ink = np.lib.stride_tricks.sliding_window_view(np.pad(1 - paper, 1, "edge"), (3, 3)).max((2, 3))
-        return np.asarray(1 - ink * (1 - (grey / np.maximum(self.white, ROUNDED)).clip(0, 1)))
+        return np.asarray(1 - _largest(1 - paper, 1) * (1 - (grey / np.maximum(self.white, ROUNDED)).clip(0, 1)))
 
     @property
     def contrast(self) -> float:
@@ -111,7 +120,8 @@ class Sheet:
     @property
     def refusal(self) -> Status | None:
         """The reason why it is no page of ink on paper, or None."""
-        if self.explained < EXPLAINED or self.left > MOST_LEFT or self.inked > MOST_INK:
+        beyond = self.left > MOST_LEFT or self.inked > MOST_INK or self.shade > MOST_SHADE
+        if self.explained < EXPLAINED or beyond:
             return Status.NOT_INK
         return Status.FAINT if faint(float(np.mean(self.black)), float(np.mean(self.white))) else None
 
@@ -121,6 +131,14 @@ def _averaged(values: np.ndarray) -> np.ndarray:
     padded = np.pad(values, 1, "edge")
     rows = padded[:-2] + padded[1:-1] + padded[2:]
     return np.asarray((rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9)
+
+
+def _largest(values: np.ndarray, reach: int) -> np.ndarray:
+    """The largest value within some pixels along both axes, of an image (H, W), whose edges are repeated."""
+    (height, width), padded = values.shape, np.pad(values, reach, "edge")
+    shifts = range(2 * reach + 1)
+    rows = reduce(np.maximum, (padded[shift : shift + height] for shift in shifts))
+    return reduce(np.maximum, (rows[:, shift : shift + width] for shift in shifts))
 
 
 def _level(local: Local, grey: np.ndarray, weight: np.ndarray, visible: np.ndarray) -> np.ndarray:
