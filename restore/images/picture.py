@@ -115,13 +115,13 @@ class Picture:
 
     @property
     def classes(self) -> bool:
-        """True if it is read by luminance and has few colours, as of classes in a map, which have no order."""
+        """True if it has few colours, not all grey, as of classes in a map: read by luminance, they have no order."""
         if self.inks is None or self.inks.bands.shape[2] not in (3, 4):
             return False
         codes = self.inks.bands[..., :3] @ (256 ** np.arange(3, dtype=np.uint32))
         rows, columns = (-(-size // _SAMPLE) for size in codes.shape)
         few = len(np.unique(codes[::rows, ::columns])) <= _CLASSES
-        return few and 2 < len(np.unique(codes)) <= _CLASSES
+        return few and 2 < len(colours := np.unique(codes)) <= _CLASSES and bool((colours % 0x010101).any())
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
         """A part of the pixels: as a whole they take eight times the memory of the levels."""

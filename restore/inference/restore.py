@@ -361,7 +361,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
     before, after = (values if grey else values > 0.5 for values in (pixels, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
-        return _untouched(original, refusal, job.named, choice, residual)
+        return _untouched(original, refusal, job.named, choice, residual, job.reading.cut is not None)
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
     sheet = job.reading.sheet if job.read_alone and not options.invert else None
@@ -505,9 +505,14 @@ def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
 
 
 def _untouched(
-    picture: Observed, status: Status, named: bool, choice: Choice | None = None, residual: float = 0.0
+    picture: Observed,
+    status: Status,
+    named: bool,
+    choice: Choice | None = None,
+    residual: float = 0.0,
+    cut: bool = False,
 ) -> Restored:
-    """The answer for a picture that is refused, by a prior that was named or by all."""
+    """The answer for a picture that is refused, by a prior that was named or by all; see `trust.remedy` for `cut`."""
     pixels = picture.values()
     return Restored(
         **_chosen(choice, picture),
@@ -520,5 +525,5 @@ def _untouched(
         flipped=0.0,
         notes=(status.sentence,),
         replaced=np.zeros(pixels.shape[:2], bool),
-        remedy=trust.remedy(status, picture, named),
+        remedy=trust.remedy(status, picture, named, cut),
     )

@@ -119,8 +119,8 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     return np.asarray(sums[later])
 
 
-def remedy(status: Status, picture: Observed, named: bool) -> str:
-    """What to do about a picture that was refused, without harm to it."""
+def remedy(status: Status, picture: Observed, named: bool, cut: bool = False) -> str:
+    """What to do about a picture that was refused, without harm to it; `cut` if grey levels were cut off."""
     model, p = option("model"), option("p")
     if status is Status.DIVERGED:
         return f"choose another with {model}"
@@ -132,6 +132,8 @@ def remedy(status: Status, picture: Observed, named: bool) -> str:
         return "restore each class as a picture of its own"
     if status is Status.FAINT:
         return f"give {option('p', 'scan')} if it is ink all the same"
+    if cut:
+        return f"give {option('p', 'scan')} if it is a page, or {option('force')}"
     if named:
         return f"give its noise with {p}, or {option('force')}"
     given = f"name a prior with {model} and its noise with {p}"

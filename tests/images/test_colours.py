@@ -73,6 +73,10 @@ def test_few_colours_are_classes_and_others_are_not() -> None:
     assert not read(encoded(colours[classes % 4]), colour=True).classes
     icon = Image.fromarray(np.dstack([np.full((*GREY.shape, 3), 9, np.uint8), GREY]))
     assert not read(encoded(icon)).classes
+    # Greys have an order, as in a page of two bits that is stored in colour.
+    greys = np.repeat(np.array([0, 62, 126, 190, 254], np.uint8)[dice.integers(0, 5, (60, 50))][..., None], 3, -1)
+    assert not read(encoded(greys)).classes
+    assert read(encoded(np.where(greys, greys, [0, 0, 9]).astype(np.uint8))).classes
 
 
 # --- tones ---

@@ -201,6 +201,14 @@ def test_many_pictures_of_one_size_are_solved_together() -> None:
     np.testing.assert_allclose(results[-1].means, answer(pictures[-1].values(), Damage(0.1)).means, atol=1e-6)
 
 
+def test_a_refused_picture_with_grey_edges_may_be_a_page() -> None:
+    grain = (np.random.default_rng(0).random((64, 64)) > 0.5).astype(float)
+    for soft in (False, True):
+        grain[0, 0] = 0.3 if soft else 0.0
+        result = answer(grain, Damage(), field(), named=False)
+        assert result.refused and ("scan" in result.remedy) == soft
+
+
 def test_no_picture_of_a_batch_stops_the_others() -> None:
     ramp = np.linspace(0, 1, 96 * 96).reshape(96, 96)
     results = answers([Observed(with_flips(disc()), Damage()), Observed(ramp, Damage())], field(), named=False)
