@@ -56,6 +56,11 @@ class Choice:
         """True if no noise was found, so that visible pixels stay to the last bit, whatever solvers take for exact."""
         return self.level is not None and bool(np.all(self.level.value == 0)) and self.damage.p is None
 
+    @property
+    def unchanged(self) -> bool:
+        """True if there is nothing to solve: no noise was found, and no pixel is hidden."""
+        return self.noiseless and (self.damage.hidden is None or not self.damage.hidden.any())
+
 
 def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
     """The candidate and the level that predict each picture best, independently of the other pictures.

@@ -140,7 +140,7 @@ def restore(
     for index, picture in enumerate(pictures):
         job = _read(index, picture, options, opened, pass_on)
         if isinstance(job, Status):
-            answers[index] = _untouched(picture, job, opened.named)
+            answers[index] = _untouched(picture, job, trust.remedy(job, picture, opened.named))
             pass_on(0)
         elif job.read_alone:  # its reading was the work
             add([job])
@@ -220,8 +220,9 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
         return [_without_specks(jobs[0], options)]
     choices = _choices(jobs, options)
     answers: dict[int, Restored] = {}
-    for candidate in dict.fromkeys(choice.candidate for choice in choices):
-        rows = [row for row, choice in enumerate(choices) if choice.candidate is candidate]
+    kinds = [(choice.candidate, choice.unchanged) for choice in choices]
+    for kind in dict.fromkeys(kinds):
+        rows = [row for row, other in enumerate(kinds) if other == kind]
         try:
             posterior = _posterior([jobs[row] for row in rows], [choices[row] for row in rows], watch)
         except ModelError as fault:
@@ -239,14 +240,16 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
 
 
 def _posterior(jobs: Sequence[_Job], choices: Sequence[Choice], watch: Watch) -> Posterior:
-    """The posterior of pictures for which one candidate was chosen."""
+    """The posterior of pictures for which one candidate was chosen, all of them unchanged or none."""
     candidate = choices[0].candidate
     if jobs[0].read_alone:
         assert jobs[0].reading.page is not None
         return jobs[0].reading.page
-    if len(jobs) == 1:
+    if len(jobs) == 1 and not choices[0].unchanged:
         return candidate.posterior(replace(jobs[0].picture, damage=choices[0].damage), watch)
     pictures = np.stack([job.picture.values() for job in jobs])
+    if choices[0].unchanged:
+        return Posterior.of_pixels(pictures, np.zeros(pictures.shape), 0)
     damage = Damage.stacked([choice.damage for choice in choices], pictures.shape[1:])
     return candidate.solve(pictures, damage, [(0, 0)] * len(jobs))
 
@@ -361,7 +364,8 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
     before, after = (values if grey else values > 0.5 for values in (pixels, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
-        return _untouched(original, refusal, job.named, choice, residual, job.reading.cut is not None)
+        remedy = trust.remedy(refusal, original, job.named, cut=job.reading.cut is not None)
+        return _untouched(original, refusal, remedy, choice, residual)
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
     sheet = job.reading.sheet if job.read_alone and not options.invert else None
@@ -425,7 +429,8 @@ def _without_specks(job: _Job, options: Options) -> Restored:
     (choice,) = choose([job.picture], priors, grey=False)
     doubtful = not trust.recognised(choice)
     if doubtful and not (job.certain or options.force):
-        return _untouched(job.original, Status.UNRECOGNISED, job.named, choice)
+        remedy = trust.remedy(Status.UNRECOGNISED, job.original, job.named)
+        return _untouched(job.original, Status.UNRECOGNISED, remedy, choice)
     prior, damage, pixels = choice.candidate.prior, job.original.damage, job.picture.values()
     assert prior is not None
     done = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
@@ -505,14 +510,9 @@ def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
 
 
 def _untouched(
-    picture: Observed,
-    status: Status,
-    named: bool,
-    choice: Choice | None = None,
-    residual: float = 0.0,
-    cut: bool = False,
+    picture: Observed, status: Status, remedy: str, choice: Choice | None = None, residual: float = 0.0
 ) -> Restored:
-    """The answer for a picture that is refused, by a prior that was named or by all; see `trust.remedy` for `cut`."""
+    """The answer for a picture that is refused."""
     pixels = picture.values()
     return Restored(
         **_chosen(choice, picture),
@@ -525,5 +525,5 @@ def _untouched(
         flipped=0.0,
         notes=(status.sentence,),
         replaced=np.zeros(pixels.shape[:2], bool),
-        remedy=trust.remedy(status, picture, named, cut),
+        remedy=remedy,
     )

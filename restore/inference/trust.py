@@ -119,8 +119,11 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     return np.asarray(sums[later])
 
 
-def remedy(status: Status, picture: Observed, named: bool, cut: bool = False) -> str:
-    """What to do about a picture that was refused, without harm to it; `cut` if grey levels were cut off."""
+def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False) -> str:
+    """What to do about a picture that was refused, by a prior that was named or by all, without harm to it.
+
+    `cut` says that grey levels were cut off to read it.
+    """
     model, p = option("model"), option("p")
     if status is Status.DIVERGED:
         return f"choose another with {model}"

@@ -438,6 +438,42 @@ def photographs() -> Engine:
     )
 
 
+class Watched:
+    """An engine that lists the efforts of its solutions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.efforts = engine, list[Effort]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        self.efforts.append(effort)
+        return self.engine.solve(pictures, damage, effort)
+
+
+def test_a_picture_without_noise_stays_unsolved_as_it_is() -> None:
+    """Patches are nearer to the mean than the prior expects: no noise is found. With noise or a hole it is solved."""
+    draw = np.random.default_rng(1)
+    codes = draw.standard_normal((8, 8, SPREAD.shape[1])) @ SPREAD.T
+    clean = 0.5 + 0.5 * codes.reshape(8, 8, 4, 4).swapaxes(1, 2).reshape(32, 32)
+    hidden = np.zeros(clean.shape, bool)
+    hidden[5, 5] = True
+    for damage, noise in (
+        (Damage(sigma="auto"), 0.0),
+        (Damage(sigma="auto"), 0.2),
+        (Damage(sigma="auto", hidden=hidden), 0.0),
+    ):
+        watched, picture = Watched(photographs()), clean + noise * draw.standard_normal(clean.shape)
+        result = answer(picture, damage, watched)
+        assert result.level is not None and (result.level.value == 0) == (noise == 0)
+        solved = noise > 0 or damage.hidden is not None
+        assert ("full" in watched.efforts) == solved and result.status is Status.CONVERGED
+        if not solved:
+            np.testing.assert_array_equal(result.means, picture)
+            assert not result.deviations.any() and result.iterations == 0
+
+
 def test_colours_are_restored_in_axes_that_share_the_noise() -> None:
     """Under one Gaussian the posterior mean is linear, and so the same in any orthonormal axes: in red, green, blue."""
     np.testing.assert_allclose(AXES @ AXES.T, np.eye(3), atol=1e-12)
