@@ -146,7 +146,7 @@ LEVELS = {
         {"denoise": "estimated from the image", "complete": "0: visible pixels stay as they are"},
     ),
     "sigma": LevelOption(
-        "a standard deviation, a finite number above 0, or auto",
+        "a standard deviation above 0 and of at most 1, with black 0 and white 1, or auto",
         "FLOAT|auto",
         "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
     ),

@@ -13,7 +13,7 @@ from restore.channels.flips import CERTAIN_FIELD, NO_FLIPS, BitFlip
 from restore.channels.levels import FLIPS, IMPULSES, NOISE, Scale
 from restore.channels.noise import GaussianNoise, SaltAndPepper
 from restore.channels.specks import DENSEST
-from restore.channels.values import LARGEST_FLOAT, Parameter
+from restore.channels.values import Parameter
 from restore.errors import RestoreWarning, UsageError, option, shown
 from restore.registry import LEVELS
 
@@ -29,7 +29,7 @@ Scanned: TypeAlias = Literal["scan"]
 Level: TypeAlias = "Parameter | Auto | Scanned | None"
 
 # The largest value of each level in `LEVELS`.
-_LARGEST = {"p": 1.0, "sigma": LARGEST_FLOAT, "specks": DENSEST}
+_LARGEST = {"p": 1.0, "sigma": 1.0, "specks": DENSEST}
 
 
 class Channel(Protocol):
@@ -283,7 +283,9 @@ def _flat(values: Any) -> Any:
 
 
 def _refused(name: str, level: Any) -> UsageError:
-    return UsageError(f"{option(name)} is {LEVELS[name].words}, not {shown(str(level)) or 'nothing'}")
+    counted = name == "sigma" and isinstance(level, float) and 1 < level < 255
+    remedy = f"; if it counts grey levels of 255, give {level / 255:.2g}" if counted else ""
+    return UsageError(f"{option(name)} is {LEVELS[name].words}, not {shown(str(level)) or 'nothing'}{remedy}")
 
 
 def _checked(name: str, level: Any) -> Any:
@@ -302,12 +304,8 @@ def _checked(name: str, level: Any) -> Any:
         raise _refused(name, wrong[0] if wrong.size else level)
     if values.ndim:
         return values
-    value, doubt = values.item(), ""
+    value = values.item()
     if name == "p" and 0.5 < value < 1:
         doubt = f"p = {value:g} says that most pixels are inverted, so the result will be the negative of the picture"
-    if name == "sigma" and value > 1:
-        meant = f"; if it counts grey levels of 255, give {value / 255:.2g}" if value < 255 else ""
-        doubt = f"sigma = {value:g} exceeds the whole range, which is 1 from black to white{meant}"
-    if doubt:
         warnings.warn(doubt, RestoreWarning, stacklevel=5)
     return value

@@ -19,7 +19,6 @@ from restore.errors import UsageError
 from restore.inference.scans.reading import Cut
 
 SHAPE = (3, 4)
-LARGEST = float(np.finfo(np.float32).max)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +33,18 @@ def test_no_probability(p: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "sigma", [0, 0.0, -0.1, -1e-300, math.nan, math.inf, 1e39, 10**400, True, "much", 1j, [0.1]], ids=str
+    "sigma", [0, 0.0, -0.1, -1e-300, math.nan, math.inf, 1.01, 1e39, 10**400, True, "much", 1j, [0.1]], ids=str
 )
 def test_no_standard_deviation(sigma: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Damage.of(sigma=sigma)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("sigma", [12, "12", np.float32(12)], ids=["int", "text", "numpy"])
+def test_noise_that_counts_grey_levels_is_refused_with_the_same_noise_in_our_units(sigma: Any) -> None:
+    with pytest.raises(UsageError, match=r"sigma.* 0\.047$"):
+        Damage.of(sigma=sigma)
 
 
 def test_one_level_at_most_is_to_be_found() -> None:
@@ -59,10 +64,9 @@ def test_any_number_type_is_a_level() -> None:
 
 
 def test_what_seems_to_be_a_mistake_is_done_and_warned_of() -> None:
-    for level in ({"p": 0.7}, {"sigma": 25}, {"sigma": LARGEST}):
-        with pytest.warns(UserWarning) as caught:
-            Damage.of(**level)
-        assert len(caught) == 1
+    with pytest.warns(UserWarning) as caught:
+        Damage.of(0.7)
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Damage.of(0.5), Damage.of(1.0), Damage.of(sigma=1.0)
