@@ -114,7 +114,7 @@ def complete(
 
     Args:
         image: as in `denoise`.
-        mask: True or white = to fill. Any kind of image, of the image's size; one for each image or one for all.
+        mask: True, white, or 1 of 0 and 1 = to fill. Any kind of image, of its size; one for each, or one for all.
         model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
         p: as in `denoise`, for the *visible* pixels. Without p and sigma these are returned bit for bit.
         channel_axis: as in `denoise`.

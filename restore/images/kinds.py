@@ -57,6 +57,7 @@ class _Reading:
     beyond: float
     max_pixels: int
     colour: bool
+    mask: bool
 
 
 def unpack(
@@ -65,6 +66,7 @@ def unpack(
     beyond: float = 0.0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
     colour: bool = False,
+    mask: bool = False,
 ) -> Collection:
     """Take apart whatever holds one image or several; raises InputError or UsageError for what holds none.
 
@@ -76,22 +78,21 @@ def unpack(
         beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
         colour: keep colours; else they are read by their luminance, and restored pixels become grey.
+        mask: take integers of 0 and 1 for black and white.
 
     >>> unpack([np.zeros((28, 28), np.uint8)] * 2).items[0].pixels.shape
     (28, 28)
     """
     try:
-        return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour))
+        return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour, mask))
     except RecursionError:
         raise UsageError("the list of images contains itself; give a list of images") from None
 
 
 def unpack_masks(masks: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
     """Boolean masks (H, W), True = to fill: above half of white, or 1 in integers of 0 and 1."""
-    if isinstance(masks, np.ndarray) and masks.dtype.kind in "iu" and masks.size and masks.min() >= 0:
-        masks = masks == 1 if masks.max() == 1 else masks
     try:
-        items = unpack(masks, max_pixels=max_pixels).items
+        items = unpack(masks, max_pixels=max_pixels, mask=True).items
     except RestoreError as fault:
         raise type(fault)(f"the mask: {fault}") from fault
     if any(BY_LUMINANCE in item.notes for item in items):
@@ -147,7 +148,7 @@ def _unpack_file(path: str, how: _Reading) -> Collection:
     for page in range(count):
         name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
         picture = read_picture(content, name=name, frame=frame, max_pixels=how.max_pixels, colour=how.colour)
-        items.append(_item_of(picture, name))
+        items.append(_item_of(picture.as_mask if how.mask else picture, name))
     return Collection(items, _only if count == 1 else list)
 
 
@@ -170,7 +171,8 @@ def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     info = {key: value for key, value in image.info.items() if key != "transparency"}
     if image.mode != "F":
         picture = picture_of(image, "the image", colour=how.colour)
-        return Collection([_item_of(replace(picture, bits=image.mode == "1", info=info))], _only)
+        picture = replace(picture.as_mask if how.mask else picture, bits=image.mode == "1", info=info)
+        return Collection([_item_of(picture)], _only)
     floats = _unpack_array(np.asarray(image), replace(how, channel_axis=None))
 
     def together(results: list[Any]) -> Image.Image:
@@ -201,6 +203,8 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
 
 
 def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
+    if how.mask and images.dtype.kind in "iu" and images.size and images.min() >= 0 and images.max() <= 1:
+        images = images == 1
     white, axis = _white(images), how.channel_axis if images.ndim > 2 else None
     if axis is None and images.ndim == 4 and images.shape[1] == 1:  # (N, 1, H, W), as of networks
         axis = 1

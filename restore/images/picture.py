@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,13 @@ class Picture:
         rows, columns = (-(-size // _SAMPLE) for size in codes.shape)
         few = len(np.unique(codes[::rows, ::columns])) <= _CLASSES
         return few and 2 < len(colours := np.unique(codes)) <= _CLASSES and bool((colours % 0x010101).any())
+
+    @property
+    def as_mask(self) -> Picture:
+        """This picture; black and white if its levels are 0 and 1, as of a boolean array that was made uint8."""
+        return (
+            replace(self, levels=self.levels * self.levels.dtype.type(self.white)) if self.levels.max() == 1 else self
+        )
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
         """A part of the pixels: as a whole they take eight times the memory of the levels."""

@@ -120,18 +120,21 @@ def read_mask(
     frame: int | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Mask:
-    """Read which pixels of a picture of this shape to fill: the white ones of two colours, or paint on an empty layer.
+    """Read which pixels of a picture of this shape to fill: white of two colours, 1 of 0 and 1, or paint on a layer.
 
     Raises InputError as `read_picture`, and for another size, more than two colours, and masks that mark every pixel,
     or none although some are not black.
     """
-    picture, label = read_picture(source, name=name, frame=frame, max_pixels=max_pixels), shown(name)
-    levels, notes = picture.pixels, [f"the mask: {note}" for note in picture.notes]
+    read, label = read_picture(source, name=name, frame=frame, max_pixels=max_pixels), shown(name)
+    picture, notes = read.as_mask, [f"the mask: {note}" for note in read.notes]
+    levels = picture.pixels
     if levels.shape != tuple(shape[:2]):
         sizes = f"{levels.shape[1]}x{levels.shape[0]} pixels, but the image has {shape[1]}x{shape[0]}"
         raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)
     if BY_LUMINANCE in picture.notes:
         raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)
+    if picture is not read:
+        notes.append("the mask has no other levels than 0 and 1, and pixels of 1 are filled")
     if not np.isin(levels, (0, 1)).all():
         notes.append("the mask has soft edges or grey levels, and pixels above half of white are filled")
     painted = levels.any()

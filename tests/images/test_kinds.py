@@ -117,6 +117,9 @@ def test_masks() -> None:
         hidden.astype(np.int64),
         np.uint8(hidden) * 255,
         torch.tensor(hidden),
+        torch.tensor(hidden).byte(),
+        [hidden.astype(np.uint8)],
+        Image.fromarray(hidden.astype(np.uint8)),
     ):
         (found,) = unpack_masks(mask)
         np.testing.assert_array_equal(found, hidden)

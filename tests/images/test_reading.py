@@ -238,7 +238,7 @@ def test_mask(case: bad_images.Case, tmp_path: Path) -> None:
     if case.error is None:
         mask = read_mask(path, name=str(path), shape=SHAPE)
         np.testing.assert_array_equal(mask.hidden, (HOLE > 0) & (case.row != "empty"))
-        assert len(mask.notes) == (case.row in ("empty", "soft", "colour", "layer"))
+        assert len(mask.notes) == (case.row in ("empty", "soft", "colour", "layer", "zero-one", "deep-zero-one"))
         return
     with pytest.raises(case.error) as caught:
         read_mask(path, name=str(path), shape=SHAPE)
