@@ -26,11 +26,14 @@ class Inks:
     light: np.ndarray
 
     def painted(self, levels: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
-        """Paint levels (H, W) as pixels (H, W, C); outside of `where`, (H, W), the file's own."""
+        """Paint levels (H, W) as pixels (H, W, C); the file's own outside of `where`, (H, W), or if both are clear."""
         share = np.linspace(0, 1, 256)[:, None]
         pixels = np.rint(self.dark + share * (self.light - self.dark)).astype(np.uint8)[levels]
         if where is not None:
             pixels[~where] = self.bands[~where]
+        if pixels.shape[2] in (2, 4):
+            clear = (pixels[..., -1] == 0) & (self.bands[..., -1] == 0)
+            pixels[clear] = self.bands[clear]
         return pixels
 
 

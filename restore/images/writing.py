@@ -118,9 +118,12 @@ def as_pil(
 ) -> Image.Image:
     """The restored picture, as in `to_levels`, as a PIL image with what it keeps of its source.
 
+    If all is replaced, what is fully transparent keeps its colour, which nobody sees.
     If its source has a palette or one bit for each pixel, it has so too if its colours and the format allow it; if it
     is black and white, it has one bit for each pixel in a PDF.
     """
+    if hidden is None and picture.alpha is not None:
+        hidden = picture.alpha > 0
     levels, modes = to_levels(picture, restored, hidden, name=name), FORMATS[format].modes.split()
     bands = levels if picture.inks is None else picture.inks.painted(levels, hidden)
     image = Image.fromarray(bands if picture.alpha is None else np.dstack([bands, picture.alpha]))

@@ -14,6 +14,7 @@ from PIL import Image, ImageCms
 
 from restore.errors import OutputError, UsageError
 from restore.images import FORMATS, Picture, encode, to_levels
+from restore.images.kinds import unpack
 
 pytestmark = pytest.mark.usefixtures("silent")
 WRITTEN = [(name, mode) for name, format in FORMATS.items() if name != "PDF" for mode in format.modes.split()]
@@ -49,6 +50,34 @@ def test_pixels_outside_the_hole_are_untouched(picture: Picture, data: st.DataOb
     np.testing.assert_array_equal(levels[~hidden], picture.levels[~hidden])
     error = levels[hidden] / picture.white - np.clip(restored, 0, 1)[hidden]
     assert (np.abs(error) <= 0.5001 / picture.white).all()
+
+
+ICON = np.dstack([GREY, GREY // 2, 255 - GREY])
+PAINTED = {
+    "grey": np.dstack([GREY, 255 * (GREY > 99)]),
+    "colours": np.dstack([ICON, 255 * (GREY > 99)]),
+    "two colours": np.dstack([np.where(ICON > 120, 200, 10), 255 * (GREY > 99)]),
+    "icon": np.dstack([np.where(GREY[..., None] > 99, 30, ICON), 255 * (GREY > 99)]),
+}
+
+
+@pytest.mark.parametrize("image", PAINTED.values(), ids=PAINTED)
+def test_what_is_fully_transparent_keeps_its_colour(image: np.ndarray) -> None:
+    image = image.astype(np.uint8)
+    clear = image[..., -1] == 0
+    assert clear.any() and not clear.all()
+    for colour in (False, True):
+        picture = read(encoded(image), colour=colour)
+        with Image.open(io.BytesIO(encode(picture, 0.5 * picture.pixels, format="PNG"))) as again:
+            result = np.asarray(again)
+        np.testing.assert_array_equal(result[clear], image[clear])
+        assert (result[~clear] != image[~clear]).any()
+    if image.shape[2] == 4:
+        (item,) = unpack(image, -1).items
+        back = item.back(0.5 * item.pixels, None)
+        np.testing.assert_array_equal(back[clear], image[clear])
+        # What a mask marks is filled, be it seen or not.
+        assert (item.back(0.5 * item.pixels, clear)[clear] != image[clear]).any()
 
 
 def test_nan_is_never_saved() -> None:
