@@ -14,6 +14,7 @@ from restore.channels.drawing import Holes, Painting, Patch
 from restore.channels.flips import BitFlip
 from restore.channels.noise import GaussianNoise, SaltAndPepper
 from restore.channels.specks import Specks
+from restore.channels.values import require
 from restore.errors import UsageError, option, reason
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ def _after(step: Step, x: Any, generator: Any) -> tuple[Any, Any]:
     return step.painted(x, generator) if isinstance(step, Painting) else (step.corrupt(x, generator), None)
 
 
+def _noise(sigma: float) -> GaussianNoise:
+    require(sigma, "sigma is the standard deviation of noise, with black 0 and white 1, and must lie in [0, 1]", 1)
+    return GaussianNoise(sigma)
+
+
 @dataclass(frozen=True)
 class Form:
     """The texts that name steps of one kind.
@@ -149,7 +155,7 @@ class Form:
 
 FORMS = (
     Form("flip:P (0 <= P <= 1)", "flip:([^:]*)", BitFlip, grey=False),
-    Form("noise:SIGMA (SIGMA >= 0)", "noise:([^:]*)", GaussianNoise),
+    Form("noise:SIGMA (0 <= SIGMA <= 1)", "noise:([^:]*)", _noise),
     Form("salt:P", "salt:([^:]*)", SaltAndPepper),
     Form("specks:SHARE (of at most 1/5 of the image)", "specks:([^:]*)", Specks, grey=False),
     Form(

@@ -49,7 +49,19 @@ def test_texts(text: str, mask: str | None, task: Task) -> None:
     "text",
     [
         *("", "flip", "flip:", "flip:x", "flip:0.1:1", "flip:-0.1", "flip:1.1", "flip:nan", "Flip:0.1"),
-        *("noise", "noise:-0.1", "noise:nan", "noise:inf", "salt", "salt:1.1", "salt:nan", "blur:3", "+", "flip:0.1+"),
+        *(
+            "noise",
+            "noise:-0.1",
+            "noise:nan",
+            "noise:1.1",
+            "noise:inf",
+            "salt",
+            "salt:1.1",
+            "salt:nan",
+            "blur:3",
+            "+",
+            "flip:0.1+",
+        ),
         *("patch", "patch:", "patch:0", "patch:-3", "patch:2.5", "patch:x", "patch:8:", "patch:8:2", "patch:8:nan"),
         *(
             "patch:8:0:0",
