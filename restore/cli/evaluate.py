@@ -14,7 +14,7 @@ from restore.console import say, tell
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from restore.data.stock import Stock
+    from restore.data.stock import Limits, Stock
     from restore.evaluation.evaluate import Report
     from restore.inference.engine import PictureEngine
     from restore.zoo.description import Description
@@ -42,9 +42,11 @@ def evaluate(
     json: given.Json = False,
     quiet: given.Quiet = False,
     device: given.Device = "auto",
+    max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
     max_pixels: given.MaxPixelsOfSets = given.DEFAULT_MAX_PIXELS,
 ) -> None:
     """Score a prior on damaged images (--task), or write its card (--card)."""
+    from restore.data.stock import Limits
     from restore.errors import UsageError
     from restore.inference.open import require_torch
     from restore.zoo import describe, find
@@ -58,7 +60,9 @@ def evaluate(
     folder = find(model)
     header = describe(folder)
     require_torch(model)
-    source = Source(data or header.data, n, header, model, device, quiet, max_pixels)
+    source = Source(
+        data or header.data, n, header, model, device, quiet, Limits(max_bad=max_bad, max_pixels=max_pixels)
+    )
     if task is None:
         words = {"data": data or None, "n": n, "seed": seed}
         options = "".join(f" --{name} {value}" for name, value in words.items() if value is not None)
@@ -72,8 +76,7 @@ def evaluate(
 class Source:
     """The first `n` test images of a data set, all if `n` is None, and the prior that is judged by them.
 
-    Without notes about the data and progress if `quiet`. One image has at most `max_pixels`; all of them together may
-    have twenty times as many.
+    Without notes about the data and progress if `quiet`.
     """
 
     data: str
@@ -82,14 +85,13 @@ class Source:
     model: str
     device: str
     quiet: bool
-    max_pixels: int
+    limits: Limits
 
     def stock(self) -> Stock:
         """Open the images, whatever their sizes."""
         from restore.data.loading import open_stock
-        from restore.data.stock import Limits
 
-        return open_stock(self.data, "test", Limits(max_pixels=self.max_pixels))
+        return open_stock(self.data, "test", self.limits)
 
     def whole(self, stock: Stock) -> bool:
         """True if images have another size than the prior's, so that it restores them whole."""

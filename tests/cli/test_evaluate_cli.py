@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from commands import Run
+from PIL import Image
 from priors import saved_prior
 
 from restore.errors import ModelError
@@ -45,6 +46,20 @@ def test_the_command_puts_scores_on_the_card(
     assert run("evaluate", folder, "--card", "--data", data, "--n", 4) == 4
     for words in (("--card", "--json"), ("--card", "--task", "flip:0.1"), ("--task", "flip:0.1")):
         assert run("evaluate", folder, *words) == 2
+
+
+def test_unreadable_images_are_skipped_as_the_message_says(
+    run: Run, tmp_path: Path, truth: torch.Tensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, data = saved_prior(tmp_path / "mine", SHAPE), tmp_path / "data"
+    data.mkdir()
+    for number, image in enumerate(truth.reshape(-1, *SHAPE).numpy()):
+        Image.fromarray(image > 0).save(data / f"{number}.png")
+    (data / "broken.png").write_bytes(b"no image")
+    words = ("evaluate", folder, "--data", data, "--task", "flip:0.1")
+    assert run(*words) == 7
+    remedy = capsys.readouterr().err.rpartition("skip them with ")[2].split()
+    assert run(*words, *remedy) == 0
 
 
 # --- refused ---
