@@ -301,7 +301,8 @@ def _checked(name: str, level: Any) -> Any:
     # Written so that NaN fails too. Pixels may be seen exactly, but noise that is none is not given.
     wrong = values[~((values >= 0 if name == "p" else values > 0) & (values <= _LARGEST[name]))]
     if wrong.size or np.asarray(level).dtype == bool or (values.ndim and name != "p"):
-        raise _refused(name, wrong[0] if wrong.size else level)
+        given = f"an array of {np.asarray(level).dtype}" if values.ndim else level
+        raise _refused(name, wrong[0] if wrong.size else given)
     if values.ndim:
         return values
     value = values.item()

@@ -60,9 +60,8 @@ def evaluate(
     folder = find(model)
     header = describe(folder)
     require_torch(model)
-    source = Source(
-        data or header.data, n, header, model, device, quiet, Limits(max_bad=max_bad, max_pixels=max_pixels)
-    )
+    limits = Limits(max_bad=max_bad, max_pixels=max_pixels)
+    source = Source(data or header.data, n, header, model, device, quiet, limits)
     if task is None:
         words = {"data": data or None, "n": n, "seed": seed}
         options = "".join(f" --{name} {value}" for name, value in words.items() if value is not None)

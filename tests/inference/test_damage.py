@@ -41,6 +41,12 @@ def test_no_standard_deviation(sigma: Any) -> None:
     assert str(caught.value).isprintable()
 
 
+def test_a_level_that_is_no_array_is_refused_without_its_numbers() -> None:
+    for levels in ({"sigma": np.full((30, 40), 0.1)}, {"p": np.ones((30, 40), bool)}):
+        with pytest.raises(UsageError, match=r"an array of (float64|bool)$"):
+            Damage.of(**levels)
+
+
 @pytest.mark.parametrize("sigma", [12, "12", np.float32(12)], ids=["int", "text", "numpy"])
 def test_noise_that_counts_grey_levels_is_refused_with_the_same_noise_in_our_units(sigma: Any) -> None:
     with pytest.raises(UsageError, match=r"sigma.* 0\.047$"):
