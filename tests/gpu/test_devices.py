@@ -168,7 +168,7 @@ def solver_cases() -> Iterator[Any]:
             met |= {name, solver}
 
 
-@pytest.mark.parametrize(("name", "solver"), solver_cases())
+@pytest.mark.parametrize(("name", "solver"), list(solver_cases()))
 def test_solvers(name: str, solver: str) -> None:
     spec = SPECS[name]
     # Some rows end and others go on; more iterations would only repeat these.
