@@ -495,7 +495,10 @@ FIGURES: dict[str, list[str]] = {
         large("6", "S-DCP", 10),
         large("6", "S-DCP", 10, inner=24),
     ],
-    "D18": [large("7", "S-DCP", 10, batch=100), large("7", "S-DCP", 10), large("7", "S-DCP", 10, batch=400)],
+    "D18": [
+        *(large("long", "S-DCP", epoch, batch=batch) for epoch in (20, 200) for batch in (100, 200, 400)),
+        *(large("long", "S-DCP", epoch, batch=batch) for batch, epoch in ((100, 20), (200, 40), (400, 80))),
+    ],
     "D19": [
         *(
             large("7", name, 10, weight_scale=scale, zero_bias=zero)
