@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from harness import (
     with_others,
     write,
 )
-from mean_likelihoods import LEAST_RUNS, ais_likelihood
+from mean_likelihoods import LEAST_RUNS, Likelihood, ais_likelihood
 from opened import plain_machine
 from torch import Tensor
 
@@ -30,12 +31,16 @@ from restore.console import say
 from restore.data import Split
 from restore.errors import InputError
 from restore.evaluation.card import table
+from restore.evaluation.likelihoods.ais import temperatures
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds
 
 # As in the paper, with a fifth of its runs.
 SCHEDULE, RUNS = "frank-wolfe", 100
+
+# A prior of whose runs fewer count is annealed again, with so many times as many temperatures.
+ENOUGH, SLOWER = 20, 5
 
 # Sizes at which the growing machine is measured, beside those of the other priors.
 SIZES = (100, 300, 500)
@@ -65,7 +70,8 @@ class Point:
         likelihood: mean log-likelihood of the test images, in nats, by AIS.
         interval: for it, from that of log Z.
         effective: effective number of AIS runs.
-        error: share of test images that a classifier on its hidden units gets wrong; None where not measured.
+        slower: the paper's temperatures, times this.
+        error: share of test images that a classifier on its hidden units gets wrong; None of further seeds.
         recipe: digest of its recipe.
         weights: SHA-256 of its tensors.
     """
@@ -81,6 +87,7 @@ class Point:
     error: float | None
     recipe: str
     weights: str
+    slower: int = 1
 
 
 def kind_of(name: str) -> tuple[str, str] | None:
@@ -91,41 +98,47 @@ def kind_of(name: str) -> tuple[str, str] | None:
     return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM, "fw-on": FURTHER}[found[1]], found[2]
 
 
-def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tuple[float, float], float]:
-    """Mean log-likelihood of binary images (N, D) by AIS, its interval, and the effective number of runs."""
+def refined(betas: Tensor, factor: int) -> list[float]:
+    """The inverse temperatures of a schedule, and between any two of them others at equal distances.
+
+    >>> refined(torch.tensor([0.0, 0.5, 1.0]), 2)
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    steps = len(betas) - 1
+    return np.interp(np.arange(steps * factor + 1) / factor, np.arange(steps + 1), betas.numpy()).tolist()
+
+
+def likelihood_of(engine: Engine, images: Tensor, seed: int, slower: int = 1) -> Likelihood:
+    """Mean log-likelihood of binary images (N, D) by AIS, with the paper's temperatures or more."""
     machine = plain_machine(engine, "likelihood")
     generator = torch.Generator(engine.device).manual_seed(seed)
     base = torch.logit(engine.trained.pixel_means)
-    found = ais_likelihood(machine, images.to(engine.device), SCHEDULE, RUNS, generator, base)
-    assert found.interval is not None
-    return found.mean, found.interval, dict(found.details)["effective_runs"]
+    schedule = refined(temperatures(SCHEDULE), slower)
+    return ais_likelihood(machine, images.to(engine.device), schedule, RUNS, generator, base)
 
 
-def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
-    """Markdown: a table per data set, a row per prior, those of a size together.
-
-    Args:
-        points: what was measured.
-        sizes: where growth stopped by itself, by data set.
-    """
+def as_tables(points: Sequence[Point]) -> str:
+    """Markdown: a table per data set, a row per size and method; of several seeds the best, and what the worst has."""
     parts = []
     for data, label in DATA.items():
+        stop = max((point.hidden for point in points if point.name == f"fw-{data}"), default=0)
+        trials: dict[tuple[int, str], list[Point]] = {}
+        for point in points:
+            if point.data == data:
+                trials.setdefault((point.hidden, point.method), []).append(point)
         rows = []
-        chosen = sorted(
-            (point for point in points if point.data == data), key=lambda p: (p.hidden, METHODS.index(p.method), p.name)
-        )
-        for point in chosen:
-            low, high = point.interval
-            stopped = " (stopped here)" if point.method == GROWN and point.hidden == sizes.get(data) else ""
+        for (hidden, method), each in sorted(trials.items(), key=lambda item: (item[0][0], METHODS.index(item[0][1]))):
+            worst, best = (choose(each, key=lambda point: point.likelihood) for choose in (min, max))
+            (low, high), errors = best.interval, [point.error for point in each if point.error is not None]
             rows.append(
                 [
-                    f"{point.hidden}{stopped}",
-                    point.method,
-                    f"{point.likelihood:.2f}",
-                    f"{low:.2f} ... {high:.2f}" if point.effective >= LEAST_RUNS else "-",
-                    f"{point.effective:.0f}",
-                    "-" if point.error is None else f"{100 * point.error:.2f}",
-                    f"{point.minutes:.1f}",
+                    f"{hidden}{' (stopped here)' if (hidden, method) == (stop, GROWN) else ''}",
+                    method if len(each) == 1 else f"{method}, best of {len(each)}",
+                    f"{best.likelihood:.2f}{f' (worst {worst.likelihood:.2f})' if len(each) > 1 else ''}",
+                    f"{low:.2f} ... {high:.2f}" if best.effective >= LEAST_RUNS else "-",
+                    f"{best.effective:.0f}{', slower' if best.slower > 1 else ''}",
+                    f"{100 * errors[0]:.2f}" if errors else "-",
+                    f"{best.minutes:.1f}",
                 ]
             )
         header = ["hidden units", "training", "test log-likelihood", "95 % interval", "effective runs"]
@@ -137,40 +150,49 @@ def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
 def study(asked: Asked) -> None:
     """Measure the priors of the recipes fw-*, cd-fw-* and cd-*, and write growth.json and a table.
 
-    What was measured before is read from growth.json.
+    What was measured before is read from growth.json. With --model only the recipes of these names are looked at.
     """
     path = asked.records / "growth.json"
     settings = {"seed": asked.seed, "n": asked.n, "schedule": SCHEDULE, "runs": RUNS}
     known: list[Point] = read(path, settings, points=Point)["points"]
     points: list[Point] = []
-    sizes: dict[str, int] = {}
     missing = []
-    for recipe in sorted(path for path in asked.recipes.rglob("*.toml") if kind_of(path.stem)):
+    for recipe in _recipes(asked):
         name, plan = recipe.stem, read_recipe(recipe)
-        earlier = [point for point in known if (point.name, point.recipe) == (name, plan.digest)]
+        earlier = {point.weights: point for point in known if (point.name, point.recipe) == (name, plan.digest)}
         wanted = replace(asked, train_missing=asked.train_missing and not earlier)
         folder = wanted.prior(recipe, every=20 if plan.in_rounds else 0)
-        if folder is None or any(point.weights == checksum(folder) for point in earlier):
-            found = earlier
-        else:
-            found = [_point(part, plan, asked) for part in _parts(folder, plan, asked.runs / name)]
+        found = list(earlier.values()) if folder is None else _points(folder, plan, earlier, asked)
         if not found:
             missing.append(name)
             continue
         points += found
-        if plan.in_rounds and plan.prior.grows:
-            sizes[found[0].data] = max(point.hidden for point in found)
         write(path, settings | {"points": with_others(points, known)})
     tell_missing(missing)
     if not points:
         raise InputError(f"{asked.recipes}: no recipe fw-*, cd-fw-*, cd-* there has a trained prior; give --train")
-    publish(asked, {"growth": as_tables(points, sizes)})
+    publish(asked, {"growth": as_tables(with_others(points, known))})
 
 
-def _parts(folder: Path, plan: Recipe, grown: Path) -> list[Path]:
-    """The folders of the prior, and before it of those that were kept while it grew."""
-    whole = zoo.describe(folder).hidden
-    return [*(kept for size, kept in kept_of(plan, grown).items() if size in SIZES and size < whole), folder]
+def _recipes(asked: Asked) -> list[Path]:
+    """The recipes of this study that are asked for, growth first: some others start from what has grown."""
+    kinds = {path: kind for path in asked.recipes.rglob("*.toml") if (kind := kind_of(path.stem))}
+    chosen = [path for path in kinds if not asked.models or path.stem in asked.models]
+    return sorted(chosen, key=lambda path: (METHODS.index(kinds[path][0]), path))
+
+
+def _points(folder: Path, plan: Recipe, earlier: dict[str, Point], asked: Asked) -> list[Point]:
+    """A prior, and those kept while it grew; `earlier` ones, by their weights, are not measured twice."""
+    weights = checksum(folder)
+    if weights not in earlier:
+        kept = {zoo.describe(part).hidden: part for part in kept_of(plan, asked.runs / plan.name).values()}
+        parts = [*(part for size, part in kept.items() if size in SIZES), folder]
+        return [_point(part, plan, asked) for part in parts]
+    # It may be from before there was slower annealing.
+    if earlier[weights].effective < ENOUGH and earlier[weights].slower == 1:
+        engine = Engine.load(str(folder), asked.device)
+        earlier = earlier | {weights: replace(earlier[weights], **_likelihood(engine, plan.name, SLOWER, asked))}
+    return list(earlier.values())
 
 
 def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
@@ -182,15 +204,34 @@ def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
     # minutes of measuring.
     grown = asked.runs / name
     minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60
-    images = asked.images(header.data, "test", asked.n, cut=header.threshold)
-    mean, interval, effective = likelihood_of(engine, images, asked.seed)
-    count = min(asked.n or LABELLED, LABELLED)
-    training, test = (examples_of(engine, header.data, split, count, asked.data) for split in SPLITS)
-    error = wrong_share(training, test, np.random.default_rng(asked.seed))
-    say(f"{name}, {header.hidden} units: {mean:.2f} nats")
+    likelihood = _likelihood(engine, name, 1, asked)
+    if likelihood["effective"] < ENOUGH:
+        likelihood = _likelihood(engine, name, SLOWER, asked)
+    error = None
+    if plan.seed == asked.seed:
+        count = min(asked.n or LABELLED, LABELLED)
+        training, test = (examples_of(engine, header.data, split, count, asked.data) for split in SPLITS)
+        error = wrong_share(training, test, np.random.default_rng(asked.seed))
     return Point(
-        name, data, method, header.hidden, minutes, mean, interval, effective, error, header.recipe, checksum(folder)
+        name=name,
+        data=data,
+        method=method,
+        hidden=header.hidden,
+        minutes=minutes,
+        error=error,
+        recipe=header.recipe,
+        weights=checksum(folder),
+        **likelihood,
     )
+
+
+def _likelihood(engine: Engine, name: str, slower: int, asked: Asked) -> dict[str, Any]:
+    """What a point says of the likelihood."""
+    images = asked.images(engine.header.data, "test", asked.n, cut=engine.header.threshold)
+    found = likelihood_of(engine, images, asked.seed, slower)
+    effective = dict(found.details)["effective_runs"]
+    say(f"{name}, {engine.header.hidden} units: {found.mean:.2f} nats, {effective:.1f} effective runs")
+    return {"likelihood": found.mean, "interval": found.interval, "effective": effective, "slower": slower}
 
 
 if __name__ == "__main__":

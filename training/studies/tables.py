@@ -1,4 +1,7 @@
-"""Write all tables of the documents anew from the records, without measuring anything."""
+"""Write all tables of the documents anew from the records, without measuring anything.
+
+Where a figure shows the same, the documents have no table; the study prints it.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,12 @@ import bslm
 import bslm_paper
 import crbm
 import crbm_inference
-import dcp_large
 import dcp_small
 import deep_joint
 import denoising
 import dynamics_causes
 import dynamics_measure
 import dynamics_show
-import fractional
-import frank_wolfe_paper
 import grey
 import growth
 import likelihoods
@@ -45,8 +45,6 @@ def tables() -> dict[str, str]:
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
         | _of("dynamics-causes", _dynamics_causes)
-        | _of("fractional", _fractional)
-        | _of("frank-wolfe-paper", _frank_wolfe_paper)
         | _of("grey", _grey)
         | _of("growth", _growth)
         | _of("likelihoods", _likelihoods)
@@ -80,7 +78,6 @@ def _crbm(found: Any) -> dict[str, str]:
     return {
         "crbm": crbm.as_tables(cells),
         "crbm-sizes": crbm.curve_table(cells),
-        "crbm-converged": crbm.convergence_table(found["converged"]),
     }
 
 
@@ -90,14 +87,10 @@ def _crbm_inference(found: Any) -> dict[str, str]:
 
 
 def _dcp(found: Any) -> dict[str, str]:
-    curves = {curve.plan: curve for curve in _all(dcp_large.Curve, found["large"])}
-    plans = dcp_large.plans().items()
-    shown = {name: [curves[plan] for plan in these if plan in curves] for name, these in plans}
     trials, exact = _all(dcp_small.Trials, found["small"]), _all(dcp_small.Trials, found["exact"])
     return {
         "dcp-small": dcp_small.tables(trials),
         "dcp-exact": dcp_small.tables(exact, dcp_small.EXACTLY),
-        "dcp-large": dcp_large.tables(shown),
     }
 
 
@@ -112,24 +105,13 @@ def _dynamics_causes(found: Any) -> dict[str, str]:
     }
 
 
-def _fractional(found: Any) -> dict[str, str]:
-    return {"fractional": fractional.as_table(_all(fractional.Grown, found["grown"]))}
-
-
-def _frank_wolfe_paper(found: Any) -> dict[str, str]:
-    return {"frank-wolfe-paper": frank_wolfe_paper.as_table(_all(frank_wolfe_paper.Grown, found["grown"]))}
-
-
 def _grey(found: Any) -> dict[str, str]:
     entries = _all(grey.Entry, found["entries"])
     return {f"grey-{data}": grey.as_table(entries, data) for data in grey.SETS}
 
 
 def _growth(found: Any) -> dict[str, str]:
-    points = _all(growth.Point, found["points"])
-    grown = [point for point in points if point.method == growth.GROWN]
-    sizes = {data: max(point.hidden for point in grown if point.data == data) for data in growth.DATA}
-    return {"growth": growth.as_tables(points, sizes)}
+    return {"growth": growth.as_tables(_all(growth.Point, found["points"]))}
 
 
 def _likelihoods(found: Any) -> dict[str, str]:
