@@ -11,14 +11,19 @@ import growth
 import pytest
 import torch
 from harness import Asked
+from oracle import log_likelihood
 
 from restore.evaluation.likelihoods.ais import temperatures
+from restore.inference.torch_engine import Engine
+from restore.learning.course import split
+from restore.learning.recipe.recipe import read_recipe
 
 RECIPE = """
 name = "NAME"
 seed = SEED
 [data]
 source = "bars-and-stripes"
+validation = 4
 [prior]
 hidden = 4
 [learner]
@@ -59,12 +64,19 @@ def test_of_several_trials_the_best_is_shown_and_what_the_worst_has() -> None:
     assert [row for row in rows if "stopped here" in row] == rows[2:3]
 
 
+def test_annealing_gets_slower_until_enough_runs_count() -> None:
+    enough, few, least = growth.ENOUGH, growth.ENOUGH - 1, growth.LEAST_RUNS - 1
+    first, last = growth.SLOWER
+    needed = {(1, enough): 0, (1, few): first, (1, least): last, (first, few): last, (first, enough): 0, (last, 1): 0}
+    assert {case: growth._slower(*case) for case in needed} == needed
+
+
 @pytest.mark.thorough
 def test_a_prior_is_trained_once_and_annealed_again_if_few_runs_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, value in {"SCHEDULE": "linear:50", "RUNS": 20, "ENOUGH": 0, "SLOWER": 2}.items():
+    for name, value in {"SCHEDULE": "linear:50", "RUNS": 20, "ENOUGH": 0, "SLOWER": (2, 3)}.items():
         monkeypatch.setattr(growth, name, value)
     # The set has no labels.
     monkeypatch.setattr(growth, "examples_of", lambda *_: None)
@@ -85,13 +97,18 @@ def test_a_prior_is_trained_once_and_annealed_again_if_few_runs_count(
     quick = points()
     assert [(point["name"], point["slower"]) for point in quick] == [("cd-mnist-4-0", 1), ("cd-mnist-4-1", 1)]
     assert [point["error"] for point in quick] == [0.25, None]
+    machine = Engine.load(str(tmp_path / "runs/priors/cd-mnist-4-0"), "cpu").trained.machine
+    images = asked.images("bars-and-stripes", "train")
+    parts = split(read_recipe(asked.recipes / "cd-mnist-4-0.toml"), images)
+    training, held_out = (log_likelihood(machine, part).mean() for part in parts)
+    assert len(parts[1]) == 4 and quick[0]["gap"] == pytest.approx(float(training - held_out), abs=1e-5)
     # Runs are needed no more, but for priors that are annealed again.
     shutil.rmtree(asked.runs / "cd-mnist-4-0")
     monkeypatch.setattr(growth, "ENOUGH", 21)
     growth.study(asked)
     for before, after in zip(quick, points(), strict=True):
-        assert after["slower"] == 2 and after["likelihood"] != before["likelihood"]
-        assert all(after[name] == before[name] for name in ("minutes", "error", "weights"))
+        assert after["slower"] == 3 and after["likelihood"] != before["likelihood"]
+        assert all(after[name] == before[name] for name in ("minutes", "error", "weights", "gap"))
     slow = record.read_bytes()
     shutil.rmtree(asked.runs)
     growth.study(asked)

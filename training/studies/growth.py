@@ -33,14 +33,16 @@ from restore.errors import InputError
 from restore.evaluation.card import table
 from restore.evaluation.likelihoods.ais import temperatures
 from restore.inference.torch_engine import Engine
+from restore.learning.course import split
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds
 
 # As in the paper, with a fifth of its runs.
 SCHEDULE, RUNS = "frank-wolfe", 100
 
-# A prior of whose runs fewer count is annealed again, with so many times as many temperatures.
-ENOUGH, SLOWER = 20, 5
+# A prior of whose runs fewer count is annealed again, with so many times as many temperatures: the first if at least
+# `LEAST_RUNS` count, else the second, which is the last.
+ENOUGH, SLOWER = 20, (2, 10)
 
 # Sizes at which the growing machine is measured, beside those of the other priors.
 SIZES = (100, 300, 500)
@@ -70,10 +72,12 @@ class Point:
         likelihood: mean log-likelihood of the test images, in nats, by AIS.
         interval: for it, from that of log Z.
         effective: effective number of AIS runs.
-        slower: the paper's temperatures, times this.
         error: share of test images that a classifier on its hidden units gets wrong; None of further seeds.
         recipe: digest of its recipe.
         weights: SHA-256 of its tensors.
+        slower: annealed with so many times the paper's temperatures.
+        gap: mean log-probability of training images minus that of validation images, in nats, by which the paper stops
+            growth; None where the weights are gone.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Point:
     recipe: str
     weights: str
     slower: int = 1
+    gap: float | None = None
 
 
 def kind_of(name: str) -> tuple[str, str] | None:
@@ -136,12 +141,13 @@ def as_tables(points: Sequence[Point]) -> str:
                     method if len(each) == 1 else f"{method}, best of {len(each)}",
                     f"{best.likelihood:.2f}{f' (worst {worst.likelihood:.2f})' if len(each) > 1 else ''}",
                     f"{low:.2f} ... {high:.2f}" if best.effective >= LEAST_RUNS else "-",
-                    f"{best.effective:.0f}{', slower' if best.slower > 1 else ''}",
+                    f"{best.effective:.0f}{f' ({best.slower}x slower)' if best.slower > 1 else ''}",
+                    "-" if best.gap is None else f"{best.gap:.2f}",
                     f"{100 * errors[0]:.2f}" if errors else "-",
                     f"{best.minutes:.1f}",
                 ]
             )
-        header = ["hidden units", "training", "test log-likelihood", "95 % interval", "effective runs"]
+        header = ["hidden units", "training", "test log-likelihood", "95 % interval", "effective runs", "gap"]
         if rows:
             parts.append(f"{label}:\n\n" + table([*header, "classification error, %", "minutes"], rows))
     return "\n\n".join(parts)
@@ -188,11 +194,13 @@ def _points(folder: Path, plan: Recipe, earlier: dict[str, Point], asked: Asked)
         kept = {zoo.describe(part).hidden: part for part in kept_of(plan, asked.runs / plan.name).values()}
         parts = [*(part for size, part in kept.items() if size in SIZES), folder]
         return [_point(part, plan, asked) for part in parts]
-    # It may be from before there was slower annealing.
-    if earlier[weights].effective < ENOUGH and earlier[weights].slower == 1:
-        engine = Engine.load(str(folder), asked.device)
-        earlier = earlier | {weights: replace(earlier[weights], **_likelihood(engine, plan.name, SLOWER, asked))}
-    return list(earlier.values())
+    # It may be from before there was slower annealing, or a gap.
+    point, engine = earlier[weights], Engine.load(str(folder), asked.device)
+    if slower := _slower(point.slower, point.effective):
+        point = replace(point, **_likelihood(engine, plan.name, slower, asked))
+    if point.gap is None:
+        point = replace(point, gap=_gap(engine, plan, asked))
+    return list((earlier | {weights: point}).values())
 
 
 def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
@@ -204,9 +212,6 @@ def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
     # minutes of measuring.
     grown = asked.runs / name
     minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60
-    likelihood = _likelihood(engine, name, 1, asked)
-    if likelihood["effective"] < ENOUGH:
-        likelihood = _likelihood(engine, name, SLOWER, asked)
     error = None
     if plan.seed == asked.seed:
         count = min(asked.n or LABELLED, LABELLED)
@@ -221,16 +226,34 @@ def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
         error=error,
         recipe=header.recipe,
         weights=checksum(folder),
-        **likelihood,
+        gap=_gap(engine, plan, asked),
+        **_likelihood(engine, name, 1, asked),
     )
 
 
+def _gap(engine: Engine, plan: Recipe, asked: Asked) -> float:
+    """How much more probable a prior finds the images it learnt from than those held out, in nats; log Z cancels."""
+    machine = plain_machine(engine, "likelihood")
+    images = asked.images(engine.header.data, "train", cut=engine.header.threshold).to(engine.device)
+    training, validation = (float(-machine.free_energy(part).double().mean()) for part in split(plan, images))
+    return training - validation
+
+
+def _slower(last: int, effective: float) -> int:
+    """How many times the paper's temperatures a prior needs next; 0 if no more, as enough runs count, or by now."""
+    if effective >= ENOUGH or last == SLOWER[-1]:
+        return 0
+    return SLOWER[0] if last == 1 and effective >= LEAST_RUNS else SLOWER[-1]
+
+
 def _likelihood(engine: Engine, name: str, slower: int, asked: Asked) -> dict[str, Any]:
-    """What a point says of the likelihood."""
+    """What a point says of the likelihood, annealed so many times as slowly, or more if need be."""
     images = asked.images(engine.header.data, "test", asked.n, cut=engine.header.threshold)
     found = likelihood_of(engine, images, asked.seed, slower)
     effective = dict(found.details)["effective_runs"]
     say(f"{name}, {engine.header.hidden} units: {found.mean:.2f} nats, {effective:.1f} effective runs")
+    if further := _slower(slower, effective):
+        return _likelihood(engine, name, further, asked)
     return {"likelihood": found.mean, "interval": found.interval, "effective": effective, "slower": slower}
 
 
