@@ -135,13 +135,14 @@ def as_tables(points: Sequence[Point]) -> str:
         for (hidden, method), each in sorted(trials.items(), key=lambda item: (item[0][0], METHODS.index(item[0][1]))):
             worst, best = (choose(each, key=lambda point: point.likelihood) for choose in (min, max))
             (low, high), errors = best.interval, [point.error for point in each if point.error is not None]
+            runs = f"{best.effective:.{1 if best.effective < 10 else 0}f}"
             rows.append(
                 [
                     f"{hidden}{' (stopped here)' if (hidden, method) == (stop, GROWN) else ''}",
                     method if len(each) == 1 else f"{method}, best of {len(each)}",
                     f"{best.likelihood:.2f}{f' (worst {worst.likelihood:.2f})' if len(each) > 1 else ''}",
                     f"{low:.2f} ... {high:.2f}" if best.effective >= LEAST_RUNS else "-",
-                    f"{best.effective:.0f}{f' ({best.slower}x slower)' if best.slower > 1 else ''}",
+                    runs if best.slower == 1 else f"{runs} ({best.slower}x slower)",
                     "-" if best.gap is None else f"{best.gap:.2f}",
                     f"{100 * errors[0]:.2f}" if errors else "-",
                     f"{best.minutes:.1f}",

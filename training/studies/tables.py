@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import adaptive
 import bslm
 import bslm_paper
 import crbm
@@ -35,8 +34,7 @@ RECORDS = TRAINING / "studies" / "records"
 def tables() -> dict[str, str]:
     """The tables of all records, by the names of their marks."""
     return (
-        _of("adaptive", lambda found: {"adaptive": adaptive.as_tables(_all(adaptive.Curve, found["curves"]))})
-        | _of("bslm", _bslm)
+        _of("bslm", _bslm)
         | _of("bslm-paper", _bslm_paper)
         | _of("crbm", _crbm)
         | _of("crbm-inference", _crbm_inference)
@@ -74,11 +72,7 @@ def _bslm_paper(found: Any) -> dict[str, str]:
 
 
 def _crbm(found: Any) -> dict[str, str]:
-    cells = _all(crbm.Cell, found["cells"])
-    return {
-        "crbm": crbm.as_tables(cells),
-        "crbm-sizes": crbm.curve_table(cells),
-    }
+    return {"crbm": crbm.as_tables(_all(crbm.Cell, found["cells"]))}
 
 
 def _crbm_inference(found: Any) -> dict[str, str]:
