@@ -44,7 +44,8 @@ def test_names_say_the_method_and_the_data() -> None:
     assert growth.kind_of("cd-fw-mnist-700") == (growth.TUNED, "mnist")
     assert growth.kind_of("fw-caltech-700") == (growth.GROWN, "caltech")
     assert growth.kind_of("cd-caltech-100-3") == (growth.RANDOM, "caltech")
-    assert growth.kind_of("cd-mnist") is growth.kind_of("tap-mnist-100") is None
+    assert growth.kind_of("pcd-fw-caltech-536") == (growth.PERSISTENT, "caltech")
+    assert growth.kind_of("cd-mnist") is growth.kind_of("pcd-mnist") is growth.kind_of("tap-mnist-100") is None
 
 
 def test_slower_annealing_passes_the_same_temperatures_and_others() -> None:

@@ -53,7 +53,8 @@ LABELLED = 10_000
 SPLITS: tuple[Split, Split] = ("train", "test")
 
 GROWN, TUNED, RANDOM, FURTHER = "FW", "CD-10 from FW", "CD-10 from random weights", "FW from tap-mnist-25"
-METHODS = (GROWN, TUNED, RANDOM, FURTHER)
+PERSISTENT = "PCD-10 from FW"
+METHODS = (GROWN, TUNED, PERSISTENT, RANDOM, FURTHER)
 
 # Data sets by the word that names of recipes have for them.
 DATA = {"mnist": "MNIST", "caltech": "Caltech-101 Silhouettes"}
@@ -97,10 +98,11 @@ class Point:
 
 def kind_of(name: str) -> tuple[str, str] | None:
     """The method and the data of a recipe of this study by its name; None for others."""
-    found = re.fullmatch(r"(cd-fw|fw-on|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
+    found = re.fullmatch(r"(p?cd-fw|fw-on|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
     if not found or (found[1] == "cd" and not found[3]):
         return None
-    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM, "fw-on": FURTHER}[found[1]], found[2]
+    methods = {"fw": GROWN, "cd-fw": TUNED, "pcd-fw": PERSISTENT, "cd": RANDOM, "fw-on": FURTHER}
+    return methods[found[1]], found[2]
 
 
 def refined(betas: Tensor, factor: int) -> list[float]:
@@ -155,7 +157,7 @@ def as_tables(points: Sequence[Point]) -> str:
 
 
 def study(asked: Asked) -> None:
-    """Measure the priors of the recipes fw-*, cd-fw-* and cd-*, and write growth.json and a table.
+    """Measure the priors of the recipes fw-*, cd-fw-*, pcd-fw-* and cd-*, and write growth.json and a table.
 
     What was measured before is read from growth.json. With --model only the recipes of these names are looked at.
     """
