@@ -451,6 +451,7 @@ FIGURES: dict[str, list[str]] = {
     "F6": [
         *(figure("cd-fw-caltech-536") for figure in (nats, counted, at_most)),
         nats("cd-caltech-536-0"),
+        counted("cd-caltech-536-0"),
         nats("pcd-fw-caltech-536"),
         counted("pcd-fw-caltech-536"),
         *(figure(name) for name in ("cd-fw-caltech-100", "cd-caltech-100-0") for figure in (nats, counted)),
