@@ -446,6 +446,9 @@ FIGURES: dict[str, list[str]] = {
         nats("fw-caltech-700"),
         gain(grown("fw-caltech", 536), grown("fw-caltech-700")),
         gain(grown("fw-caltech", 300), grown("fw-caltech", 500)),
+        nats("cd-caltech-700-0"),
+        counted("cd-caltech-700-0"),
+        nats("cd-caltech-536-0"),
     ],
     "F5": [nats("cd-fw-mnist"), nats("cd-mnist-599-0")],
     "F6": [
