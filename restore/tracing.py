@@ -23,7 +23,7 @@ def tracing() -> bool:
 def lifted(value: Any) -> tuple[tuple[Any, ...], Callable[[Sequence[Any]], Any]]:
     """The tensors and free sizes within a value, each once, and a function that makes the same value of others.
 
-    Functions stay as they are, with the tensors that they enclose.
+    Functions stay as they are, with the tensors that they enclose. What is pickled never leaves this process.
     """
     import torch
 

@@ -251,8 +251,9 @@ def _array_item(image: np.ndarray, how: _Reading) -> Item:
         # An unbounded pixel may end beyond black or white.
         scaled = values > 0.5 if image.dtype == bool else values.clip(0, 1) * white
         levels = (np.rint(scaled) if image.dtype.kind == "u" else scaled).astype(image.dtype)
-        opaque = image[..., 3] > 0 if image.shape[2:] == (4,) else np.ones(image.shape[:2], bool)
-        where = opaque if replaced is None else replaced
+        where = np.ones(image.shape[:2], bool) if replaced is None else replaced
+        if replaced is None and image.shape[2:] == (4,):  # what is fully transparent stays
+            where = image[..., 3] > 0
         result = image.copy()
         if image.ndim == 2:
             result[where] = levels[where]

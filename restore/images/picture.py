@@ -129,9 +129,9 @@ class Picture:
     @property
     def as_mask(self) -> Picture:
         """This picture; black and white if its levels are 0 and 1, as of a boolean array that was made uint8."""
-        return (
-            replace(self, levels=self.levels * self.levels.dtype.type(self.white)) if self.levels.max() == 1 else self
-        )
+        if self.levels.max() != 1:
+            return self
+        return replace(self, levels=self.levels * self.levels.dtype.type(self.white))
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
         """A part of the pixels: as a whole they take eight times the memory of the levels."""
