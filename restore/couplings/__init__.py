@@ -3,7 +3,6 @@
 from restore.couplings.contract import Coupling
 from restore.couplings.convolution import Convolution
 from restore.couplings.dense import Dense
-from restore.couplings.strided import Strided
 from restore.couplings.symmetric import Symmetric
 
-__all__ = ["Convolution", "Coupling", "Dense", "Strided", "Symmetric"]
+__all__ = ["Convolution", "Coupling", "Dense", "Symmetric"]

@@ -37,7 +37,7 @@ OBSERVED: Mapping[Observation, tuple[str, ...]] = {
 BITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits)
 
 # Keys of a `Spec` that only some families have.
-SPECIAL = ("deeper", "components", "kernel")
+SPECIAL = ("deeper", "components")
 
 
 class Family:

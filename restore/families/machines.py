@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         ConditionalDBM,
         ConditionalRBM,
         ConvolutionalDBM,
-        ConvolutionalRBM,
         FullyVisible,
         GaussianMixture,
     )
@@ -48,78 +47,12 @@ class Deep(Family):
     continues = True
 
 
-class AnySize(Family):
+class Convolutional(Family):
     """Machines with the same parameters at every position."""
 
+    words = "convolutional deep Boltzmann machine"
     any_size = True
     continues = True
-
-    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
-        super().check(spec, image_shape)
-        if image_shape is not None and spec.kernel > min(image_shape):
-            raise UsageError(f"kernel must be at most the smaller side of the images, not {spec.kernel}")
-
-    def pixel_means(self, means: Tensor) -> Tensor:
-        return means.mean().repeat(len(means))
-
-    def spread(self, scale: float, shape: Sequence[int]) -> float:
-        """The standard deviation of the first weights of a shape."""
-        return scale
-
-    def initial(
-        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
-    ) -> Any:
-        """A machine with biases from the share of white, and normal weights."""
-        import torch
-
-        white = means.mean().reshape(1)
-        # The log-odds of a unit of -1 or 1 are twice its field.
-        first = {"units.0.bias": torch.logit(white) / 2, "units.0.centre": white}
-        for name, shape in self.shapes(spec, image_shape).items():
-            if not name.startswith("units"):
-                drawn = torch.randn(shape, generator=generator, device=means.device)
-                first[name] = drawn * self.spread(scale, shape)
-            else:
-                first.setdefault(name, means.new_zeros(shape))
-        return self.machine(spec, image_shape, first)
-
-
-class Convolutional(AnySize):
-    words = "convolutional restricted Boltzmann machine"
-    special: ClassVar[Mapping[str, int]] = {"kernel": 2}
-
-    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
-        height, width = image_shape
-        assert spec.hidden != "auto"
-        return height * width, (height + spec.kernel - 1) * (width + spec.kernel - 1) * spec.hidden
-
-    def count(self, spec: Spec) -> str:
-        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel} pixels, the same at every place"
-
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        assert spec.hidden != "auto"
-        return {
-            "weights.0": (spec.hidden, spec.kernel**2),
-            "units.0.bias": (1,),
-            "units.1.bias": (spec.hidden,),
-        }
-
-    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalRBM:
-        from restore.priors import ConvolutionalRBM
-
-        return ConvolutionalRBM.of({name: values[name] for name in self.shapes(spec, image_shape)}, image_shape)
-
-    def of_size(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> ConvolutionalRBM:
-        return machine.of(machine.shared, image_shape)
-
-    def pictures(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> Tensor:
-        from restore.priors.convolutional import squares
-
-        return squares(machine.shared["weights.0"])
-
-
-class DeepConvolutional(AnySize):
-    words = "convolutional deep Boltzmann machine"
     by_layers = True
     # The types of features that stay bounded, by themselves or by their neighbours.
     features: ClassVar[Sequence[str]] = ("rectified", "spin", "truncated-gaussian")
@@ -168,15 +101,34 @@ class DeepConvolutional(AnySize):
     def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
         return machine.of(machine.shared, image_shape, machine.kinds)
 
-    def spread(self, scale: float, shape: Sequence[int]) -> float:
-        """Chosen so that fields start equally large for windows of any size."""
-        return scale / math.prod(shape[1:]) ** 0.5
+    def pixel_means(self, means: Tensor) -> Tensor:
+        return means.mean().repeat(len(means))
+
+    def initial(
+        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+    ) -> Any:
+        """A machine with biases from the share of white, and normal weights.
+
+        Their spread is chosen so that fields start equally large for windows of any size.
+        """
+        import torch
+
+        white = means.mean().reshape(1)
+        # The log-odds of a unit of -1 or 1 are twice its field.
+        first = {"units.0.bias": torch.logit(white) / 2, "units.0.centre": white}
+        for name, shape in self.shapes(spec, image_shape).items():
+            if not name.startswith("units"):
+                drawn = torch.randn(shape, generator=generator, device=means.device)
+                first[name] = drawn * (scale / math.prod(shape[1:]) ** 0.5)
+            else:
+                first.setdefault(name, means.new_zeros(shape))
+        return self.machine(spec, image_shape, first)
 
     def pictures(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> Tensor:
         return machine.shared["weights.0"].squeeze(1)
 
 
-class ConditionalPages(DeepConvolutional):
+class ConditionalPages(Convolutional):
     words = "conditional convolutional machine"
     pages = True
 
@@ -284,8 +236,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "crbm": Conditional(),
         "fvbm": Pairwise(),
         "deep": Deep(),
-        "convolutional": Convolutional(),
-        "deep_convolutional": DeepConvolutional(),
+        "deep_convolutional": Convolutional(),
         "conditional_convolutional": ConditionalPages(),
         "mixture": Mixture(),
     }

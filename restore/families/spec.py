@@ -35,13 +35,11 @@ class Spec:
     Attributes:
         family: a key of `FAMILIES`.
         hidden: number of hidden units; of the layer next to the image for a deep machine, of each component for a
-            mixture, of features per position for a convolutional machine, 0 without hidden units. A recipe may leave
-            it to growth, "auto".
+            mixture, 0 without hidden units and for machines of layers. A recipe may leave it to growth, "auto".
         visible, hidden_type: unit types, keys of `UNITS`.
         deeper: numbers of units of further hidden layers.
         components: number of Gaussians of a mixture.
-        kernel: side, in pixels, of the square window of a convolutional feature.
-        layers: the layers of a deep convolutional machine, that next to the image first.
+        layers: the layers of a convolutional machine, that next to the image first.
 
     >>> spec = Spec(hidden=100)
     >>> spec.check()
@@ -55,7 +53,6 @@ class Spec:
     hidden_type: str = "bernoulli"
     deeper: tuple[int, ...] = ()
     components: int = 0
-    kernel: int = 0
     layers: tuple[Features, ...] = ()
 
     @property

@@ -42,7 +42,6 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = {
         "quasi_newton": Entry(f"{RULES}.bslm:QuasiNewton"),
     },
     "deep": {"tap": TAP, "matched": MATCHED},
-    "convolutional": {"matched": MATCHED},
     "deep_convolutional": {"matched": MATCHED},
     "conditional_convolutional": {"matched": MATCHED},
     "mixture": {"expectation_maximisation": Entry(f"{RULES}.mixture:ExpectationMaximisation")},
@@ -97,5 +96,5 @@ METHODS: Mapping[str, Method] = {
         "fvbm", "quasi_newton", {"precision": "float32", "steps": 60, "rounds": 2}, template="fully_visible"
     ),
     "bslm": Method("fvbm", "bslm", template="fully_visible"),
-    "convolutional": Method("convolutional", "matched", template="convolutional"),
+    "convolutional": Method("deep_convolutional", "matched", template="convolutional"),
 }

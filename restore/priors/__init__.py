@@ -1,8 +1,7 @@
 """Priors: Boltzmann machines built of layers of units and the couplings between them."""
 
 from restore.priors.conditional import ConditionalRBM as ConditionalRBM
-from restore.priors.convolutional import ConvolutionalRBM as ConvolutionalRBM
-from restore.priors.deep_convolutional import ConvolutionalDBM as ConvolutionalDBM
+from restore.priors.convolutional import ConvolutionalDBM as ConvolutionalDBM
 from restore.priors.fully_visible import FullyVisible as FullyVisible
 from restore.priors.layered import LayeredPrior as LayeredPrior
 from restore.priors.machine import BoltzmannMachine as BoltzmannMachine

@@ -1,9 +1,8 @@
-"""Convolutional RBMs: each hidden feature has the same small window at every position of an image."""
+"""Convolutional deep Boltzmann machines: layers of features with strides."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -12,21 +11,61 @@ from torch import Tensor
 
 from restore.couplings.convolution import Convolution
 from restore.priors.layered import LayeredPrior
-from restore.priors.rbm import RBM
-from restore.units import Bernoulli
+from restore.units import Bernoulli, Units
+from restore.units.layers import blank
 
 
 @dataclass(frozen=True)
-class TranslationInvariant(LayeredPrior):
-    """A machine over binary units with the same parameters at every position.
+class ConvolutionalDBM(LayeredPrior):
+    """A deep machine of features at every place, or every few: each layer has its stride and its type of units.
 
-    For solvers it is any layered machine over bits. Learners use the shared parameters, which evidence does not change.
+    Unbounded features have curvature 1, and neighbours that are bounded keep them from growing without bound. What is
+    shared is of pixels' difference from a centre: without it the many pixels that are paper would hold all layers above
+    at one end (Montavon & Müller, Neural Networks: Tricks of the Trade, 2012).
+
+    For solvers it is any layered machine; learners use the shared parameters, which evidence does not change.
 
     Attributes:
-        shared: the parameters by name, for units that are -1 and 1. Units beyond the border are absent, 0.
+        shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, for pixels
+            that are -1 and 1, and `units.0.centre` (1,), the share of white that tells the layer above nothing; see
+            `of`.
+        kinds: the stride and the type of units (a key of `UNITS`) of each hidden layer.
+
+    >>> import torch
+    >>> shared = {"weights.0": torch.ones(1, 1, 2, 2), "weights.1": torch.ones(1, 1, 3, 3)}
+    >>> shared |= {f"units.{layer}.bias": torch.zeros(1) for layer in range(3)}
+    >>> shared["units.0.centre"] = torch.full((1,), 0.5)
+    >>> machine = ConvolutionalDBM.of(shared, (5, 4), ((2, "rectified"), (1, "spin")))
+    >>> [layer.size for layer in machine.layers]
+    [20, 6, 6]
     """
 
     shared: Mapping[str, Tensor]
+    kinds: tuple[tuple[int, str], ...] = ()
+
+    @classmethod
+    def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int], kinds: Sequence[tuple[int, str]]) -> Self:
+        """The machine for images of some shape (H, W)."""
+        couplings, grid, biases = list[Convolution](), image_shape, list[Tensor]()
+        for index, (stride, _) in enumerate(kinds):
+            couplings.append(Convolution(shared[f"weights.{index}"], grid, stride))
+            grid = couplings[-1].places
+            biases.append(shared[f"units.{index + 1}.bias"][:, None].expand(-1, grid[0] * grid[1]).flatten())
+        # A bit b is a spin of 2b - 1, which differs from its centre by 2 (b - centre).
+        lowest, pixels = couplings[0].with_weights(2 * couplings[0].weights), couplings[0].sizes[0]
+        biases[0] = biases[0] - lowest.up(shared["units.0.centre"].repeat(pixels))
+        layers: list[Units] = [Bernoulli(2 * shared["units.0.bias"].repeat(pixels))]
+        for (_, units), bias in zip(kinds, biases, strict=True):
+            # One curvature for all: a layer of a page has millions of units.
+            layer = blank(units, len(bias), bias)
+            layers.append(layer.with_parameters(dict.fromkeys(layer.parameters, bias.new_ones(1)) | {"bias": bias}))
+        return cls(tuple(layers), (lowest, *couplings[1:]), shared, tuple(kinds))
+
+    def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
+        """The machine without evidence, with other parameters."""
+        lowest = self.couplings[0]
+        assert isinstance(lowest, Convolution)
+        return self.of(parameters, lowest.image_shape, self.kinds)
 
     @property
     def parameters(self) -> dict[str, Tensor]:
@@ -40,51 +79,3 @@ class TranslationInvariant(LayeredPrior):
         couplings = tuple(coupling.with_weights(coupling.weights.to(target)) for coupling in self.couplings)
         shared = {name: value.to(target) for name, value in self.shared.items()}
         return replace(self, layers=layers, couplings=couplings, shared=shared)
-
-
-@dataclass(frozen=True)
-class ConvolutionalRBM(TranslationInvariant, RBM):
-    """An RBM with features at every position of an image (Lee et al., ICML 2009).
-
-    Attributes:
-        shared: `weights.0` (features, side²), couplings of pixels and hidden units, row by row of a square;
-            `units.0.bias` (1,) of all pixels and `units.1.bias` (features,) of hidden units; see `of`.
-
-    >>> likes_equal = {"weights.0": torch.full((1, 4), 0.5), "units.0.bias": torch.zeros(1)}
-    >>> machine = ConvolutionalRBM.of(likes_equal | {"units.1.bias": torch.zeros(1)}, (2, 2))
-    >>> images = torch.tensor([[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]])
-    >>> equal, different = (-machine.free_energy(images)).tolist()
-    >>> equal > different
-    True
-    """
-
-    @classmethod
-    def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int]) -> Self:
-        """The machine for images of some shape (H, W)."""
-        features, visible_bias, hidden_bias = (shared[name] for name in ("weights.0", "units.0.bias", "units.1.bias"))
-        spins = Convolution(squares(features).unsqueeze(1), image_shape)
-        pixels, hidden = spins.sizes
-        # As in `RBM.from_spins`: each unit's bias depends on the sum of its couplings.
-        below = spins.down(features.new_ones(1, hidden)).squeeze(0)
-        above = spins.up(features.new_ones(1, pixels)).squeeze(0)
-        own = hidden_bias[:, None].expand(-1, hidden // len(features)).flatten()
-        layers = Bernoulli(2 * (visible_bias - below)), Bernoulli(2 * (own - above))
-        return cls(layers, (spins.with_weights(4 * spins.weights),), shared)
-
-    @property
-    def image_shape(self) -> tuple[int, int]:
-        coupling = self.couplings[0]
-        assert isinstance(coupling, Convolution)
-        return coupling.image_shape
-
-    def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
-        """The machine without evidence, with other parameters."""
-        return self.of(parameters, self.image_shape)
-
-
-def squares(features: Tensor) -> Tensor:
-    """Features (features, side²) as squares, (features, side, side); raises ValueError if they are none."""
-    side = math.isqrt(features.shape[1])
-    if side**2 != features.shape[1]:
-        raise ValueError(f"features of {features.shape[1]} weights are no squares")
-    return features.unflatten(1, (side, side))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Self
 
 from restore.channels.views import views_of
-from restore.couplings.strided import Strided
+from restore.couplings.convolution import Convolution
 from restore.fields import Fields
-from restore.priors.deep_convolutional import ConvolutionalDBM
+from restore.priors.convolutional import ConvolutionalDBM
 
 # The least precision to divide by, so that one of 0 does no harm.
 TINY = 1e-6
@@ -42,14 +42,14 @@ class ConditionalDBM(ConvolutionalDBM):
         (page,) = fields
         assert page is not None
         lowest = self.couplings[0]
-        assert isinstance(lowest, Strided)
+        assert isinstance(lowest, Convolution)
         rows, columns = lowest.image_shape
         visible = (page.quadratic > 0).to(page.linear).expand_as(page.linear)
         grey = page.linear / page.quadratic.clamp_min(TINY)
         views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, visible)))
         flat, pixels = views.flatten(1), lowest.image_shape
         inputs = (
-            Strided(self.shared[f"inputs.{layer}"], pixels, step).up(flat)
+            Convolution(self.shared[f"inputs.{layer}"], pixels, step).up(flat)
             for layer, step in ((0, 1), (1, lowest.stride))
         )
         return super().tilt(*map(Fields, inputs))

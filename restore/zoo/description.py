@@ -195,7 +195,7 @@ class Description(Spec):
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": NEWEST}
-        for name in ("deeper", "components", "kernel", "layers", "unfinished", "run", "auto"):
+        for name in ("deeper", "components", "layers", "unfinished", "run", "auto"):
             if not facts[name]:
                 del facts[name]
         if self.temperature == 1:

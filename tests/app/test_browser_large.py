@@ -56,11 +56,11 @@ def outside(engine: OnnxEngine, pixels: np.ndarray, p: float, mask: np.ndarray) 
 # Prior, image, p, and the side of a hole.
 CASES = [
     ("tap-mnist-25", digits(70, 50), 0.1, 40),  # nothing is visible in some windows
-    ("conv-shapes", page(100, 170), 0.1, 9),  # in parts
+    ("conv-art", page(100, 170), 0.1, 9),  # in parts
 ]
 OTHERS = [
     ("tap-mnist-25", digits(9, 40), 0.1, 0),  # less high than a window
-    ("conv-shapes", page(20, 30), 0.1, 0),
+    ("conv-art", page(20, 30), 0.1, 0),
     ("tap-mnist-25", digits(56, 40), 0.1, 9),
     ("tap-mnist", digits(20, 24), 0.0, 9),  # in the middle of one window
     ("crbm-bp-mnist-flip10", digits(28, 40), 0.0, 0),

@@ -22,7 +22,6 @@ SHAPE = (3, 4)
 # A machine of each family that has special keys or needs units of its own.
 ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
-    "convolutional": {"kernel": 2},
     "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
     "conditional_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
@@ -111,13 +110,6 @@ def test_hidden_units_are_counted_grown_or_missing(name: str) -> None:
 def test_machines_that_there_are_not_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Spec(**{"hidden": 5} | wrong).check()
-
-
-def test_a_feature_fits_into_the_images() -> None:
-    spec = replace(spec_of("convolutional"), kernel=4)
-    spec.check()
-    with pytest.raises(UsageError):
-        spec.check(SHAPE)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,6 @@ def test_damage_is_drawn_where_the_generator_is(text: str) -> None:
 def spec_of(name: str, visible: str = "") -> Spec:
     asked: dict[str, dict[str, Any]] = {
         "deep": {"deeper": (2, 3)},
-        "convolutional": {"kernel": 2},
         "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 3, 1, "spin"))},
         "conditional_convolutional": {
             "hidden": 0,

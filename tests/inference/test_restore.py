@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from enumerated import SHAPE, ExactEngine, FieldEngine, Opened, Table, small_machine
+from enumerated import ANY_SIZE, SHAPE, ExactEngine, FieldEngine, Opened, Table, small_machine
 from machines import random_rbm
 from priors import SPIKED, TRUNCATED, grey_prior, random_conditional
 
@@ -70,8 +70,7 @@ def disc(size: int = 96) -> np.ndarray:
 
 def field(coupling: float = 0.6) -> FieldEngine:
     """The mean field of neighbours that agree: it restores a disc of any size."""
-    facts = {"family": "convolutional", "kernel": 2, "hidden": 1}
-    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **facts), coupling=coupling)
+    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE), coupling=coupling)
 
 
 def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from enumerated import SHAPE, ExactEngine, FieldEngine, Opened, Table, small_machine
+from enumerated import ANY_SIZE, SHAPE, ExactEngine, FieldEngine, Opened, Table, small_machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -156,7 +156,7 @@ def test_single_pixels_that_are_alike_are_marks() -> None:
 
 def against_all(picture: np.ndarray) -> np.ndarray:
     """What is left of black marks if the prior expects paper everywhere."""
-    engine = FieldEngine.of(small_machine(scale=0.0), SHAPE, family="convolutional", kernel=2, hidden=1)
+    engine = FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE)
     return np.asarray(cleaned(picture.astype(float), Prior(replace(engine, coupling=1.2)), Specks(0.01)).white > 0.5)
 
 
@@ -191,7 +191,7 @@ def check_cleaned(clean: np.ndarray, picture: np.ndarray, answer: Restored) -> N
 def test_a_square_with_specks_gets_better_and_only_pieces_change() -> None:
     square = np.pad(np.ones((60, 60), bool), 20)
     picture = speckled(square)
-    field = FieldEngine.of(small_machine(scale=0.0), SHAPE, family="convolutional", kernel=2, hidden=1)
+    field = FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE)
     sure = replace(field, coupling=1.0)
     (answer,) = restore([Observed(picture.astype(float), Damage(specks=0.02))], Options(), Opened((sure,)))
     check_cleaned(square, picture, answer)

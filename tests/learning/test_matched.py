@@ -12,7 +12,6 @@ from directions import assert_close, assert_slopes
 from machines import (
     bars_and_stripes,
     random_deep,
-    random_features,
     random_machine,
     random_pyramid,
     random_rbm,
@@ -25,7 +24,7 @@ from restore.fields import Fields
 from restore.learning.course import NOISY, RestoredImages
 from restore.learning.rules.contract import Restorations
 from restore.learning.rules.matched import LEAST_LOSS, LOSS_MEMORY, MatchedMarginals, surprise
-from restore.priors import BoltzmannMachine, ConvolutionalDBM, ConvolutionalRBM, FullyVisible
+from restore.priors import BoltzmannMachine, ConvolutionalDBM, FullyVisible
 from restore.registry import SOLVERS
 from restore.units import Bernoulli
 
@@ -33,8 +32,7 @@ MACHINES: dict[str, BoltzmannMachine] = {
     "rbm": random_rbm(5, 4, seed=3),
     "deep": random_deep(4, 3, 3, scale=0.6, seed=5),
     "grey": random_machine(("truncated", 4), ("gaussian", 3), scale=0.4),
-    "convolutional": ConvolutionalRBM.of(random_features(2, 2, seed=8), (2, 3)),
-    "deep convolutional": ConvolutionalDBM.of(
+    "convolutional": ConvolutionalDBM.of(
         random_pyramid(1, 2, 2, side=3, stride=1, scale=0.15, seed=8), (2, 2), [(1, "rectified"), (1, "spin")]
     ),
     "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
@@ -159,7 +157,7 @@ def test_gradient_of_a_fully_visible_machine_moves_each_pair_at_once(solver: str
 @pytest.mark.parametrize("unrolled", [0, 2])
 def test_the_number_of_iterations_is_drawn_for_each_mini_batch(unrolled: int) -> None:
     """The gradient is that of one of the numbers allowed, and all have their turn."""
-    machine = MACHINES["deep convolutional"]
+    machine = MACHINES["convolutional"]
     batch, tasks = damaged(machine), ("flip:0.1", "flip:0.2")
     rule = MatchedMarginals(tasks, "up_and_down", iterations=4, fewest=2, scored=2, unrolled=unrolled, damping=0.0)
     alone = {

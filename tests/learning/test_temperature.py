@@ -138,8 +138,8 @@ def test_it_restores_what_it_has_learnt() -> None:
     # Without a run there is no graph, which would take longest.
     prior = restore.train(blocks(80, (12, 12), 0), epochs=60, device="cpu")
     header = prior.description
-    kernel = usual("convolutional")["prior"]["kernel"]
-    assert (header.family, header.kernel, header.method) == ("convolutional", kernel, "matched")
+    layers = usual("convolutional")["prior"]["layers"]
+    assert ([[*layer] for layer in header.layers], header.method) == (layers, "matched")
     clean = blocks(40, (12, 12), 1)
     flipped = np.random.default_rng(2).random(clean.shape) < 0.1
     restored = prior.denoise(clean ^ flipped, p=0.1)

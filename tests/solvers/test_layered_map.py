@@ -16,8 +16,8 @@ from machines import (
     of_shapes,
     orders,
     random_deep,
-    random_features,
     random_fully_visible,
+    random_pyramid,
     random_rbm,
     seeded,
     with_weights,
@@ -25,7 +25,7 @@ from machines import (
 from torch import Tensor
 
 from restore.couplings import Dense
-from restore.priors import RBM, BoltzmannMachine, ConvolutionalRBM, FullyVisible
+from restore.priors import RBM, BoltzmannMachine, ConvolutionalDBM, FullyVisible
 from restore.solvers import TAP, AdaptiveTAP, HardMeanField, LayeredMap, MeanField, RelaxedBeliefPropagation
 from restore.units import Bernoulli, Rectified, Spin
 
@@ -116,7 +116,7 @@ def test_a_machine_with_points_settles_with_its_pixels_and_others_with_all_units
 @pytest.mark.parametrize("solver", [TAP, MeanField])
 def test_a_machine_of_any_size_settles_with_the_average_pixel(solver: type[LayeredMap]) -> None:
     """Among a million pixels one always moves: the residual is that of an image, whatever its size."""
-    machine = ConvolutionalRBM.of(random_features(2, 2, seed=3), (3, 4))
+    machine = ConvolutionalDBM.of(random_pyramid(1, 2, side=3, stride=1, seed=3), (3, 4), [(1, "spin")])
     start = torch.rand(1, 12, generator=seeded(2), dtype=torch.float64)
     once = solver(max_iter=1, damping=0.5).solve(machine, start)
     assert float(once.residual[0]) == pytest.approx(float((once.means[0] - start).abs().mean()), rel=1e-6)

@@ -10,7 +10,7 @@ import torch
 from machines import random_deep, random_pyramid, random_rbm, seeded
 from torch import Tensor
 
-from restore.couplings import Strided
+from restore.couplings import Convolution
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine, ConvolutionalDBM, LayeredPrior
 from restore.solvers import HardMeanField, UpAndDown
@@ -78,7 +78,7 @@ def test_damping_keeps_a_share_of_the_image() -> None:
 
 
 @dataclass(frozen=True)
-class Counted(Strided):
+class Counted(Convolution):
     passes: list[str] = field(default_factory=list)
 
     def up(self, below: Tensor) -> Tensor:

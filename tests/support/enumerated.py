@@ -12,6 +12,7 @@ from machines import brute_force, random_rbm
 from oracle import exact_moments
 
 from restore.channels.damage import Damage, Observed
+from restore.families import Features
 from restore.inference.candidates import Neighbours
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
@@ -59,6 +60,10 @@ class FieldEngine(ExactEngine):
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         return Neighbours(self.coupling).solve(pictures, damage)
+
+
+# What a description says of a prior for pictures of any size.
+ANY_SIZE: dict[str, Any] = {"family": "deep_convolutional", "hidden": 0, "layers": (Features(1, 3, 1, "spin"),)}
 
 
 @dataclass(frozen=True)

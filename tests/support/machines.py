@@ -35,16 +35,6 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def random_features(
-    count: int, side: int, *, scale: float = 0.5, bias: float = 0.7, seed: int = 0
-) -> dict[str, Tensor]:
-    """What a convolutional machine shares, with normal features and biases of the given standard deviations."""
-    draw = seeded(seed)
-    shapes = (count, side**2), (1,), (count,)
-    features, *biases = (torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes)
-    return {"weights.0": scale * features} | {f"units.{layer}.bias": bias * each for layer, each in enumerate(biases)}
-
-
 def random_pyramid(*channels: int, side: int, stride: int, scale: float = 0.5, seed: int = 0) -> dict[str, Tensor]:
     """What a deep convolutional machine shares, with channels of each layer, the image's first, and normal values.
 

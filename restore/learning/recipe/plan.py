@@ -233,11 +233,25 @@ def _fully_visible(tables: Tables, facts: Facts, options: TrainOptions) -> None:
 
 
 def _convolutional(
-    tables: Tables, facts: Facts, options: TrainOptions, *, steps: int, pixels: int, judged: int
+    tables: Tables,
+    facts: Facts,
+    options: TrainOptions,
+    *,
+    steps: int,
+    pixels: int,
+    judged: int,
+    few: int,
+    bend: float,
 ) -> None:
     require(options.hidden != "auto", "hidden of convolutional is a number of features; give one, or leave it out")
     prior = tables["prior"]
-    prior |= {"hidden": options.hidden or prior["hidden"], "kernel": min(prior["kernel"], *facts.image_shape)}
+    if options.hidden:
+        first = prior["layers"][0][0]
+        prior["layers"] = [[options.hidden * number // first, *window] for number, *window in prior["layers"]]
+    copies = min(MOST_COPIES, -(-few // (facts.images * facts.pixels)))
+    if copies > 1:
+        tables["data"] = {"variations": {"copies": copies, "bend": bend}}
+        facts = replace(facts, images=copies * facts.images)
     batch = max(2, min(facts.images, round(pixels / facts.pixels)))
     _set_length(tables, facts.images, batch, steps, judged, fewest=1)
 

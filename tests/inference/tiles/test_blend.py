@@ -17,7 +17,7 @@ from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
-from restore.priors import RBM, ConvolutionalRBM
+from restore.priors import RBM, ConvolutionalDBM
 from restore.solvers import TAP
 from restore.status import Status
 from restore.zoo.inference import Effort
@@ -141,7 +141,7 @@ def test_a_picture_converges_if_nearly_all_of_its_tiles_do() -> None:
 def test_a_convolutional_prior_is_the_machine_of_the_pictures_size(shape: tuple[int, int]) -> None:
     picture, p = pixels(*shape), 0.2
     shared = alike().trained.machine
-    assert isinstance(shared, ConvolutionalRBM)
+    assert isinstance(shared, ConvolutionalDBM)
     machine = alike().trained.of_size(shape).machine.to(torch.float64)
     # The same machine with a matrix, which knows of no places.
     dense = RBM(machine.layers, (Dense(machine.couplings[0].matrix),))

@@ -8,23 +8,25 @@ import numpy as np
 import pytest
 import torch
 from kernels import card
-from machines import random_features, random_rbm
+from machines import random_pyramid, random_rbm
 
 from restore.channels.damage import Damage, Observed
+from restore.families import Features, Spec
 from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.tiles import blocks
 from restore.inference.tiles.blocks import PART_MARGIN, PART_SIDE, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
-from restore.priors import ConvolutionalRBM
+from restore.priors import ConvolutionalDBM
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
 SETTINGS = Inference(max_iter=500, tol=1e-6, damping=0.3, modes=0, starts=1)
 TILES = Description("small", (4, 4), 127, "", "", inference=SETTINGS, hidden=3)
-ALIKE = Description("alike", (6, 5), 127, "", "", inference=SETTINGS, family="convolutional", kernel=2, hidden=2)
+ANY_SIZE = Spec(family="deep_convolutional", layers=(Features(2, 3, 1, "spin"),))
+ALIKE = Description("alike", (6, 5), 127, "", "", inference=SETTINGS, **vars(ANY_SIZE))
 NO_MODES = torch.zeros(0, 4, dtype=torch.uint8)
 
 
@@ -35,9 +37,9 @@ def tiled(header: Description = TILES) -> Engine:
 
 
 def alike() -> Engine:
-    shared = random_features(2, 2, scale=0.4, bias=0.3, seed=3)
+    shared = random_pyramid(1, 2, side=3, stride=1, scale=0.2, seed=3)
     shared = {name: value.float() for name, value in shared.items()}
-    prior = TrainedPrior(ALIKE, ConvolutionalRBM.of(shared, (6, 5)), torch.full((30,), 0.4), NO_MODES)
+    prior = TrainedPrior(ALIKE, ConvolutionalDBM.of(shared, (6, 5), [(1, "spin")]), torch.full((30,), 0.4), NO_MODES)
     return Engine.of(prior, torch.device("cpu"))
 
 
