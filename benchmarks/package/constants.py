@@ -88,7 +88,6 @@ KINDS = {
     # How work is divided: time and memory depend on it, and the results by rounding at most.
     "speed": """
         cli/batch.py FILE_THREADS READ_AHEAD CHUNK_PICTURES CHUNK_PIXELS
-        couplings/convolution.py SQUARE
         data/dataset.py VALUES_AT_ONCE
         data/variations.py PIXELS_AT_ONCE
         evaluation/likelihoods/exact.py CHUNK_EXPONENT

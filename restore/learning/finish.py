@@ -84,15 +84,21 @@ def fitted(prior: TrainedPrior, images: Tensor, tasks: Sequence[Task], seed: int
         damaged = [Damaged(page, Damage())]
     else:
         damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
-    answers = [engine.restore(batch.observed, header.channel(batch.damage)).means[0] for batch in damaged]
-    return best([log_odds_of(means.cpu().numpy().astype(np.float64)) for means in answers], clean.cpu().numpy() > 0.5)
+    odds = []
+    for batch in damaged:
+        means = engine.restore(batch.observed, header.channel(batch.damage)).means[0].cpu().numpy()
+        hidden = batch.damage.hidden
+        # What is known for certain says nothing, and would decide alone where no pixel is hidden.
+        uncertain = True if hidden is None or batch.damage.touched else np.asarray(hidden).reshape(means.shape)
+        odds.append(np.where(uncertain, log_odds_of(means.astype(np.float64)), np.nan))
+    return best(odds, clean.cpu().numpy() > 0.5)
 
 
 def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
     """The temperature that divides log-odds (M, D) of several tasks so that what is white, (M, D), is likeliest.
 
-    The sum of the logarithms of all tasks' losses is least there, so that none decides by its size alone. Images whose
-    log-odds are NaN do not count.
+    The sum of the logarithms of all tasks' losses is least there, so that none decides by its size alone. Pixels
+    whose log-odds are NaN do not count.
 
     >>> white = np.arange(10) > 0
     >>> round(best([np.full(10, 4.4)], white), 1)  # right of nine in ten, which is log-odds of 2.2
@@ -100,7 +106,10 @@ def best(log_odds: Sequence[np.ndarray], white: np.ndarray) -> float:
     """
     from scipy.optimize import minimize_scalar
 
-    wrong = [np.where(white, -values, values)[~np.isnan(values)] for values in log_odds]
+    every = (np.where(white, -values, values)[~np.isnan(values)] for values in log_odds)
+    wrong = [values for values in every if values.size]
+    if not wrong:
+        return 1.0
 
     def loss(temperature: float) -> float:
         return float(np.sum([np.log(np.logaddexp(0, values / temperature).mean()) for values in wrong]))

@@ -69,8 +69,6 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
     # What only other machines have, and images smaller than a feature.
     assert recipe(hidden=7).method == recipe(tables={"optimizer": {"rate": 0.1}}).method == "tap"
     assert recipe(Facts(100, (3, 30), "binary")).method == "tap"
-    # Very many images.
-    assert recipe(Facts(60_000, (28, 28), "binary")).method == "tap"
     grey = recipe(GREY)
     assert isinstance(grey.learner, Principal) and grey.data.variations.copies == 20
     dark = recipe(DARK)

@@ -61,6 +61,15 @@ def test_images_without_an_answer_do_not_count() -> None:
     assert best([lost], np.concatenate([white, white[:1]])) == best([odds], white)
 
 
+def test_what_no_task_left_open_does_not_count() -> None:
+    draw = np.random.default_rng(2)
+    odds = draw.normal(0, 3, (20, 30))
+    white = draw.random(odds.shape) < told(odds, 1.5)
+    certain = np.full(odds.shape, np.nan)
+    assert best([odds, certain], white) == best([odds], white) > 1.2
+    assert best([certain], white) == 1
+
+
 def prior(temperature: float = 1.0) -> TrainedPrior:
     made = random_prior(SHAPE, modes=0)
     # So strong that it is far too sure of other images than its own.

@@ -27,10 +27,10 @@ MOSTLY_BLACK = 0.3
 SMALL_IMAGE = 200
 # The least side of images for a convolutional prior, in pixels.
 LEAST_SIDE = 5
-# Pixels in all, some 3,000 images of 28x28, beyond which machines of whole images learn more than convolutional ones.
-MANY_PIXELS = 2_500_000
 # Binary priors: the number of modes, of starts to restore from, and the entropy up to which one is enough.
 STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
+# The fewest epochs, however many images there are.
+FEWEST_EPOCHS = 10
 # The most variations of each image if there are few.
 MOST_COPIES = 20
 # Their largest shift is the smaller side over this number.
@@ -130,8 +130,8 @@ def _method(facts: Facts, options: TrainOptions) -> str:
         by_steps = options.epochs is not None or "optimizer" in options.tables
         method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
     elif method == "auto":
-        few = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY_PIXELS
-        method = "convolutional" if few and options.hidden is None and not options.tables else "tap"
+        seen = min(facts.image_shape) >= LEAST_SIDE and options.hidden is None and not options.tables
+        method = "convolutional" if seen else "tap"
     fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
     require(
@@ -183,9 +183,9 @@ def _every(epochs: int, judged: int = TIMES_JUDGED) -> int:
     return max(1, epochs // judged)
 
 
-def _set_length(tables: Tables, images: int, batch: int, steps: int, judged: int, fewest: int = 10) -> None:
+def _set_length(tables: Tables, images: int, batch: int, steps: int, judged: int) -> None:
     """Fill in mini-batches, and epochs for a number of steps."""
-    epochs = max(fewest, round(steps * batch / images))
+    epochs = max(FEWEST_EPOCHS, round(steps * batch / images))
     training = tables["training"]
     training |= {"epochs": epochs, "batch": batch}
     for key in EVERY & training.keys():
@@ -253,7 +253,7 @@ def _convolutional(
         tables["data"] = {"variations": {"copies": copies, "bend": bend}}
         facts = replace(facts, images=copies * facts.images)
     batch = max(2, min(facts.images, round(pixels / facts.pixels)))
-    _set_length(tables, facts.images, batch, steps, judged, fewest=1)
+    _set_length(tables, facts.images, batch, steps, judged)
 
 
 def _principal(tables: Tables, facts: Facts, options: TrainOptions) -> None:
