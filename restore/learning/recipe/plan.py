@@ -252,6 +252,9 @@ def _convolutional(
     if copies > 1:
         tables["data"] = {"variations": {"copies": copies, "bend": bend}}
         facts = replace(facts, images=copies * facts.images)
+    else:
+        # Weights are held back where there is little to learn them from.
+        tables["optimizer"]["weight_decay"] = 0.0
     batch = max(2, min(facts.images, round(pixels / facts.pixels)))
     _set_length(tables, facts.images, batch, steps, judged)
 
