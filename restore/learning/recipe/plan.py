@@ -130,8 +130,8 @@ def _method(facts: Facts, options: TrainOptions) -> str:
         by_steps = options.epochs is not None or "optimizer" in options.tables
         method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
     elif method == "auto":
-        seen = min(facts.image_shape) >= LEAST_SIDE and options.hidden is None and not options.tables
-        method = "convolutional" if seen else "tap"
+        plain = options.hidden is None and not options.tables
+        method = "convolutional" if plain and min(facts.image_shape) >= LEAST_SIDE else "tap"
     fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
     require(
