@@ -86,11 +86,12 @@ def fitted(prior: TrainedPrior, images: Tensor, tasks: Sequence[Task], seed: int
         damaged = [task.damage(clean, header.image_shape, generator) for task in tasks]
     odds = []
     for batch in damaged:
-        means = engine.restore(batch.observed, header.channel(batch.damage)).means[0].cpu().numpy()
-        hidden = batch.damage.hidden
-        # What is known for certain says nothing, and would decide alone where no pixel is hidden.
-        uncertain = True if hidden is None or batch.damage.touched else np.asarray(hidden).reshape(means.shape)
-        odds.append(np.where(uncertain, log_odds_of(means.astype(np.float64)), np.nan))
+        means = engine.restore(batch.observed, header.channel(batch.damage)).means[0].cpu()
+        values, hidden = log_odds_of(means.numpy().astype(np.float64)), batch.damage.hidden
+        if hidden is not None and not batch.damage.touched:
+            # What is known for certain says nothing, and would decide alone where no pixel is hidden.
+            values[~torch.as_tensor(hidden).cpu().numpy().reshape(values.shape)] = np.nan
+        odds.append(values)
     return best(odds, clean.cpu().numpy() > 0.5)
 
 
