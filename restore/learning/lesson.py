@@ -14,8 +14,9 @@ from torch import Tensor
 from restore.data import Dataset, as_pixels, varied
 from restore.data.gathering import Source, gather
 from restore.data.loading import as_dataset, open_stock
+from restore.data.sets import NAMED_SETS
 from restore.data.sets.named import folders
-from restore.errors import shown
+from restore.errors import InputError, shown
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.plan import Facts, plan, written
 from restore.learning.recipe.recipe import Recipe, parse
@@ -73,6 +74,7 @@ def lesson_of(source: Source | Recipe, options: TrainOptions = TrainOptions(), t
 
     Raises:
         UsageError: if the options do not suit the images, or are settled by the recipe.
+        InputError: if there are no such images, or a folder of data sets lacks the recipe's.
     """
     if isinstance(source, Recipe):
         return _by_recipe(source, options, text)
@@ -108,6 +110,10 @@ def _by_recipe(recipe: Recipe, options: TrainOptions, text: str) -> Lesson:
     # A time limit of another run does not apply to this one.
     length |= {"last": 0} if length else {}
     if options.data is not None and not folders(options.data, data.source):
+        others = [name for name in NAMED_SETS if folders(options.data, name)]
+        if others:
+            # Not to learn from whatever pictures lie among them.
+            raise InputError(f"holds data sets ({', '.join(others)}) without {data.source}; put it there", options.data)
         data, limits = replace(data, source=str(options.data)), replace(limits, root=None)
     if data.gathered:
         gathered = gather(data.source, data.gathering, seed=recipe.seed, limits=limits)

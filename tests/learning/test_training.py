@@ -13,7 +13,9 @@ from refusals import refused
 
 import restore
 from restore import zoo
-from restore.errors import OutputError
+from restore.errors import InputError, OutputError
+from restore.learning.lesson import lesson_of
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
 
 
@@ -32,6 +34,15 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "--engine", "torch", "-o", "clean.png") == 0
     log = [json.loads(line) for line in Path("runs/parts/log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(log) == 2 and "validation_error" in log[-1]
+
+
+def test_a_folder_of_data_sets_without_the_recipes_own_is_no_folder_of_images(tmp_path: Path) -> None:
+    for name in ("mnist", "caltech101_silhouettes"):
+        (tmp_path / name).mkdir()
+    shutil.copy("assets/page-noisy.png", tmp_path / "mnist")
+    recipe = read_recipe(Path("training/recipes/conv-text.toml"))
+    with refused(InputError, tmp_path, "mnist, caltech101-silhouettes", "text"):
+        lesson_of(recipe, TrainOptions(data=tmp_path))
 
 
 @pytest.mark.thorough
