@@ -175,7 +175,7 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
     known = picture.damage.touched and picture.damage.unknown is None
     careful = not (known or job.certain or header.task or options.force)
     reading = read(picture, threshold, lambda: Prior(reader or engines.reader, options.invert), watch, careful=careful)
-    if reading is Status.NOT_INK and original.filled_only and not (named or original.coloured):
+    if reading in (Status.NOT_INK, Status.FAINT) and original.filled_only and not (named or original.coloured):
         return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
     if isinstance(reading, Status):
         return reading

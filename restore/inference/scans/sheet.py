@@ -120,10 +120,11 @@ class Sheet:
     @property
     def refusal(self) -> Status | None:
         """The reason why it is no page of ink on paper, or None."""
+        # First, as an empty leaf has nothing that ink could explain, and must not pass for a page with greys.
+        if faint(float(np.mean(self.black)), float(np.mean(self.white))):
+            return Status.FAINT
         beyond = self.left > MOST_LEFT or self.inked > MOST_INK or self.shade > MOST_SHADE
-        if self.explained < EXPLAINED or beyond:
-            return Status.NOT_INK
-        return Status.FAINT if faint(float(np.mean(self.black)), float(np.mean(self.white))) else None
+        return Status.NOT_INK if self.explained < EXPLAINED or beyond else None
 
 
 def _averaged(values: np.ndarray) -> np.ndarray:
