@@ -25,7 +25,7 @@ from benchmarks.filters.unet import STRONGEST, UNet, course_for, stored, trained
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.measures.timing import on_processors
 from restore.channels import BitFlip, Damage, parse_task
-from restore.data import load
+from restore.data import Split, load
 from restore.evaluation.metrics import matthews
 from restore.learning.run.card import machine_facts
 
@@ -182,20 +182,22 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--model", action="append", help="name or folder of a prior [tap-mnist, conv-mnist]")
     parser.add_argument("--n", type=int, default=1000, help="test images [%(default)s]")
-    parser.add_argument("--unet-minutes", type=float, default=15.0, help="of processor time [%(default)s]")
+    parser.add_argument("--unet-minutes", type=float, default=15.0, help="of processor time; 0 for none [%(default)s]")
     parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
     parser.add_argument("--plot", type=Path, help="write a reliability plot here")
     asked = parser.parse_args()
     on_processors(1)
     tasks = tomllib.loads(RECIPE.read_text())["learner"]["tasks"]
 
-    def pixels(split: str) -> Tensor:
+    def pixels(split: Split) -> Tensor:
         return torch.from_numpy(load("mnist", split=split).images > 127).flatten(1).float()
 
-    network, clean = kept(asked.unet, pixels("train"), tasks, asked.unet_minutes), pixels("test")[: asked.n]
-    size = sum(weights.numel() for weights in network.parameters())
+    clean = pixels("test")[: asked.n]
     repairs = {f"`{Path(name).name}`": by_prior(name) for name in asked.model or ["tap-mnist", "conv-mnist"]}
-    repairs[f"U-Net, {size} weights, {asked.unet_minutes:g} minutes"] = by_network(network)
+    if asked.unet_minutes:
+        network = kept(asked.unet, pixels("train"), tasks, asked.unet_minutes)
+        size = sum(weights.numel() for weights in network.parameters())
+        repairs[f"U-Net, {size} weights, {asked.unet_minutes:g} minutes"] = by_network(network)
     print(f"{len(clean)} digits; {machine_facts()}")
     learnt = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
     scores(repairs, {task: drawn(clean, task) for task in learnt})
