@@ -130,7 +130,11 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False)
     if status is Status.NOT_INK and picture.filled_only:
         return f"name a prior of photographs with {model}, such as em-photographs"
     if status is Status.NOT_INK:
-        return f"give {option('p', 'scan')} if it is a page, or {option('sigma')} if it is a noisy photograph"
+        dark = float(np.mean(picture.values())) < 0.5
+        page = (
+            f"{option('invert')} if it is light ink on dark paper" if dark else f"{option('p', 'scan')} if it is a page"
+        )
+        return f"give {page}, or {option('sigma')} if it is a noisy photograph"
     if status is Status.CLASSES:
         return "restore each class as a picture of its own"
     if status is Status.FAINT:

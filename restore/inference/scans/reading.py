@@ -11,7 +11,7 @@ import numpy as np
 from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
 from restore.images.tones import Tones, counted, faint, has_third_tone
-from restore.inference.candidates import Candidate
+from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.scans.sheet import ROUNDED, Sheet
 from restore.inference.tiles.blend import Watch
@@ -62,7 +62,7 @@ class Reading:
 
 
 def read(
-    picture: Observed, threshold: float | None, reader: Callable[[], Candidate], watch: Watch, *, careful: bool
+    picture: Observed, threshold: float | None, reader: Callable[[], Prior], watch: Watch, *, careful: bool
 ) -> Reading | Status:
     """A grey picture in black and white, or why it is none.
 
@@ -104,10 +104,10 @@ def read(
     return Reading(replace(picture, pixels=cut), tones, level, drawn)
 
 
-def _page(picture: Observed, reader: Candidate, watch: Watch, *, careful: bool) -> Reading | Status:
+def _page(picture: Observed, reader: Prior, watch: Watch, *, careful: bool) -> Reading | Status:
     """A grey page as ink and paper, as a prior of pages reads it, or why it is none.
 
-    If `careful`, ink has to be clear of its paper, and the page no photograph.
+    If `careful`, ink has to be clear of its paper, and the page no photograph. Ink is light if the reader inverts.
     """
     hidden, values = picture.damage.hidden, picture.values().astype(np.float32)
     if hidden is not None:
@@ -115,15 +115,22 @@ def _page(picture: Observed, reader: Candidate, watch: Watch, *, careful: bool) 
     if float(np.ptp(values)) < ROUNDED:
         return Status.NOT_INK
     posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
-    sheet = Sheet.of(values, posterior.means[0], hidden)
+
+    def turned(levels: Any) -> Any:
+        """What is dark on light as it is in the picture, or the other way."""
+        return 1 - levels if reader.invert else levels
+
+    sheet = Sheet.of(turned(values), turned(posterior.means[0]), hidden)
     refusal = sheet.refusal if careful else None
     if refusal is not None:
         return refusal
-    black, white = (float(np.mean(level)) for level in (sheet.black, sheet.white))
+    black, white = (float(np.mean(turned(level))) for level in (sheet.black, sheet.white))
     note = f"read as a page: ink is {black:.2f}, paper {white:.2f}, and the noise {sheet.noise:.2f} of 1"
     # Other priors judge for themselves what is ink.
-    odds = sheet.log_odds(values.astype(np.float64)).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
+    odds = sheet.log_odds(turned(values.astype(np.float64))).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
+    odds = -odds if reader.invert else odds
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
     only_holes = hidden is not None and not picture.damage.touched
-    tones = (sheet.black, sheet.white) if only_holes else None
+    dark, light = (sheet.white, sheet.black) if reader.invert else (sheet.black, sheet.white)
+    tones = (turned(dark), turned(light)) if only_holes else None
     return Reading(read, tones, notes=(note,), page=posterior, sheet=sheet)

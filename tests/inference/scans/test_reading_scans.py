@@ -61,11 +61,37 @@ def reading(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None,
     return result
 
 
+def of_negative(grey: np.ndarray, hidden: np.ndarray | None = None) -> Reading | Status:
+    """As `answer`, of a picture whose ink is light, without options."""
+    reader = Prior(published().engine, invert=True)
+    return read(Observed(grey, Damage(hidden=hidden)), None, lambda: reader, lambda share: None, careful=True)
+
+
 def wrong(result: Reading, ink: np.ndarray = INK) -> float:
     return float(((result.picture.values() < 0.5) != ink).mean())
 
 
 # --- pages ---
+
+
+def test_a_negative_is_read_as_its_page_is() -> None:
+    """Microfilm, blackboards and blueprints: light ink, on ground that is darker here and there."""
+    hidden = np.zeros(SHAPE, bool)
+    hidden[40:60, 40:80] = True
+    for hole in (None, hidden):
+        page, negative = answer(scanned(0.03), None, hole), of_negative(1 - scanned(0.03), hole)
+        assert isinstance(page, Reading) and isinstance(negative, Reading)
+        np.testing.assert_array_equal(negative.picture.values(), 1 - page.picture.values())
+        np.testing.assert_allclose(negative.picture.damage.p, page.picture.damage.p, atol=1e-4)
+        assert page.sheet is not None and negative.sheet is not None
+        np.testing.assert_allclose(negative.sheet.white, page.sheet.white, atol=1e-5)
+    # Of a hole alone.
+    assert page.tones is not None and negative.tones is not None
+    np.testing.assert_allclose(negative.tones[1], 1 - page.tones[0], atol=1e-5)
+    np.testing.assert_allclose(negative.tones[0], 1 - page.tones[1], atol=1e-5)
+    # Read the wrong way it is refused; so is a page.
+    assert answer(1 - scanned(0.03), None) is Status.NOT_INK
+    assert of_negative(scanned(0.03)) is Status.NOT_INK
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.1])
