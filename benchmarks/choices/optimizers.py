@@ -117,23 +117,26 @@ def learnt(recipe: Recipe, data: Path | None) -> tuple[TrainedPrior, torch.Tenso
 
 
 def scores(prior: TrainedPrior, images: torch.Tensor, tasks: Sequence[str], seed: int) -> list[str]:
-    """Wrong pixels in %, of holes in % of the hidden pixels; and the log-likelihood of an RBM."""
-    header, cells = prior.description, []
+    """Wrong pixels in %, of holes in % of the hidden pixels; of a conditional machine for its own task alone."""
+    cells = []
     for task in tasks:
-        if header.task and task != header.task:
+        if prior.description.task not in ("", task):
             cells.append("")
             continue
         restorer, draw = restorer_of(Engine.of(prior, torch.device("cpu"))), torch.Generator().manual_seed(seed)
         report = evaluate(restorer, [images], parse_task(task), draw)
-        error = report.error_hidden if report.error_hidden else report.error_all
-        cells.append(f"{100 * error.mean:.3f}")
-    if not isinstance(prior.machine, RBM) or header.task:
-        return [*cells, ""]
+        cells.append(f"{100 * (report.error_hidden or report.error_all).mean:.3f}")
+    return cells
+
+
+def likelihood(prior: TrainedPrior, images: torch.Tensor, seed: int) -> str:
+    """The mean log-likelihood of images under an RBM, and how many runs of annealing count."""
+    if not isinstance(prior.machine, RBM) or prior.description.task:
+        return ""
     with torch.inference_mode():
-        weights = log_weights(prior.machine, TEMPERATURES, RUNS, torch.Generator().manual_seed(seed))
-        log_z = estimate(weights)
+        found = estimate(log_weights(prior.machine, TEMPERATURES, RUNS, torch.Generator().manual_seed(seed)))
         mean = float(-prior.machine.free_energy(images.flatten(1)).double().mean())
-    return [*cells, f"{mean - log_z.log_partition:.1f} ({log_z.effective_runs:.0f})"]
+    return f"{mean - found.log_partition:.1f} ({found.effective_runs:.0f})"
 
 
 def main() -> None:
@@ -147,12 +150,14 @@ def main() -> None:
     warnings.simplefilter("ignore")
     on_processors(1)
     tasks = TASKS[asked.subject]
-    head("", "recipe", *tasks, "nats (runs that count)", left=("recipe",))
+    generative = ("nats (runs that count)",) if asked.subject == "digits" else ()
+    head("", "recipe", *tasks, *generative, left=("recipe",))
     for name, (recipe, changes) in TRIALS[asked.subject].items():
         if asked.only and not any(part in name for part in asked.only):
             continue
         prior, images = learnt(recipe_of(recipe, changes, asked.minutes), asked.data)
-        row(name, f"`{recipe}`", *scores(prior, images, tasks, asked.seed))
+        nats = [likelihood(prior, images, asked.seed)] if generative else []
+        row(name, f"`{recipe}`", *scores(prior, images, tasks, asked.seed), *nats)
 
 
 if __name__ == "__main__":
