@@ -13,6 +13,7 @@ import adaptive
 import numpy as np
 import pytest
 import torch
+from classification import classification
 from harness import Asked, checksum, main, section
 from likelihood import likelihood
 from oracle import log_likelihood
@@ -178,3 +179,28 @@ def test_solutions_from_fields_without_an_image_are_those_of_any_batch() -> None
         whole = difference(clamped(machine, images), by_adaptive_tap(learner.solver, machine, start).statistics)
         for name, value in learner.step(machine, images, state, generator).gradient.items():
             assert torch.allclose(value, whole[name], atol=1e-5), name
+
+
+def test_features_tell_classes_apart_and_their_errors_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = np.arange(90) % 3
+    rows = np.arange(SHAPE[0]) == labels[:, None]
+    images = (255 * np.broadcast_to(rows[:, :, None], (90, *SHAPE))).astype(np.uint8)
+    head = b"".join(size.to_bytes(4, "big") for size in images.shape)
+    data = tmp_path / "rows-images-idx3-ubyte"
+    data.write_bytes(b"\0\0\x08\x03" + head + images.tobytes())
+    (tmp_path / "rows-labels-idx1-ubyte").write_bytes(
+        b"\0\0\x08\x01" + head[:4] + np.where(np.arange(90) < 80, labels, (labels + 1) % 3).astype(np.uint8).tobytes()
+    )
+    record = tmp_path / "kept" / "record.json"
+    for name in ("mine", "other"):
+        zoo.save(tmp_path / name, random_prior(SHAPE, modes=0, name=name), "# mine\n")
+        classification(str(tmp_path / name), str(data), n=80, record=record)
+    classification(str(tmp_path / "mine"), str(data), n=60, record=record)
+    assert "by 60 training images" in capsys.readouterr().out
+    kept = {entry["name"]: entry for entry in json.loads(record.read_text())["priors"]}
+    assert (kept["mine"]["images"], kept["other"]["images"]) == (60, 80)
+    # The classes of the last ten images, of which no fit knows, are wrong; there is no split, so all are judged.
+    assert [entry["wrong"] for entry in kept.values()] == [pytest.approx(1 / 9)] * 2
+    assert kept["mine"]["weights"] == checksum(tmp_path / "mine")

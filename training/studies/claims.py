@@ -91,6 +91,11 @@ def error(name: str, hidden: int = 0) -> str:
     return f"{100 * grown(name, hidden)['error']:.2f}"
 
 
+def by_all(name: str) -> str:
+    """The classification error with all labels."""
+    return f"{100 * entry('classification', 'priors', name=name)['wrong']:.2f}"
+
+
 def minutes(name: str, hidden: int = 0) -> str:
     return f"{grown(name, hidden)['minutes']:.1f}"
 
@@ -473,13 +478,22 @@ FIGURES: dict[str, list[str]] = {
         error("cd-fw-mnist"),
         error("fw-caltech", 536),
         error("cd-caltech-536-0"),
+        by_all("fw-mnist"),
+        by_all("cd-fw-mnist"),
     ],
     "F9": [
         error("cd-fw-mnist"),
         error("cd-mnist-599-0"),
         *(error(name) for name in ("cd-fw-caltech-536", "cd-caltech-536-0", "cd-fw-caltech-100", "cd-caltech-100-0")),
     ],
-    "F10": [error("cd-fw-mnist"), error("fw-mnist", 100), error("fw-caltech-700"), error("cd-fw-caltech-100")],
+    "F10": [
+        error("cd-fw-mnist"),
+        error("fw-mnist", 100),
+        by_all("fw-mnist"),
+        by_all("cd-fw-mnist"),
+        error("fw-caltech-700"),
+        error("cd-fw-caltech-100"),
+    ],
     "F11": [exact("tap-mnist-25"), nats("fw-on-mnist-50"), nats("fw-mnist", 100)],
     "F12": [rounds("fw-mnist"), rounds("fw-caltech")],
     "F13": [fractional("nothing"), fractional("α"), fractional("all powers"), power_gain(), accepted()],

@@ -2,7 +2,8 @@
 
     python training/studies/classification.py fw-mnist --data mnist --n 10000
 
-prints the share of test images that a regression fitted to N training images classifies wrongly.
+prints the share of test images that a regression fitted to N training images classifies wrongly; with `--record` it is
+kept, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from harness import run
+from harness import checksum, read, run, with_others, write
 from labels import load_labels
 from numpy.typing import NDArray
 from opened import features
@@ -23,6 +24,7 @@ from restore.console import say, tell
 from restore.data import Split, load
 from restore.errors import InputError
 from restore.inference.torch_engine import Engine
+from restore.zoo import find
 
 # Inverse strengths of the penalty, scikit-learn's C: (1/2)|w|² + C Σ_n loss_n.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -39,6 +41,18 @@ class Examples:
 
     features: NDArray[np.float32]
     labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The share of test images that was wrong by a prior's features, with so many training images of a data set."""
+
+    name: str
+    data: str
+    images: int
+    seed: int
+    wrong: float
+    weights: str
 
 
 def examples_of(engine: Engine, data: str, split: Split, n: int | None, root: Path | None = None) -> Examples:
@@ -106,6 +120,9 @@ def classification(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the images that choose the penalty.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
+    record: Annotated[
+        Path | None, typer.Option(help="Keep the result in this JSON file, beside those of others.")
+    ] = None,
 ) -> None:
     """Measure how well a prior's hidden units tell classes apart."""
     engine = Engine.load(model, device)
@@ -113,6 +130,10 @@ def classification(
     test = examples_of(engine, data, "test", None, data_root)
     wrong = wrong_share(training, test, np.random.default_rng(seed))
     tell(f"{100 * wrong:.2f}% of {len(test.labels)} test images wrong, by {len(training.labels)} training images")
+    if record is not None:
+        folder = find(model)
+        judged = Judged(folder.name, data, len(training.labels), seed, wrong, checksum(folder))
+        write(record, {"priors": with_others([judged], read(record, {}, priors=Judged)["priors"])})
 
 
 if __name__ == "__main__":
