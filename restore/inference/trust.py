@@ -9,6 +9,7 @@ import numpy as np
 from restore.channels.damage import Observed
 from restore.errors import option
 from restore.inference.choose import Choice
+from restore.inference.scans.sheet import MOST_INK
 from restore.status import Status
 
 # Bits per pixel by which a prior has to be ahead of independent pixels where visible ones may change; and bits in all.
@@ -130,11 +131,10 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False)
     if status is Status.NOT_INK and picture.filled_only:
         return f"name a prior of photographs with {model}, such as em-photographs"
     if status is Status.NOT_INK:
-        dark = float(np.mean(picture.values())) < 0.5
-        page = (
-            f"{option('invert')} if it is light ink on dark paper" if dark else f"{option('p', 'scan')} if it is a page"
-        )
-        return f"give {page}, or {option('sigma')} if it is a noisy photograph"
+        # As light ink would be.
+        few = float(np.mean(picture.values() > 0.5)) < MOST_INK
+        turned = f", with {option('invert')} if its ink is light" if few else ""
+        return f"give {option('p', 'scan')} if it is a page{turned}, or {option('sigma')} if it is a noisy photograph"
     if status is Status.CLASSES:
         return "restore each class as a picture of its own"
     if status is Status.FAINT:

@@ -20,6 +20,7 @@ from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
 from restore.inference.scans.sheet import COUNTED, OUTLIERS, REACH, Local, Sheet
+from restore.inference.trust import remedy
 from restore.status import Status
 from restore.zoo import describe, find, reader
 
@@ -92,6 +93,8 @@ def test_a_negative_is_read_as_its_page_is() -> None:
     # Read the wrong way it is refused; so is a page.
     assert answer(1 - scanned(0.03), None) is Status.NOT_INK
     assert of_negative(scanned(0.03)) is Status.NOT_INK
+    for grey, light in ((scanned(0.03), False), (1 - scanned(0.03), True)):
+        assert ("invert" in remedy(Status.NOT_INK, Observed(grey, Damage()), named=False)) == light
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.1])
