@@ -44,7 +44,8 @@ class Muon(torch.optim.AdamW):
             mean.lerp_(value.grad, 1 - momentum)
             direction = orthogonal(value.grad.lerp(mean, momentum).flatten(1))
             scale = math.sqrt(max(1.0, direction.shape[0] / direction.shape[1]))
-            value.mul_(1 - rate * weights["weight_decay"]).add_(direction.view_as(value), alpha=rate * scale)
+            step = rate * scale if weights["maximize"] else -rate * scale
+            value.mul_(1 - rate * weights["weight_decay"]).add_(direction.view_as(value), alpha=step)
             # What has no gradient is not moved again.
             value.grad = None
         super().step()

@@ -60,6 +60,16 @@ def test_biases_move_as_with_adam() -> None:
     assert torch.equal(ours, theirs)
 
 
+@pytest.mark.parametrize("maximize", [False, True])
+def test_weights_and_biases_move_the_same_way(maximize: bool) -> None:
+    weights, biases = torch.zeros(2, 2), torch.zeros(2)
+    groups = [{"params": [weights]}, {"params": [biases]}]
+    optimizer = Muon(groups, lr=0.01, betas=(0.9, 0.999), maximize=maximize)
+    weights.grad, biases.grad = torch.eye(2), torch.ones(2)
+    optimizer.step()
+    assert bool((biases > 0).all()) == bool((weights.diagonal() > 0).all()) == maximize
+
+
 def test_a_symmetric_gradient_moves_symmetrically() -> None:
     matrix = normal(6, 6)
     found = orthogonal(matrix + matrix.T)
