@@ -22,6 +22,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pa
 from benchmarks.filters.binary import Seen
 from benchmarks.measures.script import command_line
 from restore.channels import parse_task
+from restore.errors import TrainingError
 from restore.learning.course import RestoredImages
 from restore.learning.lesson import lesson_of
 from restore.learning.optimizers import OF_BIASES, Muon
@@ -129,6 +130,8 @@ def trained(course: RestoredImages, seconds: float, seed: int, *, width: int = 1
             answers = network(_seen(odds))
         wanted = given.clean.view_as(odds)
         losses = binary_cross_entropy_with_logits(answers.float(), wanted, reduction="none").sum((1, 2, 3))
+        if not bool(losses.isfinite().all()):
+            raise TrainingError("the network has diverged; nothing is kept")
         # As in `restore.learning.rules.matched`, each task counts in proportion to how far its loss changes.
         nothing, count = torch.zeros_like(usual), torch.bincount(given.tasks, minlength=len(usual))
         mean = nothing.index_add(0, given.tasks, losses.detach()) / count.clamp_min(1)
