@@ -57,6 +57,13 @@ def adam(rate: float) -> Changes:
     return {"optimizer": {"name": "adam", "rate": rate, "momentum": 0.9}}
 
 
+def beside(name: str, recipe: str) -> dict[str, tuple[str, Changes]]:
+    """A recipe as it is, "LEARNER, OPTIMIZER", and by Muon at three rates."""
+    learner = name.partition(",")[0]
+    rates = {".01": 0.01, ".03": 0.03, ".1": 0.1}
+    return {name: (recipe, {})} | {f"{learner}, Muon {said}": (recipe, muon(rate)) for said, rate in rates.items()}
+
+
 # As `conv-text` first learnt, by four sweeps of all layers at once.
 FIRST = changed({"prior": {"start": ""}}, adam(0.002))
 TWO: Changes = {"learner": {"iterations": 2, "scored": 2}, "inference": {"max_iter": 2}}
@@ -75,22 +82,10 @@ TRIALS: Mapping[str, Mapping[str, tuple[str, Changes]]] = {
         "the same, first weights twice as large": ("conv-text", changed(FIRST, UP_AND_DOWN, muon(), WIDE)),
     },
     "digits": {
-        "PCD, SGD .05": ("pcd-mnist", {}),
-        "PCD, Muon .01": ("pcd-mnist", muon(0.01)),
-        "PCD, Muon .03": ("pcd-mnist", muon(0.03)),
-        "PCD, Muon .1": ("pcd-mnist", muon(0.1)),
-        "TAP, SGD .05": ("tap-mnist", {}),
-        "TAP, Muon .01": ("tap-mnist", muon(0.01)),
-        "TAP, Muon .03": ("tap-mnist", muon(0.03)),
-        "TAP, Muon .1": ("tap-mnist", muon(0.1)),
-        "belief propagation, SGD .03": ("crbm-bp-mnist-flip10", {}),
-        "belief propagation, Muon .01": ("crbm-bp-mnist-flip10", muon(0.01)),
-        "belief propagation, Muon .03": ("crbm-bp-mnist-flip10", muon(0.03)),
-        "belief propagation, Muon .1": ("crbm-bp-mnist-flip10", muon(0.1)),
-        "max-margin, SGD .01": ("crbm-mssvm-mnist-patch12", {}),
-        "max-margin, Muon .01": ("crbm-mssvm-mnist-patch12", muon(0.01)),
-        "max-margin, Muon .03": ("crbm-mssvm-mnist-patch12", muon(0.03)),
-        "max-margin, Muon .1": ("crbm-mssvm-mnist-patch12", muon(0.1)),
+        **beside("PCD, SGD .05", "pcd-mnist"),
+        **beside("TAP, SGD .05", "tap-mnist"),
+        **beside("belief propagation, SGD .03", "crbm-bp-mnist-flip10"),
+        **beside("max-margin, SGD .01", "crbm-mssvm-mnist-patch12"),
     },
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 from restore.channels.damage import Observed
 from restore.errors import option
 from restore.inference.choose import Choice
+from restore.inference.scans.reading import step_of
 from restore.inference.scans.sheet import MOST_INK
 from restore.status import Status
 
@@ -132,7 +133,8 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False)
         return f"name a prior of photographs with {model}, such as em-photographs"
     if status is Status.NOT_INK:
         # As light ink would be.
-        few = float(np.mean(picture.values() > 0.5)) < MOST_INK
+        step = step_of(picture)
+        few = float(np.mean(np.asarray(picture.pixels[::step, ::step]) > 0.5)) < MOST_INK
         turned = f", with {option('invert')} if its ink is light" if few else ""
         return f"give {option('p', 'scan')} if it is a page{turned}, or {option('sigma')} if it is a noisy photograph"
     if status is Status.CLASSES:

@@ -61,6 +61,11 @@ class Reading:
     sheet: Sheet | None = None
 
 
+def step_of(picture: Observed) -> int:
+    """Every how many rows and columns of a picture are enough to count its levels, however large it is."""
+    return 1 + int((picture.shape[0] * picture.shape[1] / ENOUGH) ** 0.5)
+
+
 def read(
     picture: Observed, threshold: float | None, reader: Callable[[], Prior], watch: Watch, *, careful: bool
 ) -> Reading | Status:
@@ -76,7 +81,7 @@ def read(
     damage = picture.damage
     if damage.scanned:
         return _page(picture, reader(), watch, careful=False)
-    step = 1 + int((picture.shape[0] * picture.shape[1] / ENOUGH) ** 0.5)
+    step = step_of(picture)
     sample = np.asarray(picture.pixels[::step, ::step])
     hidden = None if damage.hidden is None else damage.hidden[::step, ::step]
     grey = sample.ravel() if hidden is None or hidden.all() else sample[~hidden]

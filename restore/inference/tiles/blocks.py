@@ -27,7 +27,7 @@ PART_SIDE = 384
 PART_MARGIN = 16
 
 # The same for a prior of grey pages, whose views measure paper and ink over some hundred pixels. Of two old pages .03
-# and .09 % of the pixels differ with 32 around them from those with 128, .002 and .02 % with 48 or 64.
+# and .09 % of the pixels differ with 32 around them from those with 128, .002 and .02 % with 48 or 64 (by hand).
 PAGE_SIDE, PAGE_MARGIN = 512, 48
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
