@@ -35,7 +35,7 @@ KINDS = {
         channels/drawing.py HIDDEN_SHARE PARTS
         channels/noise.py WIDTH
         channels/values.py MOST_LOG_ODDS
-        channels/views.py VIEWS
+        channels/views.py VIEWS ODDS_VIEWS
         data/sets/caltech101_silhouettes.py _SIDE _SEED
         data/sets/cbcl.py _SIDE
         data/sets/omniglot.py _DRAWINGS _SEED _SIDE _SHOWN_SIDE

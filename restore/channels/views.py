@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-# The number of views, and the side of the square window in which a machine sees them.
-VIEWS, SIDE = 8, 3
+# The number of views of grey pages, and of the log-odds of black and white pixels, and the side of the square window in
+# which a machine sees them.
+VIEWS, ODDS_VIEWS, SIDE = 8, 2, 3
 
 # Pixels by which the surroundings are measured more coarsely.
 COARSE = 4
@@ -72,6 +73,19 @@ def views_of(grey: Tensor, visible: Tensor) -> Tensor:
         ],
         1,
     )
+
+
+def views_of_odds(odds: Tensor) -> Tensor:
+    """How far pixels are known to be white (-1 ... 1), and how well they are known (0 ... 1), of log-odds (..., D).
+
+    >>> import torch
+    >>> views_of_odds(torch.tensor([0.0, 20.0, -20.0])).tolist()
+    [0.0, 1.0, -1.0, 0.0, 1.0, 1.0]
+    """
+    import torch
+
+    mean = torch.tanh(odds / 2)
+    return torch.cat([mean, mean.abs()], -1)
 
 
 def _whole(grid: Tensor) -> Tensor:

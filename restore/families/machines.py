@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from restore.channels.views import SIDE, VIEWS
+from restore.channels.views import ODDS_VIEWS, SIDE, VIEWS
 from restore.errors import UsageError
 from restore.families.family import Family, Observation
 from restore.registry import PIXEL_UNITS, UNITS
@@ -128,6 +129,20 @@ class Convolutional(Family):
         return machine.shared["weights.0"].squeeze(1)
 
 
+class Informed(Convolutional):
+    """Machines whose finest layers, as fine as the image, also see the damaged image by kernels of their own."""
+
+    words = "informed convolutional deep Boltzmann machine"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        steps = accumulate((layer.stride for layer in spec.layers), operator.mul)
+        return super().shapes(spec, image_shape) | {
+            f"inputs.{index}": (layer.number, ODDS_VIEWS, SIDE, SIDE)
+            for index, (layer, step) in enumerate(zip(spec.layers, steps, strict=True), 1)
+            if step == 1
+        }
+
+
 class ConditionalPages(Convolutional):
     words = "conditional convolutional machine"
     pages = True
@@ -237,6 +252,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "fvbm": Pairwise(),
         "deep": Deep(),
         "deep_convolutional": Convolutional(),
+        "informed_convolutional": Informed(),
         "conditional_convolutional": ConditionalPages(),
         "mixture": Mixture(),
     }

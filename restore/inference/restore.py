@@ -25,7 +25,7 @@ from restore.inference.choose import Choice, choose
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.restored import Level, Restored, outcome
+from restore.inference.restored import Level, Restored
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
 from restore.sizes import check_near, lost_detail, near
@@ -467,10 +467,10 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
     assert isinstance(candidate, Prior)
     header = candidate.engine.header
     height, width = header.image_shape
-    if header.kind.pages:  # it takes the sweeps that it has learnt with
+    if header.stops_as_learnt:  # nothing is missing
         pass
     elif status is not Status.CONVERGED:
-        notes.append(outcome(status, header))
+        notes.append(status.sentence)
     elif whole.unsettled[index]:
         notes.append(f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles")
     if whole.tiles[index] > 1 and not header.whole:

@@ -43,6 +43,7 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = {
     },
     "deep": {"tap": TAP, "matched": MATCHED},
     "deep_convolutional": {"matched": MATCHED},
+    "informed_convolutional": {"matched": MATCHED},
     "conditional_convolutional": {"matched": MATCHED},
     "mixture": {"expectation_maximisation": Entry(f"{RULES}.mixture:ExpectationMaximisation")},
 }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Self
 
 import torch
 from torch import Tensor
 
+from restore.channels.views import views_of_odds
 from restore.couplings.convolution import Convolution
+from restore.fields import Fields
 from restore.priors.layered import LayeredPrior
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
@@ -28,7 +32,8 @@ class ConvolutionalDBM(LayeredPrior):
     Attributes:
         shared: `weights.L` (features, channels, side, side) and `units.L.bias` (channels,) of each layer, for pixels
             that are -1 and 1, and `units.0.centre` (1,), the share of white that tells the layer above nothing; see
-            `of`.
+            `of`. There may be `inputs.L` (features, views, side, side) from the damaged image to a hidden layer: the
+            machine is then a conditional one, p(v, h | damaged image), as the conditional RBM.
         kinds: the stride and the type of units (a key of `UNITS`) of each hidden layer.
 
     >>> import torch
@@ -60,6 +65,23 @@ class ConvolutionalDBM(LayeredPrior):
             layer = blank(units, len(bias), bias)
             layers.append(layer.with_parameters(dict.fromkeys(layer.parameters, bias.new_ones(1)) | {"bias": bias}))
         return cls(tuple(layers), (lowest, *couplings[1:]), shared, tuple(kinds))
+
+    def tilt(self, *fields: Fields | None) -> Self:
+        """The machine under evidence on the image (batch, D), which its `inputs` carry to hidden layers, too."""
+        (evidence,) = fields
+        assert evidence is not None
+        odds = evidence.linear - evidence.quadratic / 2  # for bits x² = x
+        return super().tilt(evidence, *self.heard(views_of_odds(odds))[1:])
+
+    def heard(self, views: Tensor) -> list[Fields | None]:
+        """The fields that views of the damaged image (batch, views · D) give each layer, the image first."""
+        lowest, steps = self.couplings[0], accumulate((stride for stride, _ in self.kinds), operator.mul, initial=1)
+        assert isinstance(lowest, Convolution)
+        kernels = (self.shared.get(f"inputs.{layer}") for layer in range(len(self.layers)))
+        return [
+            None if kernel is None else Fields(Convolution(kernel, lowest.image_shape, step).up(views))
+            for kernel, step in zip(kernels, steps, strict=True)
+        ]
 
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
         """The machine without evidence, with other parameters."""

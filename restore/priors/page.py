@@ -47,9 +47,4 @@ class ConditionalDBM(ConvolutionalDBM):
         visible = (page.quadratic > 0).to(page.linear).expand_as(page.linear)
         grey = page.linear / page.quadratic.clamp_min(TINY)
         views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, visible)))
-        flat, pixels = views.flatten(1), lowest.image_shape
-        inputs = (
-            Convolution(self.shared[f"inputs.{layer}"], pixels, step).up(flat)
-            for layer, step in ((0, 1), (1, lowest.stride))
-        )
-        return super().tilt(*map(Fields, inputs))
+        return super(ConvolutionalDBM, self).tilt(*self.heard(views.flatten(1)))

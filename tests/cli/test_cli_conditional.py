@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import Run
 from PIL import Image
-from priors import random_conditional, saved_prior
+from priors import random_conditional, random_prior, saved_prior
 
 from restore import zoo
+from restore.status import Status
 
 SHAPE = (10, 12)
 
@@ -64,21 +66,33 @@ def test_other_priors_that_are_told_nothing_find_the_level(
     assert (tmp_path / "same.png").read_bytes() == out.read_bytes()
 
 
-def test_stopping_where_training_stopped_is_said_once_of_many(
+def test_stopping_where_training_stopped_is_nothing_to_say(
     run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "short"
     zoo.save(folder, random_conditional(SHAPE, max_iter=1), "# short\n")
+    assert run("denoise", image, "--model", folder, "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["status"] == "max_iter" and not any("stopped" in note for note in record["notes"])
+
+
+def test_stopping_before_convergence_is_said_once_of_many(
+    run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, prior = tmp_path / "short", random_prior(SHAPE, name="short")
+    limited = replace(prior.description, inference=replace(prior.description.inference, max_iter=1, tol=0.0))
+    zoo.save(folder, replace(prior, description=limited), "# short\n")
     other = image.with_name("other.png")
     other.write_bytes(image.read_bytes())
     missing = image.with_name("missing.png")
-    sentence = "stopped after the 1 iterations that seer restores with"
-    assert run("denoise", image, other, missing, "--model", folder, "--json") == 6
+    sentence = Status.MAX_ITER.sentence
+    assert run("denoise", image, other, missing, "--model", folder, "--p", "0.1", "--json", "--force") == 6
     said = capsys.readouterr()
     assert said.err.count(sentence) == 1 and f"2 of 2 images: {sentence}" in said.err.splitlines()
     facts = [json.loads(line) for line in said.out.splitlines()]
     assert [sentence in record.get("notes", []) for record in facts].count(True) == 2
-    assert run("denoise", image, other, "--model", folder, "--quiet", "--overwrite") == 0
+    again = ("--p", "0.1", "--force", "--quiet", "--overwrite")
+    assert run("denoise", image, other, "--model", folder, *again) == 0
     assert capsys.readouterr().err == ""
 
 

@@ -23,6 +23,7 @@ SHAPE = (3, 4)
 ASKED: dict[str, dict[str, Any]] = {
     "deep": {"deeper": (2, 3)},
     "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
+    "informed_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
     "conditional_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 2, 2, "spin"))},
     "mixture": {"components": 3, "visible": "gaussian", "hidden_type": "gaussian"},
     "fvbm": {"hidden": 0},

@@ -135,6 +135,7 @@ def spec_of(name: str, visible: str = "") -> Spec:
     asked: dict[str, dict[str, Any]] = {
         "deep": {"deeper": (2, 3)},
         "deep_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 3, 1, "spin"))},
+        "informed_convolutional": {"hidden": 0, "layers": (Features(5, 3, 1, "rectified"), Features(2, 3, 1, "spin"))},
         "conditional_convolutional": {
             "hidden": 0,
             "layers": (Features(5, 6, 2, "rectified"), Features(2, 3, 1, "spin")),

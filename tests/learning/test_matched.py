@@ -35,6 +35,12 @@ MACHINES: dict[str, BoltzmannMachine] = {
     "convolutional": ConvolutionalDBM.of(
         random_pyramid(1, 2, 2, side=3, stride=1, scale=0.15, seed=8), (2, 2), [(1, "rectified"), (1, "spin")]
     ),
+    "informed": ConvolutionalDBM.of(
+        random_pyramid(1, 2, 2, side=3, stride=1, scale=0.15, seed=8)
+        | {f"inputs.{layer}": 0.15 * torch.randn(2, 2, 3, 3, generator=seeded(layer)).double() for layer in (1, 2)},
+        (2, 2),
+        [(1, "rectified"), (1, "spin")],
+    ),
     "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
 }
 

@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from machines import random_pyramid, seeded
 from oracle import binary_states
 from torch import Tensor
@@ -278,3 +280,44 @@ def test_at_first_it_is_independent_pixels_with_couplings_of_the_scale_that_is_a
         weights = machine(0.7).shared[name]
         assert float(weights.std()) == pytest.approx(0.7 / seen**0.5, rel=0.1)
         assert float(weights.mean()) == pytest.approx(0.0, abs=0.02)
+
+
+INFORMED = Spec(
+    family="informed_convolutional",
+    layers=(Features(2, 1, 1, "rectified"), Features(3, 3, 1, "spin"), Features(2, 2, 2, "spin")),
+)
+
+
+@given(seed=st.integers(0, 1000), strength=st.floats(0.0, 20.0), shape=st.sampled_from([(2, 4), (3, 5)]))
+@settings(max_examples=20, deadline=None)
+def test_layers_as_fine_as_the_image_hear_what_is_known_of_it_around_each_place(
+    seed: int, strength: float, shape: tuple[int, int]
+) -> None:
+    """Under evidence the energy falls by that of the pixels, and by each hidden unit times what its window holds."""
+    parts = {name: normal(*size, seed=seed) for name, size in INFORMED.kind.shapes(INFORMED, shape).items()}
+    assert {name for name in parts if name.startswith("inputs")} == {"inputs.1", "inputs.2"}
+    machine = INFORMED.kind.machine(INFORMED, shape, parts)
+    odds = strength * normal(1, shape[0] * shape[1], seed=seed + 1).clamp(-1, 1)
+    odds[0, 0] = 0  # hidden
+    states = drawn_states(machine, 6)
+    known = np.tanh(odds.numpy().reshape(shape) / 2)
+    seen = np.pad(np.stack([known, abs(known)]), ((0, 0), (1, 1), (1, 1)))
+    gain = (odds @ states[0].T)[0]
+    for layer in (1, 2):
+        kernels, own = parts[f"inputs.{layer}"].numpy(), states[layer].reshape(6, -1, *shape).numpy()
+        for row, column in itertools.product(*map(range, shape)):
+            heard = (kernels * seen[:, row : row + 3, column : column + 3]).sum((1, 2, 3))
+            gain += torch.from_numpy(own[:, :, row, column] @ heard)
+    # Noise told as precision is known as well.
+    precision = normal(1, shape[0] * shape[1], seed=seed + 2).abs()
+    for evidence in (Fields(odds), Fields(odds + precision / 2, precision)):
+        under = machine.tilt(evidence)
+        torch.testing.assert_close(machine.energy(states) - under.energy(states), gain)
+        assert under.parameters.keys() == parts.keys()
+
+
+def test_without_evidence_they_hear_nothing() -> None:
+    parts = {name: normal(*size, seed=3) for name, size in INFORMED.kind.shapes(INFORMED, (4, 4)).items()}
+    machine = INFORMED.kind.machine(INFORMED, (4, 4), parts)
+    states = drawn_states(machine, 3)
+    torch.testing.assert_close(machine.tilt(Fields(torch.zeros(1, 16).double())).energy(states), machine.energy(states))
