@@ -18,9 +18,12 @@ from restore.inference.torch_engine import Engine
 from restore.zoo import describe, save
 
 
-def test_the_header_of_a_file_has_the_same_layers(tmp_path: Path) -> None:
-    save(tmp_path, random_convolutional_deep_prior(), "# Random layers\n")
-    assert describe(tmp_path) == random_convolutional_deep_prior().description
+@pytest.mark.parametrize("family", ["deep_convolutional", "informed_convolutional"])
+def test_the_header_of_a_file_has_the_same_layers(tmp_path: Path, family: str) -> None:
+    prior = random_convolutional_deep_prior(family=family)
+    save(tmp_path, prior, "# Random layers\n")
+    assert describe(tmp_path) == prior.description
+    torch.testing.assert_close(zoo.load(tmp_path).machine.parameters, prior.machine.parameters, atol=2e-3, rtol=2e-3)
 
 
 @pytest.mark.thorough
@@ -31,7 +34,8 @@ def test_a_graph_restores_as_torch_does(shape: tuple[int, int], exported: Callab
     for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
         engines = Engine.of(zoo.load(folder), torch.device("cpu")), OnnxEngine.load(folder)
         one, other = (engine.solve(damaged.astype(np.float32), damage) for engine in engines)
-        assert (one.status == other.status).all() and (one.iterations == other.iterations).all()
+        # A last move near the tolerance may fall on either side of it.
+        assert (one.status == other.status).all() and (abs(one.iterations - other.iterations) <= 1).all()
         assert one.layers == other.layers == ()
         np.testing.assert_allclose(other.means, one.means, atol=1e-5)
         assert (other.means <= 1).all()

@@ -100,7 +100,7 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     # other, under the solver, from the start and of the kinds of a published prior.
     "spiked": (lambda: grey_prior(SPIKED, "gaussian", scale=0.2, starts=0), {}),
     "truncated": (lambda: grey_prior(TRUNCATED, "gaussian", scale=0.1, solver="mean_field"), {}),
-    "layers": (random_convolutional_deep_prior, {"beside": True}),
+    "layers": (lambda: random_convolutional_deep_prior(family="informed_convolutional"), {"beside": True}),
 }
 TOLD = ["tap", "mean_field", "relaxed", "deep"]
 LEARNT = ["sum", "mixed"]

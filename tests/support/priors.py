@@ -82,7 +82,9 @@ def random_deep_prior(
     return replace(prior, description=description, machine=machine)
 
 
-def random_convolutional_deep_prior(shape: tuple[int, int] = (12, 8)) -> TrainedPrior:
+def random_convolutional_deep_prior(
+    shape: tuple[int, int] = (12, 8), family: str = "deep_convolutional"
+) -> TrainedPrior:
     """A prior of layers of features of every type, at every place and at every second, with random weights."""
     inference = Inference("up_and_down", max_iter=40, tol=1e-7, damping=0.0, modes=0, starts=1)
     layers = (
@@ -91,7 +93,7 @@ def random_convolutional_deep_prior(shape: tuple[int, int] = (12, 8)) -> Trained
         Features(5, 2, 2, "rectified"),
         Features(3, 6, 2, "truncated-gaussian"),
     )
-    spec = Spec(family="deep_convolutional", layers=layers)
+    spec = Spec(family=family, layers=layers)
     means = torch.full((shape[0] * shape[1],), 0.3)
     machine = spec.kind.initial(spec, shape, means, 0.4, torch.Generator().manual_seed(0))
     description = Description("layers", shape, 127, "noise", "none", inference=inference, **vars(spec))
