@@ -682,14 +682,14 @@ FIGURES: dict[str, list[str]] = {
         parted("cbcl", 100),
     ],
     "T12": [
-        *(paper(hidden, p) for p in (0.05, 0.3, 0.5) for hidden in (25, 100)),
+        *(paper(hidden, p) for p in (0.05, 0.3, 0.5) for hidden in (25, 50, 100)),
         *(mcc("OPE", p) for p in (0.05, 0.3, 0.5)),
         alone(100, 0.35),
         mcc("OPE", 0.35),
         alone(25, 0.5),
     ],
     "T13": [
-        *(paper(hidden, p) for hidden in (25, 100) for p in (0.4, 0.45, 0.5)),
+        *(paper(hidden, p) for hidden in (25, 50, 100) for p in (0.4, 0.45, 0.5)),
         mcc("1-NN", 0.4),
         mcc("1-NN", 0.45),
         mcc("1-NN", 0.5),
