@@ -1,4 +1,4 @@
-"""Which optimizer, layers, sweeps and first weights learn most in equal processor time.
+"""Which optimizer, order of updates and first weights learn most in equal processor time.
 
     python benchmarks/choices/optimizers.py pages [--minutes 1.5] [--data PATH]
     python benchmarks/choices/optimizers.py digits [--minutes 1.5] [--data PATH]
@@ -25,7 +25,6 @@ from restore.channels import parse_task
 from restore.data import load
 from restore.evaluation.evaluate import evaluate, restorer_of
 from restore.evaluation.likelihoods.ais import estimate, log_weights
-from restore.families import Features
 from restore.inference.torch_engine import Engine
 from restore.learning.lesson import lesson_of
 from restore.learning.options import TrainOptions
@@ -71,25 +70,6 @@ TWO: Changes = {"learner": {"iterations": 2, "scored": 2}, "inference": {"max_it
 UP_AND_DOWN = changed(TWO, {"learner": {"solver": "up_and_down"}})
 WIDE: Changes = {"prior": {"weight_scale": 1.0}}
 
-
-def six(*numbers: int, family: str = "informed_convolutional", sweeps: int = 1) -> Changes:
-    """A pair of layers at every place, at every second and at every fourth, with these numbers of features each."""
-    windows = ((3, 1), (2, 2), (2, 2))
-    layers = [
-        layer
-        for number, (side, stride) in zip(numbers, windows, strict=True)
-        for layer in (Features(number, side, stride, "rectified"), Features(number, 3, 1, "spin"))
-    ]
-    own: Changes = {
-        "prior": {"family": family, "layers": tuple(layers), "weight_scale": 0.7},
-        "learner": {"iterations": sweeps, "scored": sweeps},
-        "inference": {"max_iter": sweeps},
-    }
-    return changed(FIRST, UP_AND_DOWN, muon(), own)
-
-
-THIN, BLIND = (16, 32, 64), "deep_convolutional"
-
 # By subject and row: the recipe, and what is changed in it.
 TRIALS: Mapping[str, Mapping[str, tuple[str, Changes]]] = {
     "pages": {
@@ -100,11 +80,6 @@ TRIALS: Mapping[str, Mapping[str, tuple[str, Changes]]] = {
         "two sweeps up and down, Adam": ("conv-text", changed(FIRST, UP_AND_DOWN)),
         "two sweeps up and down, Muon": ("conv-text", changed(FIRST, UP_AND_DOWN, muon())),
         "the same, first weights twice as large": ("conv-text", changed(FIRST, UP_AND_DOWN, muon(), WIDE)),
-        "six layers, two sweeps": ("conv-text", six(*THIN, family=BLIND, sweeps=2)),
-        "six layers, one sweep": ("conv-text", six(*THIN, family=BLIND)),
-        "six layers that see the damage, two sweeps": ("conv-text", six(*THIN, sweeps=2)),
-        "six layers that see the damage, one sweep": ("conv-text", six(*THIN)),
-        "wider six layers that see the damage, one sweep": ("conv-text", six(24, 48, 96)),
     },
     "digits": {
         **beside("PCD, SGD .05", "pcd-mnist"),
