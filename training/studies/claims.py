@@ -212,6 +212,12 @@ def large(figure: str, algorithm: str, epoch: int, **plan: Any) -> str:
     return f"{found['likelihood'][found['epochs'].index(epoch)]:.1f}"
 
 
+def lost(images: str, of: str = "machine") -> str:
+    """Nats that images lose from epoch 30 to 40 where S-DCP falls, under the machine or the average."""
+    before, after = (entry("dcp-fall", "moments", epoch=epoch)[of][images] for epoch in (30, 40))
+    return f"{before - after:.1f}"
+
+
 def arrives(algorithm: str) -> str:
     """The epoch in which a long curve comes to 90 % of the highest end of the four algorithms."""
     found = {one.plan: one for one in (structure(dcp_large.Curve, each) for each in record("dcp")["large"])}
@@ -531,6 +537,10 @@ FIGURES: dict[str, list[str]] = {
         *(large("long", name, 200) for name in ("CD", "CG", "S-DCP", "CS-DCP")),
         *(large("long", name, 180) for name in ("CD", "CG")),
         large("long", "S-DCP", 40),
+        lost("test"),
+        lost("train"),
+        lost("test", "average"),
+        f"{entry('dcp-fall', 'moments', epoch=40)['machine']['runs']:.0f}",
     ],
     "D13": [large("4", "CS-DCP", 60), large("4", "S-DCP", 60), large("4", "CG", 60), large("4", "CD", 60)],
     "D14": [

@@ -13,6 +13,7 @@ import bslm
 import bslm_paper
 import crbm
 import crbm_inference
+import dcp_fall
 import dcp_small
 import deep_joint
 import denoising
@@ -39,6 +40,7 @@ def tables() -> dict[str, str]:
         | _of("crbm", _crbm)
         | _of("crbm-inference", _crbm_inference)
         | _of("dcp", _dcp)
+        | _of("dcp-fall", lambda found: {"dcp-fall": dcp_fall.as_table(_all(dcp_fall.Moment, found["moments"]))})
         | _of("deep-joint", lambda found: {"deep-joint": deep_joint.as_table(_all(deep_joint.Deep, found["machines"]))})
         | _of("denoising", lambda found: {"denoising": denoising.as_tables(_all(denoising.Curve, found["curves"]))})
         | _of("dynamics", _dynamics)
