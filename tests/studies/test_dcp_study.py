@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import dcp_fall as fall
 import dcp_large as large
 import dcp_small as small
 import numpy as np
@@ -178,3 +180,38 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert curve.likelihood[-1] == pytest.approx(exact, abs=5 * curve.errors[-1] + 1e-3)
     assert 0 < curve.errors[-1] < 0.1
     assert structure(large.Curve, json.loads(json.dumps(asdict(curve)))) == curve
+
+
+def test_where_it_falls_machine_and_average_are_judged_as_enumeration_does(
+    tiny: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from restore.learning.course import CleanImages
+    from restore.learning.loop import fit
+
+    # Steps so long that the average is another machine than the last.
+    plan = large.Plan("mnist", "S-DCP", 0.5, 4, every=2, batch=20)
+    for name, value in {"PLAN": plan, "RUNS": 50, "SCHEDULE": "linear:4000", "JUDGED": 20}.items():
+        monkeypatch.setattr(fall, name, value)
+    training, test = digits(), digits(40, 1)
+    moments = fall.learn(training, test, seed=3)
+    machines: list[Any] = []
+    with tempfile.TemporaryDirectory() as folder:
+        # A machine in training changes in place.
+        kept = Session(
+            Path(folder),
+            watch=lambda passed: machines.append(
+                passed.machine.with_parameters({name: each.clone() for name, each in passed.machine.parameters.items()})
+            ),
+        )
+        fit(plan.recipe(3), CleanImages(training), kept)
+    mean = machines[0].parameters
+    for later in machines[1:]:
+        mean = {name: fall.KEPT * value + (1 - fall.KEPT) * later.parameters[name] for name, value in mean.items()}
+    last, average = machines[-1], machines[-1].with_parameters(mean)
+    assert [moment.epoch for moment in moments] == [2, 4]
+    for found, machine in ((moments[-1].machine, last), (moments[-1].average, average)):
+        for value, images in ((found.test, test), (found.train, training[:20])):
+            assert value == pytest.approx(float(log_likelihood(machine, images).mean()), abs=0.01)
+        assert 40 < found.runs <= 50
+    assert abs(moments[-1].machine.train - moments[-1].average.train) > 0.03
+    assert len(fall.as_table(moments).splitlines()) == 4
