@@ -9,9 +9,8 @@ from restore.errors import UsageError
 from restore.registry import SOLVERS
 from restore.zoo import limits
 
-# Accuracy: full for restoring, less for comparing predictions of priors, least for the odds of a single pixel where all
-# others are known.
-Effort = Literal["full", "quick", "precise"]
+# Accuracy: full for restoring, less for comparing predictions of priors.
+Effort = Literal["full", "quick"]
 
 # The default damping.
 DAMPING = 0.3
@@ -20,10 +19,6 @@ DAMPING = 0.3
 # as good as with a prior's own settings, for a third of the time.
 QUICK_ITERATIONS = 20
 QUICK_TOL = 0.1
-
-# Enough for one pixel among known ones, to a hundredth of a nat.
-PRECISE_ITERATIONS = 60
-PRECISE_TOL = 1e-6
 
 # With trust of 0 no evidence counts, and with damping of 1 a solver stands still.
 LEAST_TRUST = 1e-6
@@ -85,7 +80,4 @@ class Inference:
         """The settings for an effort. From one start alone nothing is gained by a quick one."""
         if effort == "quick" and self.starts > 1:
             return replace(self, tol=max(self.tol, QUICK_TOL), max_iter=min(self.max_iter, QUICK_ITERATIONS))
-        if effort == "precise":  # which has one solution
-            starts = min(1, self.starts)
-            return replace(self, tol=min(self.tol, PRECISE_TOL), max_iter=PRECISE_ITERATIONS, modes=0, starts=starts)
         return self
