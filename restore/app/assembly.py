@@ -13,8 +13,8 @@ from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
 from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.restore import BLIND
-from restore.inference.restored import outcome
 from restore.status import Status
+from restore.zoo.description import Description
 
 PAGE = Path(__file__).parent / "site"
 
@@ -104,3 +104,10 @@ def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, 
         raise
     except OSError as fault:
         raise OutputError(f"cannot be written ({fault.strerror}); choose another place", folder) from fault
+
+
+def outcome(status: Status, header: Description) -> str:
+    """How the solver of a prior ended, in a sentence."""
+    if header.stops_as_learnt and status is Status.MAX_ITER:
+        return f"stopped after the {header.inference.max_iter} iterations that {header.name} restores with"
+    return status.sentence

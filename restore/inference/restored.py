@@ -11,7 +11,6 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.registry import LEVELS
 from restore.status import Status
-from restore.zoo.description import Description
 
 
 @dataclass(frozen=True)
@@ -132,10 +131,3 @@ class Restored:
     def objection(self) -> str:
         """Why the picture was refused, and what to do about it, in one sentence."""
         return f"{self.status.sentence}; {self.remedy}"
-
-
-def outcome(status: Status, header: Description) -> str:
-    """How the solver of a prior ended, in a sentence."""
-    if header.stops_as_learnt and status is Status.MAX_ITER:
-        return f"stopped after the {header.inference.max_iter} iterations that {header.name} restores with"
-    return status.sentence

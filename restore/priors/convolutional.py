@@ -70,11 +70,17 @@ class ConvolutionalDBM(LayeredPrior):
         """The machine under evidence on the image (batch, D), which its `inputs` carry to hidden layers, too."""
         (evidence,) = fields
         assert evidence is not None
-        odds = evidence.linear - evidence.quadratic / 2  # for bits x² = x
-        return super().tilt(evidence, *self.heard(views_of_odds(odds))[1:])
+        return super().tilt(*self.heard(evidence))
 
-    def heard(self, views: Tensor) -> list[Fields | None]:
-        """The fields that views of the damaged image (batch, views · D) give each layer, the image first."""
+    def heard(self, evidence: Fields) -> list[Fields | None]:
+        """The fields that evidence on the image gives each layer, the image first."""
+        if not any(name.startswith("inputs") for name in self.shared):
+            return [evidence]
+        odds = evidence.linear - evidence.quadratic / 2  # for bits x² = x
+        return [evidence, *self.through_inputs(views_of_odds(odds))[1:]]
+
+    def through_inputs(self, views: Tensor) -> list[Fields | None]:
+        """The fields that views of the damaged image (batch, views · D) give each layer that has `inputs`."""
         lowest, steps = self.couplings[0], accumulate((stride for stride, _ in self.kinds), operator.mul, initial=1)
         assert isinstance(lowest, Convolution)
         kernels = (self.shared.get(f"inputs.{layer}") for layer in range(len(self.layers)))

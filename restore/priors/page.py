@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from restore.channels.views import views_of
 from restore.couplings.convolution import Convolution
 from restore.fields import Fields
@@ -34,17 +32,15 @@ class ConditionalDBM(ConvolutionalDBM):
     True
     """
 
-    def tilt(self, *fields: Fields | None) -> Self:
-        """The machine of each page, given as evidence on the image (batch, D): its grey levels.
+    def heard(self, evidence: Fields) -> list[Fields | None]:
+        """The fields that a page, given as evidence on the image (batch, D): its grey levels, gives each layer.
 
         Hidden pixels have precision 0. Grey levels are given times their precision, so its size does not matter.
         """
-        (page,) = fields
-        assert page is not None
         lowest = self.couplings[0]
         assert isinstance(lowest, Convolution)
         rows, columns = lowest.image_shape
-        visible = (page.quadratic > 0).to(page.linear).expand_as(page.linear)
-        grey = page.linear / page.quadratic.clamp_min(TINY)
+        visible = (evidence.quadratic > 0).to(evidence.linear).expand_as(evidence.linear)
+        grey = evidence.linear / evidence.quadratic.clamp_min(TINY)
         views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, visible)))
-        return super(ConvolutionalDBM, self).tilt(*self.heard(views.flatten(1)))
+        return self.through_inputs(views.flatten(1))

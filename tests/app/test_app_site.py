@@ -13,7 +13,6 @@ from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
 from restore.inference.restore import BLIND
-from restore.inference.restored import outcome
 from restore.status import Status
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +88,9 @@ def test_the_examples_of_the_page_are_those_drawn_by_our_script(name: str) -> No
 def test_the_page_uses_the_words_of_the_command_line(site: dict[str, bytes]) -> None:
     priors = random_prior(), random_conditional()
     for listed, prior in zip(json.loads(site["models.json"])["priors"], priors, strict=True):
-        assert listed["outcomes"] == {status.name.lower(): outcome(status, prior.description) for status in Status}
+        assert listed["outcomes"] == {
+            status.name.lower(): assembly.outcome(status, prior.description) for status in Status
+        }
     # And has none of its own.
     said = "".join(path.read_text() for path in SITE.glob("*.js"))
     assert not any(status.sentence in said for status in Status) and "restores with" not in said
