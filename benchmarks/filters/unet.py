@@ -1,9 +1,9 @@
-"""A U-Net of 117,000 weights that repairs binary images: what learning without a prior makes of the same time.
+"""A U-Net of 117,000 weights that restores: what learning without a prior makes of the same time.
 
     python benchmarks/filters/unet.py training/recipes/conv-text.toml --data PATH --seconds 200 --device cuda -o FILE
 
 It learns from the images of a recipe, under its tasks, in its mini-batches, by the same loss and with the same kind of
-optimizer. Other benchmarks take it from the file.
+optimizer. `reader` learns from grey pages. Other benchmarks take it from the file.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pa
 from benchmarks.filters.binary import Seen
 from benchmarks.measures.script import command_line
 from restore.channels import parse_task
+from restore.channels.views import VIEWS, views_of
 from restore.errors import TrainingError
-from restore.learning.course import RestoredImages
+from restore.learning.course import Pages, RestoredImages, course_of
 from restore.learning.lesson import lesson_of
 from restore.learning.optimizers import OF_BIASES, Muon
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.rules.matched import LEAST_LOSS, LOSS_MEMORY
+from restore.priors.page import views_of_page
 from restore.units import Bernoulli
 from training.data.pages import Family, pages
 
 # Log-odds beyond this are as good as known.
 STRONGEST = 5.0
 BATCH, CROP, RATE, MOMENTUM = 16, 48, 0.01, 0.95
+RECIPES = Path(__file__).parents[2] / "training" / "recipes"
 # Drawn to learn from, and how many windows of these.
 PAGES, CROPS = 1000, 60_000
 # As in the recipe of `conv-text`.
@@ -49,17 +52,17 @@ def _pair(inside: int, outside: int) -> nn.Sequential:
 
 
 class UNet(nn.Module):
-    """Three scales. Its two channels are the log-odds of ink, scaled, and whether a pixel is hidden."""
+    """Three scales. Its two channels are the log-odds of ink, scaled, and whether a pixel is hidden; or any `seen`."""
 
-    def __init__(self, width: int = 16) -> None:
+    def __init__(self, width: int = 16, seen: int = 2) -> None:
         super().__init__()
-        self.down = nn.ModuleList([_pair(2, width), _pair(width, 2 * width), _pair(2 * width, 4 * width)])
+        self.down = nn.ModuleList([_pair(seen, width), _pair(width, 2 * width), _pair(2 * width, 4 * width)])
         self.rise = nn.ModuleList([nn.ConvTranspose2d(2 * size, size, 2, stride=2) for size in (width, 2 * width)])
         self.up = nn.ModuleList([_pair(2 * size, size) for size in (width, 2 * width)])
         self.last = nn.Conv2d(width, 1, 1)
 
     def forward(self, seen: Tensor) -> Tensor:
-        """Log-odds of ink (N, 1, H, W) of pages (N, 2, H, W); sides are multiples of four."""
+        """Log-odds of ink (N, 1, H, W) of what is seen of pages (N, C, H, W); sides are multiples of four."""
         fine = self.down[0](seen)
         middle = self.down[1](max_pool2d(fine, 2))
         coarse = self.down[2](max_pool2d(middle, 2))
@@ -67,12 +70,19 @@ class UNet(nn.Module):
         return self.last(self.up[0](torch.cat([fine, self.rise[0](middle)], dim=1)))
 
     def repair(self, seen: Seen, _: float) -> np.ndarray:
-        height, width = seen.ink.shape
         with torch.inference_mode():
-            wide = pad(
-                _seen(torch.from_numpy(seen.evidence)[None, None]), (0, -width % 4, 0, -height % 4), mode="replicate"
-            )
-            return (self(wide)[0, 0, :height, :width] > 0).numpy()
+            return (self._of_any_size(_seen(torch.from_numpy(seen.evidence)[None, None])) > 0).numpy()
+
+    def read(self, page: np.ndarray) -> np.ndarray:
+        """The ink of a grey page (H, W), uint8: True is ink."""
+        grey = torch.from_numpy(page / np.float32(255))[None, None]
+        with torch.inference_mode():
+            return (self._of_any_size(views_of(grey, torch.ones_like(grey))) < 0).numpy()
+
+    def _of_any_size(self, seen: Tensor) -> Tensor:
+        """The log-odds (H, W) of one page (1, C, H, W)."""
+        height, width = seen.shape[-2:]
+        return self(pad(seen, (0, -width % 4, 0, -height % 4), mode="replicate"))[0, 0, :height, :width]
 
 
 def _seen(odds: Tensor) -> Tensor:
@@ -108,27 +118,33 @@ def optimizer_for(network: nn.Module) -> Muon:
     return Muon(groups, lr=RATE, betas=(MOMENTUM, 0.99), weight_decay=0.0)
 
 
-def trained(course: RestoredImages, seconds: float, seed: int, *, width: int = 16, batch: int = BATCH) -> UNet:
+def trained(course: RestoredImages | Pages, seconds: float, seed: int, *, width: int = 16, batch: int = BATCH) -> UNet:
     """A network that has learnt from the images, under the tasks and by the loss, of a prior that learns by restoring.
+
+    Of grey pages it sees the views that a reader of pages sees.
 
     It learns for so many seconds of processor time, or on a GPU of the clock's.
     """
     device, clock = course.images.device, time.perf_counter if course.images.is_cuda else time.process_time
     torch.manual_seed(seed)
-    draw, network = torch.Generator(device).manual_seed(seed), UNet(width).train().to(device)
+    grey = isinstance(course, Pages)
+    draw, network = torch.Generator(device).manual_seed(seed), UNet(width, VIEWS if grey else 2).train().to(device)
     network = network.to(memory_format=torch.channels_last)
     optimizer, began, used = optimizer_for(network), clock(), 0.0
-    usual = torch.zeros(len(course.tasks), device=device)
+    usual = torch.zeros(1 if isinstance(course, Pages) else len(course.tasks), device=device)
     while used < 1:
         for group in optimizer.param_groups:
             group["lr"] = RATE * group["share"] * min(1.0, used / 0.05 + 0.01, 1.02 - used)
         index = torch.randint(len(course.images), (batch,), generator=draw, device=device)
         given = course.batch(index, draw)
         optimizer.zero_grad()
-        odds = given.evidence.linear.view(-1, 1, *course.image_shape)
+        if grey:
+            seen = views_of_page(given.evidence, course.image_shape)
+        else:
+            seen = _seen(given.evidence.linear.view(-1, 1, *course.image_shape))
         with torch.autocast(device.type, torch.bfloat16, enabled=course.images.is_cuda):
-            answers = network(_seen(odds))
-        wanted = given.clean.view_as(odds)
+            answers = network(seen)
+        wanted = given.clean.view_as(answers)
         losses = binary_cross_entropy_with_logits(answers.float(), wanted, reduction="none").sum((1, 2, 3))
         if not bool(losses.isfinite().all()):
             raise TrainingError("the network has diverged; nothing is kept")
@@ -158,12 +174,25 @@ def kept(folder: Path, learnt: str, draw: Callable[[], np.ndarray], minutes: flo
     return stored(folder / f"unet-{learnt}-{minutes:g}-minutes-seed-{seed}.safetensors", learn)
 
 
-def stored(path: Path, learn: Callable[[], UNet], width: int = 16) -> UNet:
+def reader(folder: Path, data: Path, minutes: float) -> UNet:
+    """The network that has learnt from the pages of `conv-scan` for so many minutes; kept in this folder."""
+
+    def learn() -> UNet:
+        recipe = read_recipe(RECIPES / "conv-scan.toml")
+        lesson = lesson_of(recipe, TrainOptions(data=data))
+        course = course_of(recipe, lesson.pixels(torch.device("cpu")), lesson.image_shape)
+        assert isinstance(course, Pages)
+        return trained(course, 60 * minutes, recipe.seed, batch=recipe.training.batch)
+
+    return stored(folder / f"unet-scans-{minutes:g}-minutes.safetensors", learn, seen=VIEWS)
+
+
+def stored(path: Path, learn: Callable[[], UNet], width: int = 16, seen: int = 2) -> UNet:
     """The network in a file; if there is none, one learns and is put there."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         save_file({name: value.contiguous() for name, value in learn().state_dict().items()}, path)
-    network = UNet(width)
+    network = UNet(width, seen)
     network.load_state_dict(load_file(path))
     return network.eval()
 

@@ -8,6 +8,8 @@ of the data; of each the middle, at most `--side` pixels a side, is restored wit
 in per cent; see `measures/contests.py` for the other measures. Faint is ink with at most a third of the darkest's
 contrast. A page that is refused comes back as it was, and is counted apart. ISauvola, Wolf and Gatos are those of
 doxapy (PyPI), if it is installed. A third of the pages, chosen by a hash of the name, is held out of training.
+`--unet-minutes` has a network beside them that sees what `conv-scan` sees, and has learnt from the same pages, in the
+folder of the data, for so many minutes of processor time.
 """
 
 from __future__ import annotations
@@ -96,6 +98,13 @@ def peers() -> Mapping[str, Binariser]:
     return own
 
 
+def network(folder: Path, data: Path, minutes: float) -> Binariser:
+    """A U-Net that has learnt to read pages; kept in this folder."""
+    from benchmarks.filters import unet
+
+    return unet.reader(folder, data, minutes).read
+
+
 def measured(found: np.ndarray, truth: np.ndarray, page: np.ndarray) -> np.ndarray:
     """Every measure of `MEASURES`; shares in per cent."""
     shares = (
@@ -153,11 +162,16 @@ def main() -> None:
     parser.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
     parser.add_argument("--sweeps", type=int, default=0, help="of the reader of pages alone [its own]")
     parser.add_argument("--list", action="store_true", help="a line for each page")
+    parser.add_argument("--unet-minutes", type=float, default=0.0, help="0 for none [%(default)s]")
+    parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
     chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     warnings.simplefilter("ignore")
-    others, rows, reasons = peers(), list[dict[str, np.ndarray]](), list[str]()
+    others = dict(peers())
+    if chosen.unet_minutes:
+        others["U-Net"] = network(chosen.unet, chosen.data, chosen.unet_minutes)
+    rows, reasons = list[dict[str, np.ndarray]](), list[str]()
     seconds = megapixels = 0.0
     for name, page, truth in pages(chosen.data, chosen.years, chosen.side):
         if chosen.held_out_for_choosing and not for_choosing(name):

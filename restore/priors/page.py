@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from restore.channels.views import views_of
 from restore.couplings.convolution import Convolution
 from restore.fields import Fields
@@ -33,14 +35,17 @@ class ConditionalDBM(ConvolutionalDBM):
     """
 
     def heard(self, evidence: Fields) -> list[Fields | None]:
-        """The fields that a page, given as evidence on the image (batch, D): its grey levels, gives each layer.
-
-        Hidden pixels have precision 0. Grey levels are given times their precision, so its size does not matter.
-        """
+        """The fields that a page, given as evidence on the image (batch, D): its grey levels, gives each layer."""
         lowest = self.couplings[0]
         assert isinstance(lowest, Convolution)
-        rows, columns = lowest.image_shape
-        visible = (evidence.quadratic > 0).to(evidence.linear).expand_as(evidence.linear)
-        grey = evidence.linear / evidence.quadratic.clamp_min(TINY)
-        views = views_of(*(values.reshape(-1, 1, rows, columns) for values in (grey, visible)))
-        return self.through_inputs(views.flatten(1))
+        return self.through_inputs(views_of_page(evidence, lowest.image_shape).flatten(1))
+
+
+def views_of_page(evidence: Fields, image_shape: tuple[int, int]) -> Tensor:
+    """The views (batch, VIEWS, H, W) of pages given as evidence on the image (batch, D): their grey levels.
+
+    Hidden pixels have precision 0. Grey levels are given times their precision, so its size does not matter.
+    """
+    visible = (evidence.quadratic > 0).to(evidence.linear).expand_as(evidence.linear)
+    grey = evidence.linear / evidence.quadratic.clamp_min(TINY)
+    return views_of(*(values.reshape(-1, 1, *image_shape) for values in (grey, visible)))
