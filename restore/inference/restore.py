@@ -338,10 +338,11 @@ def _judged(
         return None, ""
     if job.header.task and status is Status.MAX_ITER:  # as it was trained
         return None, ""
+    if status is Status.MAX_ITER and _header(job, choice).stops_as_learnt:  # of one iteration the move says nothing
+        status = Status.CONVERGED
     refusal = trust.refusal(choice, *shown, status, residual)
     if refusal is None:
-        as_learnt = status is not Status.MAX_ITER or _header(job, choice).stops_as_learnt
-        return None, "" if as_learnt else status.sentence
+        return None, status.sentence if status is Status.MAX_ITER else ""
     # A prior that knows pictures of this very size may change few pixels, with little to gain.
     harmless = refusal is Status.NO_GAIN and job.named and job.own_size
     return (None, refusal.sentence) if job.certain or force or harmless else (refusal, "")

@@ -12,7 +12,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,10 +41,6 @@ JUDGED_IMAGES = 500
 # Pages are seen with black and white moved by at most this share of the grey scale, with a gamma of 1 up to this
 # difference, and half of them with up to this share of the pixels hidden. Several judge a machine at a time.
 DARKEST, GAMMA, MOST_HIDDEN, PAGES_AT_ONCE = 0.15, 0.3, 0.2, 20
-
-# Noise is weak up to this probability of a flip: of the images that learn from it this share is noisy, so that a prior
-# leaves the noise of a picture that is said to have next to none.
-WEAK, NOISY = 0.01, 0.25
 
 # The most iterations of the solver that judges.
 JUDGE_ITERATIONS = 100
@@ -162,8 +157,8 @@ class CleanImages:
 class RestoredImages(CleanImages):
     """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
 
-    About as many images of a mini-batch undergo each task as any other; where flips are weak, some are noisy before.
-    Solvers start at the posterior means of `independent` pixels.
+    About as many images of a mini-batch undergo each task as any other. Solvers start at the
+    posterior means of `independent` pixels.
     """
 
     image_shape: tuple[int, int]
@@ -180,26 +175,10 @@ class RestoredImages(CleanImages):
             task = self.tasks[number]
             if len(parts[row]):
                 observed, damage = task.damage(parts[row], self.image_shape, generator)
-                if not task.grey and damage.p is not None and np.max(damage.p) <= WEAK:
-                    parts[row] = with_noise(parts[row], generator)
-                    observed, damage = task.damage(parts[row], self.image_shape, generator)
                 fields.append(damage.channel(task.grey).evidence(observed))
                 tasks.append(torch.full((len(parts[row]),), number, device=clean.device))
         evidence = stacked(fields)
         return Restorations(torch.cat(parts), evidence, self.independent.moments(evidence)[0], torch.cat(tasks))
-
-
-def with_noise(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Replace about a share `NOISY` of the images (N, D) by noisy ones: half of these with flips, half noise alone."""
-
-    def draw(*shape: int) -> Tensor:
-        return torch.rand(shape, generator=generator, device=images.device)
-
-    count, pixels = images.shape
-    flipped = (images > 0.5) ^ (draw(count, pixels) < draw(count, 1) / 2)
-    noise = draw(count, pixels) < draw(count, 1)
-    kind = draw(count, 1)
-    return torch.where(kind < NOISY / 2, noise, torch.where(kind < NOISY, flipped, images > 0.5)).to(images)
 
 
 @dataclass(frozen=True)

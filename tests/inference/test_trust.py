@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from enumerated import Knowing
+from PIL import Image
 
+import restore
 from restore.channels.damage import Damage
+from restore.errors import RestoreWarning
 from restore.inference import trust
 from restore.inference.choose import Choice
 from restore.inference.restored import Level
@@ -109,6 +114,17 @@ def test_fewer_wrong_pixels_have_to_be_expected_than_there_are() -> None:
 )
 def test_the_solver_has_to_have_settled(ended: tuple[Status, float], wanted: Status) -> None:
     assert judged(ended=ended) is wanted
+
+
+def test_one_iteration_that_was_learnt_has_nothing_to_settle() -> None:
+    """Under strong noise it moves pixels further than the last of several may."""
+    page = np.array(Image.open(Path(__file__).parents[2] / "assets" / "page.png").convert("1"))[40:]
+    noisy = page ^ (np.random.default_rng(0).random(page.shape) < 0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RestoreWarning)
+        clean, solution = restore.denoise(noisy, "conv-text", 0.2, return_solution=True)
+    assert solution.residual > trust.RESTLESS
+    assert (clean != page).mean() < 0.1
 
 
 def test_hidden_pixels_neither_count_as_changed_nor_as_gained() -> None:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.fields import Fields
-from restore.learning.course import NOISY, RestoredImages
+from restore.learning.course import RestoredImages
 from restore.learning.rules.contract import Restorations
 from restore.learning.rules.matched import LEAST_LOSS, LOSS_MEMORY, MatchedMarginals, surprise
 from restore.priors import BoltzmannMachine, ConvolutionalDBM, FullyVisible
@@ -228,24 +228,3 @@ def test_each_task_damages_its_share_of_a_mini_batch() -> None:
     # Fewer images than tasks: all tasks get their turn.
     met = {int(course.batch(torch.arange(1), seeded(seed)).tasks) for seed in range(40)}
     assert met == {0, 1, 2}
-
-
-def test_where_flips_are_weak_some_images_are_noisy_before() -> None:
-    """So that what is said of weak noise is believed, and noise of a picture's own stays."""
-    count, side = 4000, 20
-    course = RestoredImages(
-        torch.zeros(count, side**2),
-        image_shape=(side, side),
-        tasks=tuple(map(parse_task, ("flip:0.001", "flip:0.1"))),
-        independent=Bernoulli(torch.zeros(side**2)),
-    )
-    batch = course.batch(torch.arange(count), seeded())
-    weak, noisy = batch.tasks == 0, batch.clean.any(1)
-    assert not noisy[~weak].any()
-    share = float(noisy[weak].double().mean())
-    assert abs(share - NOISY) < 5 * (NOISY * (1 - NOISY) / int(weak.sum())) ** 0.5
-    # Half of these have up to half of their pixels flipped, half of them any number.
-    assert float((batch.clean[weak & noisy].mean(1) > 0.5).double().mean()) == pytest.approx(0.25, abs=0.1)
-    # The noise that the solver is told of comes after it.
-    wrong = (batch.evidence.linear > 0) != (batch.clean > 0.5)
-    assert float(wrong[weak].double().mean()) == pytest.approx(0.001, rel=0.2)
