@@ -163,14 +163,9 @@ class Engine:
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts; tempered."""
-    solution, temperature = _solved(trained, solver, evidence), trained.description.temperature
-    if temperature == 1:
-        return solution
-    assert isinstance(solver, LayeredMap)  # a header with a temperature says so
-    return solver.tempered(machine_under(trained, evidence), solution, temperature)
-
-
-def _solved(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
+    if trained.description.temperature != 1:
+        assert isinstance(solver, LayeredMap)  # a header with a temperature says so
+        solver = replace(solver, temperature=trained.description.temperature)
     settings = trained.description.inference
     evidence = _like(trained.pixel_means, evidence)
     machine = machine_under(trained, evidence)

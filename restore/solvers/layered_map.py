@@ -9,7 +9,7 @@ units; with strong couplings it needs damping to converge.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -65,13 +65,15 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
 class LayeredMap(ABC):
     """A fixed-point solver by moments; `watched` decides when it has converged.
 
-    Without `weighs` log Z is NaN: in a convolutional machine it would take longer than the iterations.
+    The log-odds of the image's bits are divided by `temperature`. Without `weighs` log Z is NaN: in a convolutional
+    machine it would take longer than the iterations.
     """
 
     max_iter: int = 1000
     tol: float = 1e-5
     damping: float = DAMPING
     weighs: bool = field(default=True, repr=False)
+    temperature: float = field(default=1.0, repr=False)
 
     def __post_init__(self) -> None:
         check_settings(self.max_iter, self.tol, self.damping)
@@ -140,17 +142,16 @@ class LayeredMap(ABC):
         binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
         return largest_change(len(machine.layers) * (1 if binary else 2))
 
-    def tempered(self, machine: BoltzmannMachine, solution: Solution, temperature: float) -> Solution:
-        """Divide the log-odds of layer 0, whose units are bits, by a temperature (Guo et al., ICML 2017, section 4.2).
+    def tempered(self, machine: BoltzmannMachine, state: State) -> tuple[Tensor, Tensor]:
+        """Means and variances of layer 0, whose units are bits, with their log-odds divided by the temperature.
 
-        The log-odds are computed from the layers above: those of a mean near 1 are lost to rounding, and a library's
-        sigmoid may exceed 1.
+        (Guo et al., ICML 2017, section 4.2.) The log-odds are those of the fields that gave the state: those of a mean
+        near 1 are lost to rounding, and a library's sigmoid may exceed 1.
         """
-        units, fields = machine.layers[0], self.fields(machine, 0, list(solution.means), list(solution.variances))
+        units = machine.layers[0]
         assert isinstance(units, Bernoulli)  # a header with a temperature says so
-        mean = torch.sigmoid(units.log_odds(fields) / temperature)
-        means, variances = (mean, *solution.means[1:]), (mean * (1 - mean), *solution.variances[1:])
-        return replace(solution, means=means, variances=variances)
+        mean = torch.sigmoid(units.log_odds(self.fields_of_image(machine, state)) / self.temperature)
+        return mean, mean * (1 - mean)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""
@@ -165,10 +166,13 @@ class LayeredMap(ABC):
             large=machine.couplings[0].any_size,
         )
         means, variances = self.moments(machine, outcome.state)
+        log_z = self.log_partition(machine, means, variances) if self.weighs else outcome.residual.double() * torch.nan
+        if self.temperature != 1:
+            means[0], variances[0] = self.tempered(machine, outcome.state)
         return Solution(
             tuple(means),
             tuple(variances),
-            self.log_partition(machine, means, variances) if self.weighs else outcome.residual.double() * torch.nan,
+            log_z,
             outcome.iterations,
             outcome.residual,
             outcome.status,
