@@ -19,7 +19,7 @@ from restore.inference.torch_engine import Engine, solve
 from restore.learning.finish import best, fitted
 from restore.learning.recipe.plan import usual
 from restore.priors import RBM
-from restore.solvers import MeanField, Solution, solver_of
+from restore.solvers import HardMeanField, MeanField, Solution, UpAndDown, solver_of
 from restore.zoo import TrainedPrior
 
 SHAPE = (4, 5)
@@ -117,7 +117,7 @@ def test_log_odds_that_a_mean_cannot_hold_are_divided_all_the_same() -> None:
     solver = MeanField(damping=0.0)
     solution = solver.solve(machine)
     assert solution.means[0].tolist()[0][0] == 1.0
-    hot = solver.tempered(machine, solution, 4.0)
+    hot = replace(solver, temperature=4.0).solve(machine)
     torch.testing.assert_close(hot.means[0].log(), torch.tensor([[-4.54e-5, -10.00005]]), rtol=1e-3, atol=1e-7)
 
 
@@ -154,3 +154,18 @@ def test_it_restores_what_it_has_learnt() -> None:
     restored = prior.denoise(clean ^ flipped, p=0.1)
     # A tenth of the pixels was wrong; a median of 3x3 pixels rounds all corners.
     assert (restored != clean).mean() < 0.5 * flipped.mean()
+
+
+def test_dividing_by_a_temperature_changes_log_odds_alone_however_many_iterations_there_were() -> None:
+    """What is computed after the last iteration, from its answer, has not been learnt."""
+    machine = random_prior(SHAPE).machine
+    evidence = Fields(torch.randn(6, 20, generator=torch.Generator().manual_seed(3)))
+    tilted, start = machine.tilt(evidence), torch.sigmoid(evidence.linear)
+    for kind in (MeanField, UpAndDown, HardMeanField):
+        for count in (1, 2):
+            solver = kind(max_iter=count, tol=0.0, damping=0.0)
+            plain, divided = (replace(solver, temperature=by).solve(tilted, start) for by in (1.0, 1.7))
+            torch.testing.assert_close(
+                torch.logit(divided.means[0].double()) * 1.7, torch.logit(plain.means[0].double()), atol=1e-4, rtol=1e-4
+            )
+            torch.testing.assert_close(divided.variances[0], divided.means[0] * (1 - divided.means[0]))
