@@ -212,10 +212,10 @@ def _check_reader(folder: Path) -> None:
 
 
 def _steady(expected: Posterior, nudged: Posterior, header: Description) -> np.ndarray:
-    """Which images rounding does not move: they converged, and a nudge hardly changes where."""
+    """Which images rounding does not move: they converged or stopped as learnt, and a nudge hardly changes where."""
     moved = np.abs(nudged.means - expected.means).max((1, 2))
     return (moved <= (GREY_TOLERANCE if header.grey else TOLERANCE / 8)) & (
-        (expected.status == Status.CONVERGED) | bool(header.task)
+        (expected.status == Status.CONVERGED) | header.stops_as_learnt
     )
 
 
