@@ -37,7 +37,7 @@ from training.data.pages import Family, pages
 # Log-odds beyond this are as good as known.
 STRONGEST = 5.0
 BATCH, CROP, RATE, MOMENTUM = 16, 48, 0.01, 0.95
-RECIPES = Path(__file__).parents[2] / "training" / "recipes"
+READER = Path(__file__).parents[2] / "training" / "recipes" / "conv-scan.toml"
 # Drawn to learn from, and how many windows of these.
 PAGES, CROPS = 1000, 60_000
 # As in the recipe of `conv-text`.
@@ -127,18 +127,18 @@ def trained(course: RestoredImages | Pages, seconds: float, seed: int, *, width:
     """
     device, clock = course.images.device, time.perf_counter if course.images.is_cuda else time.process_time
     torch.manual_seed(seed)
-    grey = isinstance(course, Pages)
-    draw, network = torch.Generator(device).manual_seed(seed), UNet(width, VIEWS if grey else 2).train().to(device)
+    channels, tasks = (VIEWS, 1) if isinstance(course, Pages) else (2, len(course.tasks))
+    draw, network = torch.Generator(device).manual_seed(seed), UNet(width, channels).train().to(device)
     network = network.to(memory_format=torch.channels_last)
     optimizer, began, used = optimizer_for(network), clock(), 0.0
-    usual = torch.zeros(1 if isinstance(course, Pages) else len(course.tasks), device=device)
+    usual = torch.zeros(tasks, device=device)
     while used < 1:
         for group in optimizer.param_groups:
             group["lr"] = RATE * group["share"] * min(1.0, used / 0.05 + 0.01, 1.02 - used)
         index = torch.randint(len(course.images), (batch,), generator=draw, device=device)
         given = course.batch(index, draw)
         optimizer.zero_grad()
-        if grey:
+        if isinstance(course, Pages):
             seen = views_of_page(given.evidence, course.image_shape)
         else:
             seen = _seen(given.evidence.linear.view(-1, 1, *course.image_shape))
@@ -178,7 +178,7 @@ def reader(folder: Path, data: Path, minutes: float) -> UNet:
     """The network that has learnt from the pages of `conv-scan` for so many minutes; kept in this folder."""
 
     def learn() -> UNet:
-        recipe = read_recipe(RECIPES / "conv-scan.toml")
+        recipe = read_recipe(READER)
         lesson = lesson_of(recipe, TrainOptions(data=data))
         course = course_of(recipe, lesson.pixels(torch.device("cpu")), lesson.image_shape)
         assert isinstance(course, Pages)

@@ -29,6 +29,7 @@ from scipy.ndimage import gaussian_filter, grey_closing
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
+from benchmarks.filters import unet
 from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
 from benchmarks.measures.script import command_line, head, row
 from restore.channels import Damage
@@ -98,13 +99,6 @@ def peers() -> Mapping[str, Binariser]:
     return own
 
 
-def network(folder: Path, data: Path, minutes: float) -> Binariser:
-    """A U-Net that has learnt to read pages; kept in this folder."""
-    from benchmarks.filters import unet
-
-    return unet.reader(folder, data, minutes).read
-
-
 def measured(found: np.ndarray, truth: np.ndarray, page: np.ndarray) -> np.ndarray:
     """Every measure of `MEASURES`; shares in per cent."""
     shares = (
@@ -170,7 +164,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     others = dict(peers())
     if chosen.unet_minutes:
-        others["U-Net"] = network(chosen.unet, chosen.data, chosen.unet_minutes)
+        others["U-Net"] = unet.reader(chosen.unet, chosen.data, chosen.unet_minutes).read
     rows, reasons = list[dict[str, np.ndarray]](), list[str]()
     seconds = megapixels = 0.0
     for name, page, truth in pages(chosen.data, chosen.years, chosen.side):

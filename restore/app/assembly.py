@@ -109,5 +109,7 @@ def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, 
 def outcome(status: Status, header: Description) -> str:
     """How the solver of a prior ended, in a sentence."""
     if header.stops_as_learnt and status is Status.MAX_ITER:
-        return f"stopped after the {header.inference.max_iter} iterations that {header.name} restores with"
+        count = header.inference.max_iter
+        learnt = "one iteration" if count == 1 else f"{count} iterations"
+        return f"stopped after the {learnt} that {header.name} restores with"
     return status.sentence

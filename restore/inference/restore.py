@@ -338,11 +338,11 @@ def _judged(
         return None, ""
     if job.header.task and status is Status.MAX_ITER:  # as it was trained
         return None, ""
-    if status is Status.MAX_ITER and _header(job, choice).stops_as_learnt:  # of one iteration the move says nothing
-        status = Status.CONVERGED
-    refusal = trust.refusal(choice, *shown, status, residual)
+    header = _header(job, choice)
+    # The move of a single iteration is from the start, and does not tell whether it settled.
+    refusal = trust.refusal(choice, *shown, status, residual if header.inference.max_iter > 1 else 0.0)
     if refusal is None:
-        return None, status.sentence if status is Status.MAX_ITER else ""
+        return None, status.sentence if status is Status.MAX_ITER and not header.stops_as_learnt else ""
     # A prior that knows pictures of this very size may change few pixels, with little to gain.
     harmless = refusal is Status.NO_GAIN and job.named and job.own_size
     return (None, refusal.sentence) if job.certain or force or harmless else (refusal, "")
