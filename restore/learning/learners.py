@@ -97,5 +97,5 @@ METHODS: Mapping[str, Method] = {
         "fvbm", "quasi_newton", {"precision": "float32", "steps": 60, "rounds": 2}, template="fully_visible"
     ),
     "bslm": Method("fvbm", "bslm", template="fully_visible"),
-    "convolutional": Method("deep_convolutional", "matched", template="convolutional"),
+    "convolutional": Method("informed_convolutional", "matched", template="convolutional"),
 }

@@ -58,7 +58,7 @@ def test_every_plan_is_a_recipe_that_can_be_written_and_read(facts: Facts, asked
 
 def test_the_method_follows_from_the_images_and_the_task() -> None:
     plain = recipe()
-    assert (plain.method, plain.prior.family, plain.training.watch) == ("matched", "deep_convolutional", "flip:0.1")
+    assert (plain.method, plain.prior.family, plain.training.watch) == ("matched", "informed_convolutional", "flip:0.1")
     layers = usual("convolutional")["prior"]["layers"]
     assert plain.data.threshold == 99 and [[*layer] for layer in plain.prior.layers] == layers
     thinner = recipe(method="convolutional", hidden=layers[0][0] // 2).prior.layers
