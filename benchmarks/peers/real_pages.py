@@ -18,12 +18,10 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import torch
 from PIL import Image
 from scipy.ndimage import gaussian_filter, grey_closing
 from skimage.filters import threshold_otsu, threshold_sauvola
@@ -32,11 +30,8 @@ import restore
 from benchmarks.filters import unet
 from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
 from benchmarks.measures.script import command_line, head, row
-from restore.channels import Damage
 from restore.errors import Foreign, RestoreError
-from restore.inference.torch_engine import Engine
 from restore.learning.run.card import machine_facts
-from restore.zoo import find, load, reader
 from training.data.scans import for_choosing
 
 YEARS = ("2009", "2010", "2011", "2012", "2013")
@@ -122,17 +117,8 @@ def pages(data: Path, years: list[str], side: int) -> Iterator[tuple[str, np.nda
             yield path.stem, grey[middle], ink[middle]
 
 
-def by_restore(page: np.ndarray, sweeps: int = 0) -> tuple[np.ndarray | None, str]:
-    """The ink without options, or None where the page is refused or fails; and why, or which prior restored it.
-
-    With a number of `sweeps` the reader of pages alone reads it by as many, whatever it is.
-    """
-    if sweeps:
-        trained = load(find(reader()))
-        settings = replace(trained.description.inference, max_iter=sweeps, tol=0.0)
-        header = replace(trained.description, inference=settings)
-        engine = Engine.of(replace(trained, description=header), torch.device("cpu"))
-        return engine.solve(page[None] / 255, Damage()).means[0] < 0.5, header.name
+def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
+    """The ink without options, or None where the page is refused or fails; and why, or which prior restored it."""
     try:
         _, solution = restore.denoise(page, return_solution=True)
     except Foreign as refusal:
@@ -154,7 +140,6 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=640, help="[%(default)s]")
     parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
     parser.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
-    parser.add_argument("--sweeps", type=int, default=0, help="of the reader of pages alone [its own]")
     parser.add_argument("--list", action="store_true", help="a line for each page")
     parser.add_argument("--unet-minutes", type=float, default=0.0, help="0 for none [%(default)s]")
     parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
@@ -171,7 +156,7 @@ def main() -> None:
         if chosen.held_out_for_choosing and not for_choosing(name):
             continue
         start = time.process_time()
-        ink, reason = by_restore(page, chosen.sweeps)
+        ink, reason = by_restore(page)
         seconds, megapixels = seconds + time.process_time() - start, megapixels + page.size / 1e6
         answers = {"restore": ink} | {peer: binarise(page) for peer, binarise in others.items()}
         scores = {which: measured(answer, truth, page) for which, answer in answers.items() if answer is not None}

@@ -59,6 +59,11 @@ def evaluate(
         raise UsageError("--data is missing; give the images to evaluate on")
     folder = find(model)
     header = describe(folder)
+    if card and header.kind.pages:
+        raise UsageError(
+            f"{header.name} reads grey pages, which no task damages; leave --card out, and hold it against pages with "
+            "their truth, as benchmarks/peers/real_pages.py does"
+        )
     require_torch(model)
     limits = Limits(max_bad=max_bad, max_pixels=max_pixels)
     source = Source(data or header.data, n, header, model, device, quiet, limits)

@@ -133,27 +133,30 @@ class Informed(Convolutional):
     """Machines whose finest layers, as fine as the image, also see the damaged image by kernels of their own."""
 
     words = "informed convolutional deep Boltzmann machine"
+    # What a layer sees of the image at each pixel.
+    views = ODDS_VIEWS
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         steps = accumulate((layer.stride for layer in spec.layers), operator.mul)
         return super().shapes(spec, image_shape) | {
-            f"inputs.{index}": (layer.number, ODDS_VIEWS, SIDE, SIDE)
+            f"inputs.{index}": (layer.number, self.views, SIDE, SIDE)
             for index, (layer, step) in enumerate(zip(spec.layers, steps, strict=True), 1)
             if step == 1
         }
 
 
-class ConditionalPages(Convolutional):
+class ConditionalPages(Informed):
+    """Machines of the ink of a grey page: the fields of the ink, and of layers as fine, depend on the page."""
+
     words = "conditional convolutional machine"
     pages = True
+    views = VIEWS
 
     def observation(self, spec: Spec) -> Observation:
         return "page and mask"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        count, side, *_ = spec.layers[0]
-        inputs = {"inputs.0": (1, VIEWS, SIDE, SIDE), "inputs.1": (count, VIEWS, side, side)}
-        return super().shapes(spec, image_shape) | inputs
+        return super().shapes(spec, image_shape) | {"inputs.0": (1, VIEWS, SIDE, SIDE)}
 
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConditionalDBM:
         from restore.priors import ConditionalDBM

@@ -17,8 +17,7 @@ class ConditionalDBM(ConvolutionalDBM):
     """A convolutional deep machine p(v, h | x) whose biases depend on a grey page x, by kernels over its views.
 
     As in the conditional RBM, x has weights to pixels and to hidden units: in `shared`, `inputs.0` (1, views, side,
-    side) to pixels, and `inputs.1` (features, views, side, side) to the lowest features, which see the views through
-    the same windows as the pixels.
+    side) to pixels, and `inputs.L` (features, views, side, side) to the layers that are as fine as the page.
 
     >>> import torch
     >>> from restore.channels.views import VIEWS

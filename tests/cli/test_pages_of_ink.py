@@ -88,3 +88,5 @@ def test_a_reader_takes_no_level_and_undoes_no_task(run: Run, page: Path, capsys
     assert "grey pages" in capsys.readouterr().err
     assert run("evaluate", reader(), "--data", page.parent, "--task", "flip:0.1") == 2
     assert "flip:0.1" in capsys.readouterr().err
+    assert run("evaluate", reader(), "--card") == 2
+    assert "grey pages" in capsys.readouterr().err

@@ -29,7 +29,7 @@ TABLE = {
     "data": {"source": "pages", "gathering": {"levels": "pairs", "shape": [SIDE, SIDE], "patches": 60}},
     "prior": {
         "family": "conditional_convolutional",
-        "layers": [[6, 6, 2, "rectified"], [6, 3, 1, "spin"]],
+        "layers": [[6, 3, 1, "rectified"], [6, 3, 1, "spin"]],
         "weight_scale": 0.7,
     },
     "learner": {"method": "matched", "tasks": ["pages"], "solver": "up_and_down", "iterations": 2, "scored": 1},

@@ -46,7 +46,7 @@ def test_a_page_adds_kernels_over_its_views_to_the_biases() -> None:
     plain = ConvolutionalDBM.of({name: part for name, part in parts.items() if "inputs" not in name}, SHAPE, KINDS)
     views = views_of(grey.reshape(-1, 1, *SHAPE), torch.ones(2, 1, *SHAPE).double())
     heard = []
-    for index in range(2):
+    for index in range(3):
         kernel, padded = parts[f"inputs.{index}"][0], torch.nn.functional.pad(views, (1, 1, 1, 1))
         heard.append(
             torch.stack(
@@ -61,7 +61,7 @@ def test_a_page_adds_kernels_over_its_views_to_the_biases() -> None:
     states = torch.randint(2, (2, 12), generator=seeded(2)).double()
     features = [2 * torch.rand(2, 12, generator=seeded(number)).double() - 1 for number in (3, 4)]
     every = (states, *features)
-    expected = plain.energy(every) - (states * heard[0]).sum(1) - (features[0] * heard[1]).sum(1)
+    expected = plain.energy(every) - sum((own * of).sum(1) for own, of in zip(every, heard, strict=True))
     torch.testing.assert_close(machine.tilt(page_of(grey)).energy(every), expected)
 
 
