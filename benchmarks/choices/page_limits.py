@@ -3,8 +3,8 @@
     RESTORE_DATA=DATA python benchmarks/choices/page_limits.py
 
 Pages are those of `real_pages.py`, their middle of 360 pixels; photographs are those of scikit-image, in full and at a
-half and a third of their size, their middle and corners. `explained` has a least value for a page, `left`, `inked` and
-`shade` a largest; the rows are those that are on the wrong side of a limit, and the counts are of all.
+half and a third of their size, their middle and corners. `explained` has a least value for a page, `left` and `inked`
+a largest; the rows are those that are on the wrong side of a limit, and the counts are of all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.peers.real_pages import YEARS, pages
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
 from restore.inference.open import open_engine
-from restore.inference.scans.sheet import EXPLAINED, MOST_INK, MOST_LEFT, MOST_SHADE, Sheet
+from restore.inference.scans.sheet import EXPLAINED, MOST_INK, MOST_LEFT, Sheet
 from restore.zoo import reader
 
 SIDE = 360
@@ -54,7 +54,7 @@ def main() -> None:
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     prior = Prior(open_engine(reader()))
-    head("", "explained", "left", "inked", "shade", "answer", left=("answer",))
+    head("", "explained", "left", "inked", "answer", left=("answer",))
     scanned = ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), SIDE))
     counts = []
     for kind, pictures in (("page", scanned), ("photograph", photographs())):
@@ -66,9 +66,9 @@ def main() -> None:
             total, refused = total + 1, refused + (sheet.refusal is not None)
             if (sheet.refusal is not None) == (kind == "page"):
                 figures = (f"{value:.3f}" for value in (sheet.explained, sheet.left, sheet.inked))
-                row(f"{kind} {name}", *figures, f"{sheet.shade:.4f}", "refused" if sheet.refusal else "read")
+                row(f"{kind} {name}", *figures, "refused" if sheet.refusal else "read")
         counts.append(f"{refused} of {total} {kind}s are refused")
-    limits = f"{EXPLAINED} explained, {MOST_LEFT} left, {MOST_INK} inked, {MOST_SHADE} shade"
+    limits = f"{EXPLAINED} explained, {MOST_LEFT} left, {MOST_INK} inked"
     print(f"\nLimits: {limits}; {', '.join(counts)}.")
 
 

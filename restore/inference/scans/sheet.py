@@ -19,13 +19,9 @@ FEW = 0.02
 
 # On a page ink explains at least this share of the variance of grey levels, averaged over 3x3 pixels, which leaves a
 # third of white noise and all of a photograph's texture; the standard deviation of the rest is at most this part of the
-# contrast; and at most this share of the page is ink. Two of 65 pages are refused, and one of 81 parts of photographs
-# is read (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.157, 0.28
-
-# At most this share of ink is shade: lighter than half way to paper, though what is within two pixels is read as ink.
-# Pages have .0028 at most, a cartoon with halftones .0094 (`benchmarks/choices/page_limits.py`, and by hand).
-MOST_SHADE = 0.005
+# contrast; and at most this share of the page is ink. Two of 65 pages are refused, and all of 81 parts of photographs
+# (`benchmarks/choices/page_limits.py`).
+EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.165, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
@@ -54,7 +50,6 @@ class Sheet:
         left: standard deviation of what it does not explain, as a share of the contrast of ink to paper.
         grain: standard deviation of white noise.
         inked: the share of ink.
-        shade: the share of ink that is lighter than half way to paper, as in halftones and hatching.
     """
 
     black: np.ndarray
@@ -64,7 +59,6 @@ class Sheet:
     left: float
     grain: float
     inked: float
-    shade: float
 
     @classmethod
     def of(cls, grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | None) -> Sheet:
@@ -88,10 +82,8 @@ class Sheet:
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
-        light = (_largest(paper, 2) < 0.5) & (grey > (black + white) / 2) & (visible > 0)
-        shade = float(light.sum()) / max(float(ink.sum()), 1.0)
         explained = 1 - rest / max(whole, ROUNDED**2)
-        return cls(black, white, noise, explained, left, grain, float(ink.sum()) / count, shade)
+        return cls(black, white, noise, explained, left, grain, float(ink.sum()) / count)
 
     def log_odds(self, grey: np.ndarray) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
@@ -123,7 +115,7 @@ class Sheet:
         # First, as an empty leaf has nothing that ink could explain, and must not pass for a page with greys.
         if faint(float(np.mean(self.black)), float(np.mean(self.white))):
             return Status.FAINT
-        beyond = self.left > MOST_LEFT or self.inked > MOST_INK or self.shade > MOST_SHADE
+        beyond = self.left > MOST_LEFT or self.inked > MOST_INK
         return Status.NOT_INK if self.explained < EXPLAINED or beyond else None
 
 
