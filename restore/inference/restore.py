@@ -27,7 +27,6 @@ from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restored import Level, Restored
 from restore.inference.scans.reading import Reading, read
-from restore.inference.scans.sheet import Sheet
 from restore.inference.tiles.blend import Watch
 from restore.sizes import check_near, lost_detail, near
 from restore.status import Status
@@ -370,7 +369,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         return _untouched(original, refusal, remedy, choice, residual)
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
-    sheet = job.reading.sheet if job.read_alone else None
+    sheet = job.reading.sheet if job.read_alone and options.soft else None
     replaced = ~original.visible if original.filled_only or choice.noiseless else None
     tones, cut = job.reading.tones, job.reading.cut
     if cut is not None and replaced is None:
@@ -402,16 +401,9 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         notes=tuple(notes),
         doubt=doubt,
         replaced=replaced,
-        lightened=None if sheet is None or not options.soft else _lightened(sheet, original, means, options.invert),
+        lightened=None if sheet is None else sheet.lightened(original.values(), means, inverted=options.invert),
         layers=tuple(layer[index] for layer in whole.layers),
     )
-
-
-def _lightened(sheet: Sheet, page: Observed, means: np.ndarray, invert: bool) -> np.ndarray:
-    """The page (H, W) on even paper, given the means of its pixels; on black paper if its ink is light."""
-    if invert:
-        return 1 - sheet.lightened(1 - page.values(), 1 - means)
-    return sheet.lightened(page.values(), means)
 
 
 def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:

@@ -21,7 +21,7 @@ FEW = 0.02
 # third of white noise and all of a photograph's texture; the standard deviation of the rest is at most this part of the
 # contrast; and at most this share of the page is ink. Two of 65 pages are refused, and all of 81 parts of photographs
 # (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT, MOST_INK = 0.7, 0.165, 0.28
+EXPLAINED, MOST_LEFT, MOST_INK = 0.75, 0.15, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
@@ -71,7 +71,9 @@ class Sheet:
         """
         visible = np.ones(grey.shape, np.float32) if hidden is None else (~hidden).astype(np.float32)
         local, ink = Local(grey.shape), (1 - paper) * visible
-        black, white = (_level(local, grey, weight, visible) for weight in (ink, paper * visible))
+        # By what is likelier, since the levels of a mixture lie between those of ink and of paper.
+        parts = ((paper < 0.5) * visible, (paper >= 0.5) * visible)
+        black, white = (_level(local, grey, part, visible) for part in parts)
         count = max(float(visible.sum()), 1.0)
         residual = grey - paper * white - (1 - paper) * black
         around = grey - local.image(local.sums(grey * visible) / local.sums(visible).clip(1e-6))
@@ -100,8 +102,13 @@ class Sheet:
         """True for a page that is noisy all over."""
         return self.grain > GRAINY * self.contrast
 
-    def lightened(self, grey: np.ndarray, paper: np.ndarray) -> np.ndarray:
-        """The page (H, W) with white paper, and ink and its edges as dark against it as they were."""
+    def lightened(self, grey: np.ndarray, paper: np.ndarray, *, inverted: bool = False) -> np.ndarray:
+        """The page (H, W) with white paper, and ink and its edges as dark against it as they were.
+
+        If `inverted`, all are of light ink on dark paper: what is given, and the page.
+        """
+        if inverted:
+            return 1 - self.lightened(1 - grey, 1 - paper)
         return np.asarray(1 - _largest(1 - paper, 1) * (1 - (grey / np.maximum(self.white, ROUNDED)).clip(0, 1)))
 
     @property
@@ -135,10 +142,11 @@ def _largest(values: np.ndarray, reach: int) -> np.ndarray:
 
 
 def _level(local: Local, grey: np.ndarray, weight: np.ndarray, visible: np.ndarray) -> np.ndarray:
-    """The level of a class at every pixel: the average around it, or that of the whole page where there is little."""
+    """The level of a class at every pixel: the average around it, or of all of it where there is little, or of all."""
     count, light = local.sums(weight), local.sums(weight * grey)
     few = FEW * local.sums(visible)
-    whole = float((weight * grey).sum()) / max(float(weight.sum()), 1e-6)
+    some = weight if weight.any() else visible
+    whole = float((some * grey).sum()) / max(float(some.sum()), 1e-6)
     return local.image((light + few * whole) / np.maximum(count + few, 1e-6))
 
 
