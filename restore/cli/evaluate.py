@@ -61,8 +61,8 @@ def evaluate(
     header = describe(folder)
     if card and header.kind.pages:
         raise UsageError(
-            f"{header.name} reads grey pages, which no task damages; leave --card out, and compare what it makes of pages "
-            "with their truth"
+            f"{header.name} reads grey pages, which no task damages; leave --card out, and compare what it makes of "
+            "pages with their truth"
         )
     require_torch(model)
     limits = Limits(max_bad=max_bad, max_pixels=max_pixels)
