@@ -142,7 +142,7 @@ def _largest(values: np.ndarray, reach: int) -> np.ndarray:
 
 
 def _level(local: Local, grey: np.ndarray, weight: np.ndarray, visible: np.ndarray) -> np.ndarray:
-    """The level of a class at every pixel: the average around it, or of all of it where there is little, or of all."""
+    """The level of a class at every pixel: its average around; of all of it where there is little; of all, if none."""
     count, light = local.sums(weight), local.sums(weight * grey)
     few = FEW * local.sums(visible)
     some = weight if weight.any() else visible

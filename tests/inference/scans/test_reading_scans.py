@@ -120,7 +120,8 @@ def test_photographed_writing_is_a_page(name: str) -> None:
     assert "read as a page" in result.notes[0] and set(np.unique(result.picture.values())) == {0, 1}
 
 
-def test_white_dots_within_ink_stay_white() -> None:
+@pytest.mark.parametrize("halftone", [False, True], ids=["black", "halftone"])
+def test_a_drawing_is_a_page_and_white_dots_within_its_ink_stay_white(halftone: bool) -> None:
     """Halftones, as in a drawing, which black would hide."""
     drawing, dots = np.ones((240, 240)), np.zeros((240, 240), bool)
     for top, left in ((30, 30), (30, 140), (140, 30), (140, 140)):
@@ -129,12 +130,13 @@ def test_white_dots_within_ink_stay_white() -> None:
         drawing[top + 10 : top + 62 : 9, left + 36 : left + 54] = 0
         for down, right in product((0, 1), repeat=2):
             dots[top + 5 + down : top + 67 : 6, left + 5 + right : left + 28 : 6] = True
-    drawing[dots] = 1
+    drawing[dots] = halftone
     noise = 0.01 * np.random.default_rng(0).standard_normal(drawing.shape)
     read_as = reading(0.05 + 0.9 * gaussian_filter(drawing, 0.7) + noise, "auto")
     assert read_as.page is not None
     number, count = label(dots)
-    assert (maximum(read_as.page.means[0], number, range(1, count + 1)) > 0.5).mean() > 0.9
+    white = maximum(read_as.page.means[0], number, range(1, count + 1)) > 0.5
+    assert white.mean() > 0.9 if halftone else not white.any()
 
 
 def test_what_is_called_a_scan_is_read_whatever_it_is() -> None:
