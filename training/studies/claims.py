@@ -203,7 +203,7 @@ def large(figure: str, algorithm: str, epoch: int, **plan: Any) -> str:
         "rate": 0.01 if figure == "long" else 0.05,
         "epochs": {"3": 8, "4": 60, "5": 30, "long": 200}.get(figure, 10),
     }
-    wanted = usual | {"batch": 200, "inner": 6, "weight_scale": 0.01, "zero_bias": False} | plan
+    wanted = usual | {"batch": 200, "inner": 6, "sweeps": 24, "weight_scale": 0.01, "zero_bias": False} | plan
     (found,) = (
         curve
         for curve in record("dcp")["large"]
@@ -563,6 +563,10 @@ FIGURES: dict[str, list[str]] = {
         large("6", "S-DCP", 10, inner=2),
         large("6", "S-DCP", 10),
         large("6", "S-DCP", 10, inner=24),
+        large("6", "S-DCP", 5, inner=24, sweeps=96),
+        large("6", "S-DCP", 10, inner=24, sweeps=96),
+        large("6", "S-DCP", 5, inner=24, rate=0.0125),
+        large("6", "S-DCP", 10, inner=24, rate=0.0125),
     ],
     "D18": [
         *(large("long", "S-DCP", epoch, batch=batch) for epoch in (20, 200) for batch in (100, 200, 400)),
