@@ -11,6 +11,7 @@ from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.solvers.loop import State, damped
 from restore.solvers.mean_field import HardMeanField, value_of
+from restore.units import Units
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,11 @@ class UpAndDown(HardMeanField):
         return (start, *(start.new_zeros(start.shape[0], layer.size) for layer in machine.layers[:-1]))
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
-        below, means = _upwards(machine, state)
+        layers, means = _upwards(machine, state)
         above, mean = list(state[1:]), means[-1]
         for layer in reversed(range(len(above))):
             above[layer] = machine.couplings[layer].down(mean)
-            field = above[layer] + below[layer - 1] if layer else above[0]
-            mean = value_of(machine.layers[layer], Fields(field))
+            mean = value_of(layers[layer], Fields(above[layer]))
         (mean,) = damped((mean,), (state[0],), self.damping)
         return (mean, *above)
 
@@ -55,14 +55,13 @@ class UpAndDown(HardMeanField):
         return Fields(state[1])
 
 
-def _upwards(machine: BoltzmannMachine, state: State) -> tuple[list[Tensor], list[Tensor]]:
-    """From the image up: the fields on each hidden layer from the one below, and its means."""
+def _upwards(machine: BoltzmannMachine, state: State) -> tuple[list[Units], list[Tensor]]:
+    """From the image up: the layers but the highest, each under the field from below, and the means of hidden ones."""
     mean, *above = state
-    below: list[Tensor] = []
-    means: list[Tensor] = []
-    for layer, coupling in enumerate(machine.couplings, 1):
-        below.append(coupling.up(mean))
-        field = below[-1] + above[layer] if layer < len(above) else below[-1]
-        mean = value_of(machine.layers[layer], Fields(field))
+    layers, means = [machine.layers[0]], list[Tensor]()
+    for units, coupling, field in zip(machine.layers[1:], machine.couplings, above[1:], strict=False):
+        layers.append(units.tilt(Fields(coupling.up(mean))))
+        mean = value_of(layers[-1], Fields(field))
         means.append(mean)
-    return below, means
+    means.append(value_of(machine.layers[-1], Fields(machine.couplings[-1].up(mean))))
+    return layers, means

@@ -42,10 +42,10 @@ class QuadraticUnits(ABC):
         return linear, quadratic
 
     def tilt(self, fields: Fields) -> Self:
-        bias, quadratic = self.under(fields)
         # A curvature that is one for all images stays so: in a graph of a page it would be millions of numbers.
         shared = self.quadratic + fields.quadratic
-        return self.with_parameters({"bias": bias, "quadratic": shared if shared.dim() == 1 else quadratic})
+        bias, quadratic = (self.bias + fields.linear, shared) if shared.dim() == 1 else self.under(fields)
+        return self.with_parameters({"bias": bias, "quadratic": quadratic})
 
     @abstractmethod
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
