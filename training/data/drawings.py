@@ -1,6 +1,6 @@
 """Black-and-white pictures of every kind but print, drawn by code: what a patch prior of general pictures learns from.
 
-128x128 pixels. The kinds take turns, five of the thirteen being line art; half of the pictures are white on black, half
+128x128 pixels. The kinds take turns, five of the fourteen being line art; half of the pictures are white on black, half
 black on white. A picture depends only on a seed and its number.
 """
 
@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw
 
 from restore.data.dataset import Images, Split
 from training.data.dice import Dice
+from training.data.dithers import dithers
 from training.data.line_art.circuits import circuits
 from training.data.line_art.hatching import hatching
 from training.data.line_art.maps import maps
@@ -21,7 +22,7 @@ from training.data.line_art.staves import staves
 from training.data.line_art.tables import tables
 from training.data.pen import INK, PAPER, SIDE, anywhere, around, beside, stroke, wandering
 
-TRAINED, TESTED = 7_800, 130
+TRAINED, TESTED = 8_400, 140
 
 
 def drawings(count: int, seed: int) -> Images:
@@ -256,6 +257,7 @@ KINDS: dict[str, Callable[[Image.Image, Dice], Image.Image]] = {
     "circuits": circuits,
     "tables": tables,
     "maps": maps,
+    "dithers": dithers,
 }
 
 

@@ -59,14 +59,21 @@ def uneven(grey: Grey, rng: Generator) -> Grey:
 def bled_through(grey: Grey, rng: Generator) -> Grey:
     """Another page shines through, mirrored and paler: bleed-through of DocCreator, Journet et al., J. Imaging 2017.
 
-    The other page is this one, mirrored and moved, for it is mostly by the same hand or press.
+    The other page is this one, mirrored and moved, for it is mostly by the same hand or press; or turned, as letters
+    are folded. Where a press or a pen went deep, at outlines, more of it shows.
     """
     behind = 1 - grey[:, ::-1]
     if rng.random() < 0.3:
         behind = behind[::-1]
+    if rng.random() < 0.15 and grey.shape[0] == grey.shape[1]:
+        behind = behind.T
     moved = tuple(int(rng.integers(size // 8, size - size // 8)) for size in grey.shape)
-    behind = gaussian_filter(np.roll(behind, moved, (0, 1)), rng.uniform(0.8, 3.5))
-    level = rng.uniform(0.12, 0.6) * np.clip(1.6 * smooth(rng, grey.shape, rng.uniform(80, 400)), 0.2, 1)
+    behind = np.roll(behind, moved, (0, 1))
+    if rng.random() < 0.5:
+        within = gaussian_filter(behind, rng.uniform(1, 3))
+        behind = behind * (1 - rng.uniform(0.2, 0.7) * np.clip(3 * within - 1.5, 0, 1))
+    behind = gaussian_filter(behind, rng.uniform(0.6, 3.0))
+    level = rng.uniform(0.12, 0.7) * np.clip(1.6 * smooth(rng, grey.shape, rng.uniform(80, 400)), 0.2, 1)
     return _clipped(np.minimum(grey, 1 - level * behind))
 
 
@@ -267,7 +274,7 @@ def flipped(grey: Grey, rng: Generator) -> Grey:
 
 
 # In the order in which they happen, with how often a damaged page has each.
-OF_INK: Sequence[tuple[Damage, float]] = ((worn_edges, 0.06), (faded, 0.25), (uneven, 0.35), (bled_through, 0.3))
+OF_INK: Sequence[tuple[Damage, float]] = ((worn_edges, 0.06), (faded, 0.25), (uneven, 0.35), (bled_through, 0.4))
 OF_PAPER: Sequence[tuple[Damage, float]] = ((textured, 0.7), (stained, 0.3), (folded, 0.2), (shaded, 0.45))
 OF_SCANNERS: Sequence[tuple[Damage, float]] = (
     (blurred, 0.7),
