@@ -246,3 +246,20 @@ def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
     # Where nothing changes, there is nothing to refuse.
     for p in (0.0, 1e-12, 0.1):
         assert judged(p=p, estimate=p, before=DISC, sure=1 - 1e-7) is Status.CONVERGED
+
+
+@pytest.mark.parametrize("manner", ["random", "ordered"])
+def test_the_dots_of_a_dithered_picture_are_no_noise(manner: str) -> None:
+    """A ball before a ground that gets lighter, in black and white dots, told nothing."""
+    down, right = np.indices((160, 200)) / 160
+    height = np.sqrt(np.clip(0.09 - (down - 0.5) ** 2 - (right - 0.6) ** 2, 0, None))
+    grey = np.where(height > 0, 0.1 + 2.5 * height, 0.3 + 0.3 * right)
+    bayer = (
+        np.kron(np.ones((40, 50)), np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
+    )
+    dots = grey > (bayer if manner == "ordered" else np.random.default_rng(5).random(grey.shape))
+    try:
+        found = restore.denoise(dots)
+    except restore.Foreign:
+        return
+    assert (found != dots).mean() <= 0.003
