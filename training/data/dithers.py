@@ -24,7 +24,7 @@ def dithers(__: Image.Image, dice: Dice) -> Image.Image:
         white = np.asarray(Image.fromarray(np.rint(255 * grey).astype(np.uint8)).convert("1"))
     else:
         white = grey > threshold(dice, len(grey))
-    drawn = white.repeat(size, 0).repeat(size, 1)[:SIDE, :SIDE]
+    drawn = white.repeat(size, 0).repeat(size, 1)
     return Image.fromarray(drawn.astype(np.uint8) * np.uint8(INK))
 
 
