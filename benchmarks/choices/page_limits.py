@@ -65,7 +65,7 @@ def main() -> None:
             sheet = Sheet.of(grey, paper, None)
             total, refused = total + 1, refused + (sheet.refusal is not None)
             if (sheet.refusal is not None) == (kind == "page"):
-                figures = (f"{value:.3f}" for value in (sheet.explained, sheet.left, sheet.inked))
+                figures = (f"{value:.4f}" for value in (sheet.explained, sheet.left, sheet.inked))
                 row(f"{kind} {name}", *figures, "refused" if sheet.refusal else "read")
         counts.append(f"{refused} of {total} {kind}s are refused")
     limits = f"{EXPLAINED} explained, {MOST_LEFT} left, {MOST_INK} inked"

@@ -18,10 +18,11 @@ REACH, CELL = 20.0, 8
 FEW = 0.02
 
 # On a page ink explains at least this share of the variance of grey levels, averaged over 3x3 pixels, which leaves a
-# third of white noise and all of a photograph's texture; the standard deviation of the rest is at most this part of the
-# contrast; and at most this share of the page is ink. Three of 65 pages are refused, and all of 81 parts of photographs
+# third of white noise and all of a photograph's texture. The standard deviation of the rest, in contrasts, times that
+# of ink and paper as 1 and 0, is at most this: paper may be dirty, but what is dark over wide areas and varies there is
+# no ink. And at most this share of the page is ink. Two of 65 pages are refused, and all of 81 parts of photographs
 # (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT, MOST_INK = 0.75, 0.145, 0.28
+EXPLAINED, MOST_LEFT, MOST_INK = 0.75, 0.058, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
@@ -47,7 +48,8 @@ class Sheet:
         noise: standard deviation of a grey level around them, over the page.
         explained: the share of the variance of grey levels, around what light and paper vary, that ink explains; of
             averages over 3x3 pixels.
-        left: standard deviation of what it does not explain, as a share of the contrast of ink to paper.
+        left: standard deviation of what it does not explain, as a share of the contrast of ink to paper, times that of
+            ink and paper as 1 and 0, which is at most a half.
         grain: standard deviation of white noise.
         inked: the share of ink.
     """
@@ -80,12 +82,13 @@ class Sheet:
         noise = float((visible * residual**2).sum() / count) ** 0.5
         rest, whole = (float((_averaged(visible * values) ** 2).sum()) / count for values in (residual, around))
         contrast = float((ink * (white - black)).sum()) / max(float(ink.sum()), 1.0)
-        left = rest**0.5 / max(contrast, ROUNDED)
+        inked = float(ink.sum()) / count
+        left = (rest * inked * (1 - inked)) ** 0.5 / max(contrast, ROUNDED)
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
         explained = 1 - rest / max(whole, ROUNDED**2)
-        return cls(black, white, noise, explained, left, grain, float(ink.sum()) / count)
+        return cls(black, white, noise, explained, left, grain, inked)
 
     def log_odds(self, grey: np.ndarray) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""

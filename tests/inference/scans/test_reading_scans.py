@@ -20,7 +20,7 @@ from restore.inference.candidates import Prior
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
-from restore.inference.scans.sheet import COUNTED, OUTLIERS, REACH, Local, Sheet
+from restore.inference.scans.sheet import COUNTED, EXPLAINED, MOST_INK, MOST_LEFT, OUTLIERS, REACH, Local, Sheet
 from restore.inference.trust import remedy
 from restore.status import Status
 from restore.zoo import describe, find, reader
@@ -249,7 +249,22 @@ def test_ink_explains_the_variance_that_it_makes() -> None:
     assert sheet.noise == pytest.approx(deviation, rel=0.02) and sheet.contrast == pytest.approx(0.4, abs=0.01)
     # A mean of nine has a third of the noise.
     assert sheet.inked == pytest.approx(0.3, abs=0.01) and sheet.refusal is Status.NOT_INK
-    assert sheet.left == pytest.approx(deviation / 3 / 0.4, rel=0.03)
+    assert sheet.left == pytest.approx(deviation / 3 / 0.4 * (0.3 * 0.7) ** 0.5, rel=0.03)
+
+
+def test_dirt_of_one_strength_is_of_a_page_with_little_ink_and_of_a_photograph_with_much() -> None:
+    """Levels on either side of the limit; where ink explains nearly all, neither other limit decides."""
+    few, much = 0.1, MOST_INK - 0.03
+    dirt = MOST_LEFT / (few * (1 - few) * much * (1 - much)) ** 0.25
+    draw = np.random.default_rng(0)
+    for share in (few, much):
+        ink = np.kron(draw.random((40, 40)) < share, np.ones((10, 10))) > 0.5
+        # Blurred white noise, made as strong as it was.
+        rest = dirt * gaussian_filter(draw.standard_normal(ink.shape), 2) * 4 * np.pi**0.5
+        grey = np.where(ink, 0.3, 0.7) + 0.4 * rest
+        sheet = Sheet.of(grey.astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32), None)
+        assert sheet.inked < MOST_INK and sheet.explained > EXPLAINED
+        assert sheet.refusal is (Status.NOT_INK if share == much else None)
 
 
 # --- black and white, and greys between ---
