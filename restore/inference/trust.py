@@ -32,6 +32,10 @@ PAIRED = 1.5
 MORE = 0.003
 ERRORS = 4.0
 
+# The share of the noise that an answer has to promise to remove. Of helpful ones the least is .27, of two seeds after
+# flips of .03 to .3 and one of 0 to .01, all kinds (`benchmarks/choices/no_harm.py`); of a maze that it harms, .17.
+LEAST_GAIN = 0.25
+
 # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
 NOISIEST_FLIPS = 0.35
 
@@ -64,7 +68,7 @@ def refusal(
     if not visible.any():
         return None
     now = np.broadcast_to(choice.damage.known("p"), before.shape)[visible].mean()
-    if np.minimum(means, 1 - means)[visible].mean() >= now:
+    if np.minimum(means, 1 - means)[visible].mean() >= (1 - LEAST_GAIN) * now:
         return Status.NO_GAIN
     if isinstance(p, np.ndarray) or independent((before != after) & visible, after, visible):
         return None

@@ -97,11 +97,12 @@ def test_a_level_above_the_limit_is_not_believed() -> None:
 
 
 def test_fewer_wrong_pixels_have_to_be_expected_than_there_are() -> None:
-    assert judged(sure=0.91) is Status.CONVERGED
-    assert judged(sure=0.9 - 1e-9) is Status.NO_GAIN
+    least = 1 - 0.1 * (1 - trust.LEAST_GAIN)
+    assert judged(sure=least + 1e-9) is Status.CONVERGED
+    assert judged(sure=least - 1e-9) is Status.NO_GAIN
     # Each pixel by its own rate: of those that are certain, nothing can be gained.
-    assert judged(p=np.full(SHAPE, 0.1), sure=0.89) is Status.NO_GAIN
-    assert judged(p=np.full(SHAPE, 0.1), sure=0.91) is Status.CONVERGED
+    assert judged(p=np.full(SHAPE, 0.1), sure=least - 0.01) is Status.NO_GAIN
+    assert judged(p=np.full(SHAPE, 0.1), sure=least + 0.01) is Status.CONVERGED
 
 
 @pytest.mark.parametrize(
