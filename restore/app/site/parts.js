@@ -1,7 +1,7 @@
 /** Restoring an image by a prior to which all places are alike: in parts that overlap, the same as `restore denoise`. */
 
 /** How long the middles of parts are, about; and how far a part reaches beyond its own. */
-const [PART, AROUND] = [384, 16];
+const [PART, AROUND] = [256, 16];
 /** An image is solved if all but so many of its parts are. */
 const UNSOLVED = 0.01;
 
