@@ -44,7 +44,7 @@ _SENTENCES = {
     Status.UNRECOGNISED: "no prior recognises this picture",
     Status.NOT_INK: "it has grey tones, not only black and white",
     Status.TOO_NOISY: "it looks noisier than anything that can be told from noise",
-    Status.NO_GAIN: "the result would hold nearly as many wrong pixels as the picture does now",
+    Status.NO_GAIN: "most of the wrong pixels would stay",
     Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",

@@ -214,6 +214,7 @@ LIMITS: list[tuple[str, tuple[float, ...]]] = [
         (candidates.SQUARE_SIDES[0], candidates.SQUARE_SIDES[-1]),
     ),
     (r"Specks of dirt, of (\d+) to (\d+) pixels", (specks.SMALLEST, specks.LARGEST)),
+    (r"more than (\d+) % of the wrong pixels would stay", (round(100 * (1 - trust.LEAST_GAIN)),)),
     (r"every displacement up to (\d+) pixels", (trust.PAIR_REACH,)),
     (r"Of up to (\w+) crops of the image", (score.CROPS,)),
     (r"parts of at most (\d+)x\d+ pixels, each with (\d+) pixels around it", (blocks.PART_SIDE, blocks.PART_MARGIN)),

@@ -13,6 +13,7 @@ from enumerated import Knowing
 from PIL import Image
 
 import restore
+from benchmarks.choices.no_harm import damaged
 from restore.channels.damage import Damage
 from restore.errors import RestoreWarning
 from restore.inference import trust
@@ -96,13 +97,21 @@ def test_a_level_above_the_limit_is_not_believed() -> None:
     assert judged(p=0.26, estimate=None, before=noisy) is Status.CONVERGED
 
 
-def test_fewer_wrong_pixels_have_to_be_expected_than_there_are() -> None:
+def test_a_quarter_of_the_noise_has_to_be_expected_to_go() -> None:
     least = 1 - 0.1 * (1 - trust.LEAST_GAIN)
     assert judged(sure=least + 1e-9) is Status.CONVERGED
     assert judged(sure=least - 1e-9) is Status.NO_GAIN
     # Each pixel by its own rate: of those that are certain, nothing can be gained.
     assert judged(p=np.full(SHAPE, 0.1), sure=least - 0.01) is Status.NO_GAIN
     assert judged(p=np.full(SHAPE, 0.1), sure=least + 0.01) is Status.CONVERGED
+
+
+@pytest.mark.parametrize("seed", [40, 52])
+def test_a_maze_that_would_come_back_with_more_wrong_pixels_is_refused(seed: int) -> None:
+    """It expects that more than four fifths of the noise stay; what it changes is spread like noise."""
+    _, noisy = damaged("maze, 1 pixel", 0.1, seed)
+    with pytest.raises(restore.Foreign):
+        restore.denoise(noisy)
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ class Sheet:
         around = grey - local.image(local.sums(grey * visible) / local.sums(visible).clip(1e-6))
         noise = float((visible * residual**2).sum() / count) ** 0.5
         rest, whole = (float((_averaged(visible * values) ** 2).sum()) / count for values in (residual, around))
-        contrast = float((ink * (white - black)).sum()) / max(float(ink.sum()), 1.0)
-        inked = float(ink.sum()) / count
+        total = float(ink.sum())
+        contrast, inked = float((ink * (white - black)).sum()) / max(total, 1.0), total / count
         left = (rest * inked * (1 - inked)) ** 0.5 / max(contrast, ROUNDED)
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2

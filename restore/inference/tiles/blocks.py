@@ -22,8 +22,10 @@ CORE_SIDE = 1024
 CORE_MARGIN = 32
 
 # The same for the parts in which it takes a block, which the cores of a processor share: larger ones take more memory
-# (`benchmarks/choices/sizes.py`), and not less time. Further away there is less than what solvers leave undone.
+# (`benchmarks/choices/sizes.py`), and not less time.
 PART_SIDE = 256
+
+# What is around such a part. Further away there is less than what solvers leave undone where they stop.
 PART_MARGIN = 16
 
 # The same for a prior of grey pages, whose views measure paper and ink over some hundred pixels. Of two old pages .03
