@@ -30,7 +30,7 @@ PART_MARGIN = 16
 
 # The same for a prior of grey pages, whose views measure paper and ink over some hundred pixels. Of two old pages .03
 # and .09 % of the pixels differ with 32 around them from those with 128, .002 and .02 % with 48 or 64 (by hand).
-PAGE_SIDE, PAGE_MARGIN = 512, 48
+PAGE_MARGIN = 48
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
 PART_SIDE_ON_GPU = 512
@@ -67,7 +67,7 @@ def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
 
 def parts_of(shape: tuple[int, ...], part: int = PART_SIDE, *, of_page: bool = False) -> list[Block]:
     """The parts of a block for a prior that takes each as an image: all of one size, with what is around them."""
-    part, margin = (max(part, PAGE_SIDE), PAGE_MARGIN) if of_page else (part, PART_MARGIN)
+    margin = PAGE_MARGIN if of_page else PART_MARGIN
     return _crossed(*(_alike(size, part, margin) for size in shape))
 
 
