@@ -22,7 +22,7 @@ FEW = 0.02
 # of ink and paper as 1 and 0, is at most this: paper may be dirty, but what is dark over wide areas and varies there is
 # no ink. And at most this share of the page is ink. Two of 65 pages are refused, and all of 81 parts of photographs
 # (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT, MOST_INK = 0.75, 0.058, 0.28
+EXPLAINED, MOST_LEFT, MOST_INK = 0.68, 0.058, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
