@@ -145,3 +145,18 @@ def test_standard_errors_predict_the_error() -> None:
         squares.append((flattened(at) - flattened(truth)).square())
         predicted.append(flattened(standard_errors(images, at)).square())
     assert float(torch.stack(squares).mean() / torch.stack(predicted).mean()) == pytest.approx(1, abs=0.2)
+
+
+def test_simultaneous_steps_with_mu_of_one_are_not_monotone() -> None:
+    """The bound that the paper gives for gradient ascent holds for sweeps alone."""
+    images = same(30)
+    objective = Objective(Sample.of(images))
+    at = Spins(torch.zeros(30, 30).double(), torch.zeros(30).double())
+    gains = []
+    for _ in range(4):
+        moved = at.plus(objective.evaluate(at).gradient)
+        gains.append(objective.value(moved) - objective.value(at))
+        at = moved
+    assert min(gains) < -1
+    learner = GradientAscent(tol=0.0, rounds=40, l2=1e-3)
+    assert all(found.monitors["gained"] > 0 for found in fitted(learner, images))

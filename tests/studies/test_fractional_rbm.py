@@ -13,6 +13,8 @@ from machines import random_rbm, seeded
 from oracle import binary_states, log_likelihood
 from torch import Tensor
 
+from restore.priors import RBM
+
 
 def probabilities(prior: FractionalRBM) -> tuple[Tensor, Tensor]:
     """Every visible state and its probability."""
@@ -64,3 +66,50 @@ def test_the_sampler_stays_at_the_enumerated_distribution(low: float, high: floa
     found = torch.bincount(codes, minlength=32).double() / chains
     excess = (found - wanted) / (wanted * (1 - wanted) / chains).sqrt()
     assert float(excess.abs().max()) < 4.5
+
+
+def mean_log_likelihood(prior: FractionalRBM, images: Tensor) -> Tensor:
+    """By enumeration."""
+    states = binary_states(prior.machine.visible.size, prior.machine.weights)
+    return -prior.free_energy(images).mean() - torch.logsumexp(-prior.free_energy(states), 0)
+
+
+def test_the_gradient_in_alpha_is_that_of_finite_differences() -> None:
+    prior = fractional(7)
+    images = torch.bernoulli(torch.full((20, 5), 0.6, dtype=torch.float64), generator=seeded(2))
+    states, probability = probabilities(prior)
+    # With q fixed all powers grow in proportion to alpha.
+    alpha = float(prior.powers.sum())
+    shares = prior.powers / alpha
+    gradient = float((prior.softplus(images).mean(0) - probability @ prior.softplus(states)) @ shares)
+    step = 1e-5
+    above, below = (
+        float(mean_log_likelihood(FractionalRBM(prior.machine, (alpha + change) * shares), images))
+        for change in (step, -step)
+    )
+    assert gradient == pytest.approx((above - below) / (2 * step), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000))
+def test_the_likelihood_is_concave_in_q_and_b_jointly_and_in_alpha(seed: int) -> None:
+    """Prop. 3.1, for the units that both ends of a segment have, with any shares and biases."""
+    draw = seeded(seed)
+    one, other = random_rbm(5, 3, scale=1.5, seed=seed), random_rbm(5, 3, scale=1.5, seed=seed + 1)
+    weights = torch.cat([one.weights, other.weights], 1)
+    hidden = torch.cat([one.hidden.parameters["bias"], other.hidden.parameters["bias"]])
+    images = torch.bernoulli(torch.full((20, 5), 0.6, dtype=torch.float64), generator=draw)
+
+    def value(q: Tensor, bias: Tensor, alpha: float) -> float:
+        return float(mean_log_likelihood(FractionalRBM(RBM.binary(weights, bias, hidden), alpha * q), images))
+
+    def ends() -> tuple[Tensor, Tensor, float]:
+        q = torch.softmax(2 * torch.randn(6, generator=draw, dtype=torch.float64), 0)
+        bias = 2 * torch.randn(5, generator=draw, dtype=torch.float64)
+        return q, bias, 6 * float(torch.rand((), generator=draw, dtype=torch.float64)) + 0.1
+
+    (q, bias, alpha), (last_q, last_bias, last_alpha) = ends(), ends()
+    middle = value((q + last_q) / 2, (bias + last_bias) / 2, alpha)
+    assert middle >= (value(q, bias, alpha) + value(last_q, last_bias, alpha)) / 2 - 1e-12
+    between = value(q, bias, (alpha + last_alpha) / 2)
+    assert between >= (value(q, bias, alpha) + value(q, bias, last_alpha)) / 2 - 1e-12

@@ -26,7 +26,8 @@ from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run.session import Session
 from restore.priors import ConditionalRBM
 
-# Epochs of each method, of which the best is taken by validation: what learns from damage that is drawn once is best early.
+# Epochs of each method, of which the best is taken by validation: what learns from damage that is drawn once is best
+# early.
 EPOCHS = {"lr": 20, "bp": 12, "mssvm": 12}
 
 
