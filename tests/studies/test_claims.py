@@ -37,6 +37,8 @@ def test_a_verdict_says_why_or_what_a_run_would_cost() -> None:
             assert (TRAINING / "studies" / script).is_file(), name
         for path in re.findall(r"(?:tests|benchmarks|training)/[\w/.-]+", command):
             assert (ROOT / path).exists(), f"{name}: {path}"
+        for path, test in re.findall(r"(tests/[\w/.-]+)::(\w+)", command):
+            assert f"def {test}(" in (ROOT / path).read_text(), f"{name}: {test}"
 
 
 def test_figures_are_those_of_the_records() -> None:

@@ -7,6 +7,7 @@ import math
 import re
 import statistics
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import dcp_large
@@ -177,6 +178,11 @@ def passes(rate: float) -> str:
     return f"{reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,}"
 
 
+def overtakes() -> str:
+    """The epoch in which CD passes the highest mean of S-DCP on Shifting Bar by rate .3."""
+    return f"{reaches(BARS, 'CD', 0.3, max(trials(BARS, 'S-DCP', 0.3)['mean'])):,}"
+
+
 def passing(rate: float) -> str:
     """The same times the rate."""
     return f"{rate * reaches(BARS, 'CG', rate, max(trials(BARS, 'CS-DCP', rate)['mean'])):,.0f}"
@@ -187,6 +193,11 @@ def leaving(algorithm: str, rate: float) -> str:
     study, group = ("dcp", "small") if rate in RATES else ("dcp-slow", "trials")
     found = structure(Trials, entry(study, group, data=BARS, algorithm=algorithm, rate=rate))
     return f"{leaves(found) or found.epochs[-1]:,}"
+
+
+def left(algorithm: str, rate: float) -> str:
+    """The same times the rate."""
+    return f"{rate * int(leaving(algorithm, rate).replace(',', '')):,.0f}"
 
 
 def later(rate: float) -> str:
@@ -220,9 +231,25 @@ def lost(images: str, of: str = "machine") -> str:
 
 def arrives(algorithm: str) -> str:
     """The epoch in which a long curve comes to 90 % of the highest end of the four algorithms."""
-    found = {one.plan: one for one in (structure(dcp_large.Curve, each) for each in record("dcp")["large"])}
-    curves = {plan.algorithm: found[plan] for plan in dcp_large.plans()["3-long"]}
+    curves = long_curves()
     return f"{dcp_large.arrival(curves[algorithm], max(one.likelihood[-1] for one in curves.values())):.0f}"
+
+
+def arrives_alone(algorithm: str) -> str:
+    """The epoch in which a long curve comes to 90 % of its own highest likelihood."""
+    curve = long_curves()[algorithm]
+    return f"{dcp_large.arrival(curve, max(curve.likelihood)):.0f}"
+
+
+def rises(algorithm: str) -> str:
+    """In how many intervals of 20 epochs a long curve rises."""
+    return str(sum(after > before for before, after in pairwise(long_curves()[algorithm].likelihood)))
+
+
+def long_curves() -> dict[str, dcp_large.Curve]:
+    """The curves of 200 epochs, by algorithm."""
+    found = {one.plan: one for one in (structure(dcp_large.Curve, each) for each in record("dcp")["large"])}
+    return {plan.algorithm: found[plan] for plan in dcp_large.plans()["3-long"]}
 
 
 # -------------------------------------------------------------------------------------------------- conditional RBMs
@@ -381,6 +408,11 @@ def ink(hidden: int) -> str:
     return f"{entry('one-digit', 'estimates', name=f'tap-mnist-{hidden}, one start')['ink'][8]:.2f}"
 
 
+def nearest(place: int) -> str:
+    """How much ink the nearest training image has, for one digit, at the flips with a number."""
+    return f"{entry('one-digit', 'estimates', name='1-NN')['ink'][place]:.2f}"
+
+
 def inks(name: str) -> str:
     """The same over many digits, by a method."""
     return f"{entry('one-digit', 'many', name=name)['mean']:.2f}"
@@ -475,6 +507,8 @@ FIGURES: dict[str, list[str]] = {
         minutes("cd-mnist-599-0"),
         minutes("fw-caltech", 536),
         minutes("cd-caltech-536-0"),
+        f"{4 * grown('cd-caltech-536-0')['minutes']:.1f}",
+        f"{grown('fw-caltech', 536)['minutes'] / (4 * grown('cd-caltech-536-0')['minutes']):.1f}",
     ],
     "F8": [
         error("fw-mnist", 599),
@@ -484,6 +518,8 @@ FIGURES: dict[str, list[str]] = {
         error("cd-fw-mnist"),
         error("fw-caltech", 536),
         error("cd-caltech-536-0"),
+        error("fw-caltech-700"),
+        error("cd-caltech-700-0"),
         by_all("fw-mnist"),
         by_all("cd-fw-mnist"),
     ],
@@ -507,7 +543,7 @@ FIGURES: dict[str, list[str]] = {
     "D3": [f"{REACHABLE[STRIPES]:.3f}"],
     "D4": [
         *(end(BARS, algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
-        *(leaving(algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
+        *(figure(algorithm, rate) for figure in (leaving, left) for algorithm in ("CD", "PCD") for rate in RATES),
         str(LOCAL),
     ],
     "D5": [
@@ -517,12 +553,14 @@ FIGURES: dict[str, list[str]] = {
         str(LOCAL),
     ],
     "D6": [end(BARS, "S-DCP", 0.3), end(BARS, "S-DCP", 0.5), end(BARS, "CS-DCP", 0.3), end(BARS, "CS-DCP", 0.5)],
-    "D7": [passes(0.3), passes(0.5), passing(0.3), passing(0.5)],
+    "D7": [passes(0.3), passes(0.5), passing(0.3), passing(0.5), overtakes()],
     "D8": [
         top(STRIPES, "CG", 0.3),
         top(STRIPES, "CS-DCP", 0.3),
         top(STRIPES, "CD", 0.3),
         top(STRIPES, "S-DCP", 0.3),
+        top(STRIPES, "PCD", 0.3),
+        end(STRIPES, "PCD", 0.3),
         end(STRIPES, "CG", 0.3),
         end(STRIPES, "CD", 0.3),
         end(STRIPES, "S-DCP", 0.3),
@@ -531,7 +569,7 @@ FIGURES: dict[str, list[str]] = {
         fall(),
     ],
     "D9": [later(0.3), later(0.5)],
-    "D10": [arrives("CS-DCP"), arrives("CG"), arrives("CD"), arrives("S-DCP")],
+    "D10": [arrives("CS-DCP"), arrives("CG"), arrives("CD"), arrives("S-DCP"), arrives_alone("CG")],
     "D11": [large("3", "CS-DCP", 2), large("3", "S-DCP", 2), large("3", "CG", 2), large("3", "CD", 2)],
     "D12": [
         *(large("long", name, 200) for name in ("CD", "CG", "S-DCP", "CS-DCP")),
@@ -551,12 +589,12 @@ FIGURES: dict[str, list[str]] = {
     ],
     "D15": [end(BARS, "SSD", 0.3), end(STRIPES, "SSD", 0.3), worst(BARS, "SSD", 0.3), worst(STRIPES, "SSD", 0.3)],
     "D16": [
-        large("6", "S-DCP", 5, rate=0.01),
-        large("6", "S-DCP", 10, rate=0.01),
-        large("6", "CS-DCP", 5, rate=0.01),
-        large("6", "CS-DCP", 10, rate=0.01),
+        *(f"{long_curves()[name].likelihood[place]:.1f}" for name in ("CS-DCP", "S-DCP") for place in (0, -1)),
+        f"{rises('CS-DCP')} of 9",
+        f"falling in {9 - int(rises('S-DCP'))}",
     ],
     "D17": [
+        *(large("6", "CS-DCP", epoch, inner=inner) for epoch in (5, 10) for inner in (2, 6, 24)),
         large("6", "S-DCP", 5, inner=2),
         large("6", "S-DCP", 5),
         large("6", "S-DCP", 5, inner=24),
@@ -604,7 +642,10 @@ FIGURES: dict[str, list[str]] = {
     "C8": [wrong("bp", "caltech-flip20"), wrong("mssvm", "caltech-flip20")],
     "C9": [wrong("mssvm", "caltech-patch12"), wrong("percloss", "caltech-patch12")],
     "C10": [ahead("mnist-flip10"), ahead("mnist-flip20"), ahead("mnist-patch8"), ahead("mnist-patch12")],
-    "C11": [wrong("mssvm", "mnist-patch8")],
+    "C11": [
+        *(wrong(method, "mnist-flip10") for method in ("mssvm", "bp")),
+        *(wrong(method, "mnist-patch8") for method in ("mssvm", "bp", "percloss")),
+    ],
     "C12": [wrong("mssvm", "caltech-patch12"), wrong("lssvm", "caltech-patch12")],
     "C13": [
         wrong("cd1", "mnist-patch8"),
@@ -674,6 +715,7 @@ FIGURES: dict[str, list[str]] = {
         *counts("largest change 1e-8"),
         *counts(PAPERS, BY_PAPER),
         format(100 * int(counts(PAPERS, BY_PAPER)[0]) / BY_PAPER, ".1f"),
+        solutions("mnist-real-100", 30),
     ],
     "T9": [
         format(sought("nothing", 0)["free_energy"], ".1f"),
@@ -727,6 +769,8 @@ FIGURES: dict[str, list[str]] = {
         inks("dynamics-mnist-100 after 10 epochs, one start"),
         inks("OPE"),
         inks("1-NN"),
+        nearest(8),
+        nearest(9),
     ],
     "T19": [gap()],
     "T20": [
