@@ -579,6 +579,7 @@ FIGURES: dict[str, list[str]] = {
         lost("train"),
         lost("test", "average"),
         f"{entry('dcp-fall', 'moments', epoch=40)['machine']['runs']:.0f}",
+        large("long", "S-DCP", 40, batch=100, sweeps=96, epochs=40),
     ],
     "D13": [large("4", "CS-DCP", 60), large("4", "S-DCP", 60), large("4", "CG", 60), large("4", "CD", 60)],
     "D14": [
