@@ -230,6 +230,8 @@ FAULTS = {
     },
     "p-of-itself": (lambda m: m.denoise(GREY, LOOP), restore.UsageError, "p is"),
     "mask-size": (lambda m: m.complete(GREY, np.ones((3, 3), bool)), restore.InputError, "mask"),
+    "mask-none": (lambda m: m.complete(GREY, None), restore.UsageError, "mask"),
+    "mask-too-dark": (lambda m: m.complete(GREY, np.full(SHAPE, 7, np.uint8)), restore.InputError, "mask"),
     "mask-covers-all": (lambda m: m.complete(GREY, np.ones(SHAPE, bool)), restore.InputError, "mask"),
     "two-masks-for-three": (lambda m: m.complete([GREY] * 3, [HIDDEN] * 2), restore.InputError, "2 masks"),
     "missing-path": (lambda m: m.denoise("no-such.png", 0.1), restore.InputError, "no-such.png"),

@@ -23,6 +23,7 @@ from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
 from restore.images.kinds import fitted_masks, is_sequence, unpack, unpack_masks
+from restore.images.reading import MARKS_NOTHING
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
@@ -136,7 +137,8 @@ def restored(
     if masks is not None:
         unpacked = unpack_masks(masks, options.max_pixels)
         holes = fitted_masks(unpacked, [(item.pixels.shape[0], item.pixels.shape[1]) for item in items])
-        for sentence in dict.fromkeys(filter(None, map(doubted, unpacked))):
+        idle = "" if any(mask.any() for mask in unpacked) else MARKS_NOTHING
+        for sentence in dict.fromkeys(filter(None, [*map(doubted, unpacked), idle])):
             warnings.warn(sentence, RestoreWarning, stacklevel=3)
     pictures = [
         Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
@@ -180,5 +182,5 @@ def _warn(answers: Sequence[Restored]) -> None:
     for sentences, what in ((kept, "came back as they were"), (doubts, "are doubtful")):
         if sentences:
             several = f"{len(sentences)} of {len(answers)} images {what}; the first"
-            whose = several if len(answers) > 1 else "the result is doubtful"
+            whose = "the result is doubtful" if len(answers) == 1 and sentences is doubts else several
             warnings.warn(f"{whose}: {sentences[0]}", RestoreWarning, stacklevel=4)

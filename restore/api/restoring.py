@@ -128,7 +128,13 @@ def complete(
     Raises:
         RestoreError: as `denoise`.
     """
-    return restored(image, mask, _opened(model), p, return_solution, how)
+    return restored(image, _required(mask), _opened(model), p, return_solution, how)
+
+
+def _required(mask: Any) -> Any:
+    if mask is None:
+        raise UsageError("the mask is None; give the pixels to fill, or use denoise, which needs no mask")
+    return mask
 
 
 def _opened(model: Model) -> PictureEngine | str:
@@ -186,7 +192,7 @@ class Restorer:
     @listing(Manner)
     def complete(self, image: Any, mask: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.complete`, with this prior."""
-        return restored(image, mask, self.engine, p, return_solution, how)
+        return restored(image, _required(mask), self.engine, p, return_solution, how)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._loaded is None:

@@ -232,12 +232,12 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)
     for source, target in targets:
         mask = str(folder / source.name) if folder else masks
-        formats = {str(maps[source]): format_of(maps[source])} if maps else {}
-        formats |= {str(target): "PNG" if output == STDIO else format_of(target)}
+        results_of = [maps[source], target] if maps else [target]
+        formats = {str(path): "PNG" if str(path) == STDIO else format_of(path) for path in results_of}
         name = "stdin" if str(source) == STDIO else str(source)
         jobs.append(Job(str(source), name, str(target), formats, mask))
         reads += [STDIN if str(source) == STDIO else source, *([path_of(mask)] if mask else [])]
-        writes += [STDOUT if path == STDIO else path_of(path) for path in formats]
+        writes += [STDOUT if str(path) == STDIO else path_of(path) for path in results_of]
     refuse_clashes(reads, writes)
     if results.part is not None:
         sources = [path for path in sources if in_part(path, results.part)]

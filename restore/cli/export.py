@@ -54,7 +54,7 @@ def export(
     if target.suffix != kind:
         raise UsageError(f"the output name must end in {kind}; choose another name", target)
     if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"exists already; give {option('overwrite')} or another -o", target)
+        raise OutputError(f"exists already; give {option('overwrite')}{'' if beside else ' or another -o'}", target)
     require_writable(target.parent)
 
     if bundle:

@@ -19,7 +19,7 @@ from restore.errors import InputError, RestoreError, UsageError, reason, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, check_unit_range, plain
-from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
+from restore.images.reading import DEFAULT_MAX_PIXELS, TOO_DARK, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
 
 if TYPE_CHECKING:
@@ -90,13 +90,18 @@ def unpack(
 
 
 def unpack_masks(masks: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
-    """Boolean masks (H, W), True = to fill: above half of white, or 1 in integers of 0 and 1."""
+    """Boolean masks (H, W), True = to fill: above half of white, or 1 in integers of 0 and 1.
+
+    Raises InputError if something is marked, but nowhere above half of white.
+    """
     try:
         items = unpack(masks, max_pixels=max_pixels, mask=True).items
     except RestoreError as fault:
         raise type(fault)(f"the mask: {fault}") from fault
     if any(BY_LUMINANCE in item.notes for item in items):
         raise InputError("the mask has more than two colours; paint white on black what is to be filled")
+    if any(item.pixels.any() and not (item.pixels > 0.5).any() for item in items):
+        raise InputError(TOO_DARK)
     return [item.pixels > 0.5 for item in items]
 
 

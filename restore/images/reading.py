@@ -32,6 +32,10 @@ Source = str | os.PathLike[str] | BinaryIO | bytes
 _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.
 _MUCH = 0.5
+
+# What is said of masks without a pixel to fill: of empty ones, and of those that are not empty, but dark.
+MARKS_NOTHING = "the mask marks nothing to fill, and the image stays as it is"
+TOO_DARK = "the mask marks no pixel; make white and opaque what is to be filled"
 # The first bytes of a PNG; its chunks that define colours, and those that are kept by other means.
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
@@ -145,9 +149,9 @@ def read_mask(
     if hidden.all():
         raise InputError("the mask marks every pixel; leave black what is to be kept", label)
     if painted and not hidden.any():
-        raise InputError("the mask marks no pixel; make white and opaque what is to be filled", label)
+        raise InputError(TOO_DARK, label)
     notes += [doubt] if (doubt := doubted(hidden)) else []
-    notes += [] if hidden.any() else ["the mask marks nothing to fill, and the image stays as it is"]
+    notes += [] if hidden.any() else [MARKS_NOTHING]
     return Mask(hidden, tuple(notes))
 
 

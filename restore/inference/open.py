@@ -16,6 +16,7 @@ from restore.zoo import GRAPH, candidates, describe, find, leave_out, reader, se
 if TYPE_CHECKING:
     from restore.channels.damage import Damage, Observed
     from restore.inference.engine import PictureEngine
+    from restore.zoo.description import Description
 
 
 def open_engine(
@@ -135,7 +136,7 @@ class Engines:
             raise faults[0]
         for fault in faults:
             leave_out(str(fault))
-        return opened
+        return _able(opened, picture.damage) if len(opened) > 1 else opened
 
     @cached_property
     def reader(self) -> PictureEngine:
@@ -173,6 +174,34 @@ class Engines:
         again = copy.copy(self)
         again._options, again.named = options, options.model != "auto"
         return again
+
+
+def assumed(damage: Damage, header: Description) -> Damage:
+    """The damage with a level to be found if the caller says nothing and the prior has to know.
+
+    Under specks prior and polarity are chosen as if pixels were inverted one by one.
+    """
+    if damage.specks is not None:
+        header.check_damage(damage)
+        return replace(damage, specks=None, p="auto")
+    if header.kind.pages and not damage.touched:
+        return replace(damage, p="scan")
+    if damage.touched or damage.hidden is not None or header.task:
+        return damage
+    return replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
+
+
+def _able(engines: tuple[PictureEngine, ...], damage: Damage) -> tuple[PictureEngine, ...]:
+    """The priors that take such damage; all if none does, of which the first says why."""
+
+    def takes(engine: PictureEngine) -> bool:
+        try:
+            engine.header.check_damage(assumed(damage, engine.header))
+        except UsageError:
+            return False
+        return True
+
+    return tuple(filter(takes, engines)) or engines
 
 
 def require_torch(asker: str) -> None:

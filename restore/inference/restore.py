@@ -23,7 +23,7 @@ from restore.inference import specks, trust
 from restore.inference.candidates import Candidate, Neighbours, Planes, Prior, Squares, squares_in
 from restore.inference.choose import Choice, choose
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.open import Engines
+from restore.inference.open import Engines, assumed
 from restore.inference.options import Options
 from restore.inference.restored import Level, Restored
 from restore.inference.scans.reading import Reading, read
@@ -156,7 +156,7 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
     """A picture as its priors see it, with what is to be found; or why they cannot see it."""
     opened = _for_colours(engines.for_picture(original)) if len(original.shape) > 2 else engines.for_picture(original)
     header = opened[0].header
-    picture = replace(original, damage=_assumed(original.damage, header))
+    picture = replace(original, damage=assumed(original.damage, header))
     header.check_damage(picture.damage)
     if options.fit == "resize":
         if not options.force:
@@ -193,21 +193,6 @@ def _for_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
     return of_photographs
 
 
-def _assumed(damage: Damage, header: Description) -> Damage:
-    """The damage with a level to be found if the caller says nothing and the prior has to know.
-
-    Under specks prior and polarity are chosen as if pixels were inverted one by one.
-    """
-    if damage.specks is not None:
-        header.check_damage(damage)
-        return replace(damage, specks=None, p="auto")
-    if header.kind.pages and not damage.touched:
-        return replace(damage, p="scan")
-    if damage.touched or damage.hidden is not None or header.task:
-        return damage
-    return replace(damage, sigma="auto") if header.grey else replace(damage, p="auto")
-
-
 def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
     hidden = picture.damage.hidden
     values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, shape)
@@ -220,9 +205,13 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
         return [_without_specks(jobs[0], options)]
     choices = _choices(jobs, options)
     answers: dict[int, Restored] = {}
-    kinds = [(choice.candidate, choice.unchanged) for choice in choices]
-    for kind in dict.fromkeys(kinds):
-        rows = [row for row, other in enumerate(kinds) if other == kind]
+    kinds: dict[tuple[Candidate, bool], list[int]] = {}
+    for row, (job, choice) in enumerate(zip(jobs, choices, strict=True)):
+        if job.certain or options.force or trust.recognised(choice):
+            kinds.setdefault((choice.candidate, choice.unchanged), []).append(row)
+        else:  # whatever the solver would find
+            answers[row] = _refused(job, Status.UNRECOGNISED, choice)
+    for rows in kinds.values():
         try:
             posterior = _posterior([jobs[row] for row in rows], [choices[row] for row in rows], watch)
         except ModelError as fault:
@@ -365,8 +354,12 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
     before, after = (values if grey else values > 0.5 for values in (pixels, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
-        remedy = trust.remedy(refusal, original, job.named, cut=job.reading.cut is not None)
-        return _untouched(original, refusal, remedy, choice, residual)
+        return _refused(job, refusal, choice, residual)
+    visible = job.picture.visible
+    if not grey and trust.spotless(choice, float(np.mean((before != after)[visible]))):
+        choice = replace(choice, level=Level("p", 0.0))
+        means, deviations = np.where(visible, before, means), np.where(visible, 0, deviations)
+        after = means > 0.5
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
     sheet = job.reading.sheet if job.read_alone and options.soft else None
@@ -508,6 +501,11 @@ def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
     model, backend = choice.candidate.names
     named = {"model": model, "engine": backend, "observed": picture}
     return named | {"level": choice.level or given, "bits": choice.bits}
+
+
+def _refused(job: _Job, status: Status, choice: Choice, residual: float = 0.0) -> Restored:
+    remedy = trust.remedy(status, job.original, job.named, cut=job.reading.cut is not None, grey=job.header.grey)
+    return _untouched(job.original, status, remedy, choice, residual)
 
 
 def _untouched(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from restore.channels.damage import Observed
+from restore.channels.levels import FLIPS
 from restore.errors import option
 from restore.inference.choose import Choice
 from restore.inference.scans.reading import step_of
@@ -25,16 +26,20 @@ MARGIN_IN_ALL = 4.5
 BEHIND = 60.0
 
 # How far apart, in pixels, pairs of changed pixels are counted; how many times as many there may be as if pixels had
-# changed independently, and how many more, as a share of all pixels; and standard errors by which their number may be
-# off. Of `benchmarks/choices/no_harm.py`, seeds 0, 1, 2 and 4.
+# changed independently, and how many more, as a share of all pixels. Of `benchmarks/choices/no_harm.py`, seeds 0, 1, 2
+# and 4.
 PAIR_REACH = 8
 PAIRED = 1.5
 MORE = 0.003
-ERRORS = 4.0
 
 # The share of the noise that an answer has to promise to remove. Of 352 helpful answers the least promised .27, of a
 # maze that was harmed .17 (by hand, on pictures that must not be harmed: benchmarks/README.md).
 LEAST_GAIN = 0.25
+
+# If fewer pixels change than this share of what the lowest level that is looked for would flip, there is no noise: as
+# many change of clean pictures, and from half as many flips on, more are undone than done (by hand, pages, drawings and
+# `benchmarks/choices/no_harm.py`).
+HARDLY_ANY = 0.05
 
 # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
 NOISIEST_FLIPS = 0.35
@@ -55,7 +60,7 @@ def refusal(
         means: the posterior probability of white, or mean grey level, (H, W).
         status, residual: how the solver ended, and how far means moved in its last iteration.
     """
-    if choice.ahead is not None and not recognised(choice):
+    if not recognised(choice):
         return Status.UNRECOGNISED
     if status is Status.MAX_ITER and residual > RESTLESS:
         return Status.UNSETTLED
@@ -75,6 +80,14 @@ def refusal(
     return Status.NOT_NOISE
 
 
+def spotless(choice: Choice, changed: float) -> bool:
+    """True if no flips were found in a picture of which this share of the visible pixels would change."""
+    level, least = choice.level, float(FLIPS.levels[0])
+    if level is None or level.name != "p" or changed >= HARDLY_ANY * least:
+        return False
+    return float(np.max(level.value)) <= 1.01 * least
+
+
 def lead(choice: Choice, field: Choice) -> float:
     """The lead of a named prior over the field of neighbours, in bits per pixel, plus what it may lack."""
     assert choice.bits is not None and field.bits is not None  # both have predicted pixels
@@ -82,8 +95,9 @@ def lead(choice: Choice, field: Choice) -> float:
 
 
 def recognised(choice: Choice) -> bool:
-    """True if the prior knows more of the picture than independent pixels do."""
-    assert choice.ahead is not None  # it has predicted pixels
+    """True if the prior knows more of the picture than independent pixels do, or was not compared with them."""
+    if choice.ahead is None:
+        return True
     damage = choice.damage
     left = float(np.mean(1 - 2 * np.asarray(damage.known("p")))) ** 4
     # Nothing that is visible can be harmed where only holes are filled.
@@ -92,9 +106,10 @@ def recognised(choice: Choice) -> bool:
 
 
 def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:
-    """True if changed pixels are at no displacement from each other more often than independent ones.
+    """True if changed pixels are at all displacements from each other together no more often than independent ones.
 
-    Fine lines, dots and grids of a picture are beside each other, or in steps.
+    Fine lines, dots and grids of a picture are beside each other, or in steps. What goes beyond the pairs that may be,
+    in standard errors and squared, is summed over the displacements: half of these is what chance alone makes.
 
     Args:
         changed, white, visible: boolean (H, W): the pixels that changed; the restored picture, whose two colours may
@@ -112,7 +127,8 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
             rates[colour] = changed[colour].mean()
     pairs, expected = _pairs(changed), _pairs(rates)
     allowed = np.minimum(PAIRED * expected, expected + MORE * visible.sum())
-    return bool((pairs <= allowed + ERRORS * (1 + expected) ** 0.5).all())
+    beyond = (pairs - allowed).clip(0) ** 2 / (1 + expected)
+    return bool(beyond.sum() <= beyond.size / 2)
 
 
 def _pairs(values: np.ndarray) -> np.ndarray:
@@ -125,12 +141,12 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     return np.asarray(sums[later])
 
 
-def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False) -> str:
+def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False, grey: bool = False) -> str:
     """What to do about a picture that was refused, by a prior that was named or by all, without harm to it.
 
-    `cut` says that grey levels were cut off to read it.
+    `cut` says that grey levels were cut off to read it, `grey` that the priors are of grey pictures.
     """
-    model, p = option("model"), option("p")
+    model, noise = option("model"), option("sigma" if grey else "p")
     if status is Status.DIVERGED:
         return f"choose another with {model}"
     if status is Status.NOT_INK and picture.filled_only:
@@ -148,6 +164,7 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False)
     if cut:
         return f"give {option('p', 'scan')} if it is a page, or {option('force')}"
     if named:
-        return f"give its noise with {p}, or {option('force')}"
-    given = f"name a prior with {model} and its noise with {p}"
+        return f"give its noise with {noise}, or {option('force')}"
+    told = picture.damage.touched and picture.damage.unknown is None
+    given = f"name a prior with {model}" if told else f"name a prior with {model} and its noise with {noise}"
     return f"{given}, make a prior with `restore train`, or give {option('force')}"

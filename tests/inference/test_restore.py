@@ -381,7 +381,7 @@ def test_a_prior_that_fails_on_the_whole_picture_leaves_it_to_the_next() -> None
     for result in results:
         np.testing.assert_allclose(result.means, expected.means, atol=1e-9)
     with pytest.raises(ModelError, match="failing"):
-        answers([Observed(picture, Damage("auto"))], failing, named=True)
+        answers([Observed(picture, Damage("auto"))], failing, named=True, force=True)
 
 
 def test_a_conditional_prior_restores_from_the_picture_alone() -> None:
