@@ -803,6 +803,7 @@ FIGURES: dict[str, list[str]] = {
         likelihood("deep-3", 32, "test"),
         likelihood("deep-3", 100, "test"),
         *(summed("deep-3", epoch) for epoch in (1, 10, 32, 100)),
+        *(likelihood("deep-3-slow", epoch, part) for part in ("train", "test") for epoch in (1, 10, 32, 100)),
     ],
     "T24": [
         deep(0, "weights", 1),
