@@ -631,6 +631,8 @@ FIGURES: dict[str, list[str]] = {
         wrong("bp", "mnist-flip20"),
         *(settles(method, task) for task in ("mnist-flip20", "mnist-flip10") for method in ("bp", "mssvm")),
         *(matched("bp", how, "mnist-flip20") for how in ("its own", "200 iterations", "damping .5", "mixed-product")),
+        *(drawn("once", method, "mnist-flip20") for method in ("mssvm", "bp")),
+        f"{entry('crbm-noise', 'changed', change='a rate of .005')['error'][0]:.3f}",
     ],
     "C6": [wrong("bp", "mnist-patch8"), wrong("percloss", "mnist-patch8")],
     "C7": [
