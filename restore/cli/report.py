@@ -96,7 +96,7 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
         if levels:
             span = f", {min(levels):.2g} to {max(levels):.2g}" if len(levels) > 1 else ""
             parts.append(f"{kind} = {np.median(levels):.2g} (found{span})")
-        elif given is not None:
+        elif given is not None and given != "auto":  # a page is read without a level
             parts.append(f"{kind} = {given}")
     changed = [record["changed"] for record in done if record["changed"] is not None]
     parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
