@@ -306,7 +306,7 @@ def _checked(name: str, level: Any) -> Any:
     if values.ndim:
         return values
     value = values.item()
-    if name == "p" and value > 0.5:
+    if name == "p" and 0.5 < value < 1:
         doubt = f"p = {value:g} says that most pixels are inverted, so the result will be the negative of the picture"
         warnings.warn(doubt, RestoreWarning, stacklevel=5)
     return value

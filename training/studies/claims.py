@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import dcp_large
@@ -642,6 +642,7 @@ FIGURES: dict[str, list[str]] = {
         settles("mssvm", "mnist-patch12"),
         *(matched("bp", how) for how in ("its own", "200 iterations", "damping .5", "mixed-product")),
         matched("mssvm"),
+        *(drawn("once", method, "mnist-patch12") for method in ("mssvm", "bp")),
     ],
     "C8": [wrong("bp", "caltech-flip20"), wrong("mssvm", "caltech-flip20")],
     "C9": [wrong("mssvm", "caltech-patch12"), wrong("percloss", "caltech-patch12")],
@@ -671,8 +672,8 @@ FIGURES: dict[str, list[str]] = {
         *(figure for task in TASKS for figure in (drawn("once", "lr", task), reported("lr", task))),
         *(
             figure
-            for method in ("bp", "mssvm")
-            for figure in (drawn("once", method, "mnist-flip20"), reported(method, "mnist-flip20"))
+            for method, task in product(("bp", "mssvm"), ("mnist-flip20", "mnist-patch12"))
+            for figure in (drawn("once", method, task), reported(method, task))
         ),
     ],
     "C17": [wrong("bp", "mnist-patch20"), wrong("cd10", "mnist-patch20")],
