@@ -80,7 +80,8 @@ def train_and_save(
         session.note("making its graph")
         # Last, as it can be cut short and made later.
         fault = add_graph(folders, TrainingError, clock.limit - clock.used - LEAVING)
-        lines += [f"{header.name}: without a graph: {fault}; `restore export {header.name} --beside` makes one"] if fault else []
+        how = f"`restore export {header.name} --beside` makes one"
+        lines += [f"{header.name}: without a graph: {fault}; {how}"] if fault else []
         return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
