@@ -34,7 +34,7 @@ _SET = 20
 _MUCH = 0.5
 
 # What is said of masks without a pixel to fill: of empty ones, and of those that are not empty, but dark.
-MARKS_NOTHING = "the mask marks nothing to fill, and the image stays as it is"
+MARKS_NOTHING = "the mask marks nothing to fill"
 TOO_DARK = "the mask marks no pixel; make white and opaque what is to be filled"
 # The first bytes of a PNG; its chunks that define colours, and those that are kept by other means.
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -37,8 +37,8 @@ MORE = 0.003
 LEAST_GAIN = 0.25
 
 # If fewer pixels change than this share of what the lowest level that is looked for would flip, there is no noise: as
-# many change of clean pictures, and from half as many flips on, more are undone than done (by hand, pages, drawings and
-# `benchmarks/choices/no_harm.py`).
+# many change of clean pictures, and of three times as many flips more are undone than done (by hand, on pages, drawings
+# and pictures that must not be harmed: benchmarks/README.md).
 HARDLY_ANY = 0.05
 
 # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
@@ -82,10 +82,9 @@ def refusal(
 
 def spotless(choice: Choice, changed: float) -> bool:
     """True if no flips were found in a picture of which this share of the visible pixels would change."""
-    level, least = choice.level, float(FLIPS.levels[0])
-    if level is None or level.name != "p" or changed >= HARDLY_ANY * least:
-        return False
-    return float(np.max(level.value)) <= 1.01 * least
+    level, least = choice.level, FLIPS.levels[0]
+    flips = level is not None and level.name == "p" and np.allclose(level.value, least)
+    return flips and bool(changed < HARDLY_ANY * least)
 
 
 def lead(choice: Choice, field: Choice) -> float:
