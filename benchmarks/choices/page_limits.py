@@ -2,9 +2,10 @@
 
     RESTORE_DATA=DATA python benchmarks/choices/page_limits.py
 
-Pages are those of `real_pages.py`, their middle of 360 pixels; photographs are those of scikit-image, in full and at a
-half and a third of their size, their middle and corners. `explained` has a least value for a page, `left` and `inked`
-a largest; the rows are those that are on the wrong side of a limit, and the counts are of all.
+Pages are those of `real_pages.py`, their middle of 360 pixels, and of up to 1,500; photographs are those of
+scikit-image, in full and at a half and a third of their size, their middle and corners. `explained` has a least value
+for a page, `left` and `inked` a largest; the rows are those that are on the wrong side of a limit, and the counts are
+of all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from restore.inference.open import open_engine
 from restore.inference.scans.sheet import EXPLAINED, MOST_INK, MOST_LEFT, Sheet
 from restore.zoo import reader
 
-SIDE = 360
+SIDE, WHOLE = 360, 1500
 
 PHOTOGRAPHS = (
     "camera", "coins", "moon", "clock", "brick", "grass", "gravel", "astronaut", "coffee", "chelsea", "rocket",
@@ -55,16 +56,18 @@ def main() -> None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     prior = Prior(open_engine(reader()))
     head("", "explained", "left", "inked", "answer", left=("answer",))
-    scanned = ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), SIDE))
+    middles, wholes = (
+        ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), side)) for side in (SIDE, WHOLE)
+    )
     counts = []
-    for kind, pictures in (("page", scanned), ("photograph", photographs())):
+    for kind, pictures in (("page", middles), ("whole page", wholes), ("photograph", photographs())):
         refused = total = 0
         for name, picture in pictures:
             grey = picture.astype(np.float32)
             paper = prior.posterior(Observed(grey, Damage()), lambda share: None).means[0]
             sheet = Sheet.of(grey, paper, None)
             total, refused = total + 1, refused + (sheet.refusal is not None)
-            if (sheet.refusal is not None) == (kind == "page"):
+            if (sheet.refusal is not None) == (kind != "photograph"):
                 figures = (f"{value:.4f}" for value in (sheet.explained, sheet.left, sheet.inked))
                 row(f"{kind} {name}", *figures, "refused" if sheet.refusal else "read")
         counts.append(f"{refused} of {total} {kind}s are refused")

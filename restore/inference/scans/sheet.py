@@ -17,12 +17,12 @@ REACH, CELL = 20.0, 8
 # Ink has a level of its own where it is more than this share of the pixels within reach; else that of the whole page.
 FEW = 0.02
 
-# On a page ink explains at least this share of the variance of grey levels, averaged over 3x3 pixels, which leaves a
-# third of white noise and all of a photograph's texture. The standard deviation of the rest, in contrasts, times that
-# of ink and paper as 1 and 0, is at most this: paper may be dirty, but what is dark over wide areas and varies there is
-# no ink. And at most this share of the page is ink. Two of 65 pages are refused, and all of 81 parts of photographs
-# (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT, MOST_INK = 0.68, 0.058, 0.28
+# On a page ink explains at least this share of the variance of grey levels where it lies, averaged over 3x3 pixels,
+# which leaves a third of white noise and all of a photograph's texture. The standard deviation of the rest, in
+# contrasts, times that of ink and paper as 1 and 0, is at most this: paper may be dirty, but what is dark over wide
+# areas and varies there is no ink. And at most this share of the page is ink. None of 65 whole pages is refused, two of
+# their middles, and all of 81 parts of photographs (`benchmarks/choices/page_limits.py`).
+EXPLAINED, MOST_LEFT, MOST_INK = 0.71, 0.058, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
@@ -47,7 +47,7 @@ class Sheet:
         black, white: levels of ink and of paper at every pixel, (H, W).
         noise: standard deviation of a grey level around them, over the page.
         explained: the share of the variance of grey levels, around what light and paper vary, that ink explains; of
-            averages over 3x3 pixels.
+            averages over 3x3 pixels, within reach of ink: an empty part of a page has nothing to explain.
         left: standard deviation of what it does not explain, as a share of the contrast of ink to paper, times that of
             ink and paper as 1 and 0, which is at most a half.
         grain: standard deviation of white noise.
@@ -80,14 +80,18 @@ class Sheet:
         residual = grey - paper * white - (1 - paper) * black
         around = grey - local.image(local.sums(grey * visible) / local.sums(visible).clip(1e-6))
         noise = float((visible * residual**2).sum() / count) ** 0.5
-        rest, whole = (float((_averaged(visible * values) ** 2).sum()) / count for values in (residual, around))
+        near = local.image(local.sums(ink) / local.sums(visible).clip(1e-6) / FEW).clip(0, 1)
+        rest, unexplained, whole = (
+            float((weight * _averaged(visible * values) ** 2).sum() / weight.sum().clip(1e-6))
+            for weight, values in ((visible, residual), (near * visible, residual), (near * visible, around))
+        )
         total = float(ink.sum())
         contrast, inked = float((ink * (white - black)).sum()) / max(total, 1.0), total / count
         left = (rest * inked * (1 - inked)) ** 0.5 / max(contrast, ROUNDED)
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
-        explained = 1 - rest / max(whole, ROUNDED**2)
+        explained = 1 - unexplained / max(whole, ROUNDED**2)
         return cls(black, white, noise, explained, left, grain, inked)
 
     def log_odds(self, grey: np.ndarray) -> np.ndarray:

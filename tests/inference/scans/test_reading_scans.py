@@ -267,6 +267,19 @@ def test_dirt_of_one_strength_is_of_a_page_with_little_ink_and_of_a_photograph_w
         assert sheet.refusal is (Status.NOT_INK if share == much else None)
 
 
+def test_empty_paper_around_ink_does_not_change_what_ink_explains() -> None:
+    """A few words on a large sheet are a page: dirt of the empty part is not what ink has to explain."""
+    draw, side = np.random.default_rng(0), 900
+    ink = np.zeros((side, side), bool)
+    ink[:200, :200] = np.kron(draw.random((20, 20)) < 0.2, np.ones((10, 10))) > 0.5
+    dirt = 0.25 * gaussian_filter(draw.standard_normal(ink.shape), 2)
+    grey, paper = (np.where(ink, 0.3, 0.7) + dirt).astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32)
+    part, whole = (Sheet.of(grey[:size, :size], paper[:size, :size], None) for size in (200, side))
+    assert whole.refusal is part.refusal is None
+    assert whole.explained == pytest.approx(part.explained, abs=0.05)
+    assert 1 - np.var(dirt) / np.var(grey) < EXPLAINED
+
+
 # --- black and white, and greys between ---
 
 
