@@ -73,18 +73,19 @@ def progress(description: str, total: float | None, display: Display = True) -> 
     if sys.stderr.isatty() or _in_notebook():
         yield from _bar(description, total)
         return
-    last, kept_back, begun = time.monotonic(), "", False
+    last, kept_back, said, begun = time.monotonic(), "", "", False
 
     def show(done: float, note: str = "") -> None:
-        nonlocal last, kept_back, begun
+        nonlocal last, kept_back, begun, said
         begun = begun or bool(note) or done != total
         if not begun:
             return
         count = f"{done:.0%}" if isinstance(total, float) else str(done) if total is None else f"{int(done)}/{total}"
-        kept_back = f"{description} {count} {note}".rstrip()
-        if done == total or time.monotonic() - last >= PLAIN_SECONDS:
-            last = time.monotonic()
-            say(kept_back)
+        line = f"{description} {count} {note}".rstrip()
+        kept_back = "" if line == said else line
+        if kept_back and (done == total or time.monotonic() - last >= PLAIN_SECONDS):
+            last, said = time.monotonic(), line
+            say(line)
             kept_back = ""
 
     yield show

@@ -171,3 +171,10 @@ def test_what_is_shown_is_in_the_signature_and_its_help() -> None:
         assert inspect.signature(function).parameters["progress"].default is False
     for function in (restore.denoise, restore.complete, restore.train):
         assert "\n        progress: " in (function.__doc__ or "")
+
+
+def test_the_same_line_is_written_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress("restored", 1.0) as meter:
+        for done in (0.2, 1.0, 1.0):
+            meter(done)
+    assert capsys.readouterr().err.splitlines() == ["restored 100%"]

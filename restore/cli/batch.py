@@ -140,7 +140,9 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
     failures, single, count = Failures(results.json, many=named > 1), len(jobs) == 1, min(results.jobs, len(jobs))
     with ExitStack() as stack:
-        meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), not results.quiet))
+        # Files that have failed are done, too.
+        word, total = ("restored", 1.0) if single else ("done", len(jobs))
+        meter = stack.enter_context(progress(word, total, not results.quiet))
         if count > 1:
             from restore.cli.process.shares import shared
 

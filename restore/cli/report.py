@@ -77,7 +77,8 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
     counted = Counter(note for sheet in sheets for note in sheet.record["notes"])
     for sheet in sheets:
         yield from (f"{sheet.name}: {note}" for note in sheet.record["notes"] if counted[note] == 1)
-    yield from (f"{count} of {len(sheets)} images: {note}" for note, count in counted.items() if count > 1)
+    several = f"{len(sheets)} {'pages' if len(jobs) == 1 else 'images'}"
+    yield from (f"{count} of {several}: {note}" for note, count in counted.items() if count > 1)
     for job in jobs:
         if len(job.sheets) < job.pages:
             left = sorted({*range(job.pages)} - {sheet.page for sheet in job.sheets})
@@ -100,6 +101,6 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
             parts.append(f"{kind} = {given}")
     changed = [record["changed"] for record in done if record["changed"] is not None]
     parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
-    who = sheets[0].name if len(sheets) == 1 else f"{len(done)} of {len(sheets)} images"
+    who = sheets[0].name if len(sheets) == 1 else f"{len(done)} of {several}"
     target = "stdout" if jobs[0].target == STDIO else shown(jobs[0].target)
     yield f"{who}: {', '.join(parts)}" + (f": {target}" if len(jobs) == 1 else "")
