@@ -545,6 +545,7 @@ FIGURES: dict[str, list[str]] = {
     "D4": [
         *(end(BARS, algorithm, rate) for algorithm in ("CD", "PCD") for rate in RATES),
         *(figure(algorithm, rate) for figure in (leaving, left) for algorithm in ("CD", "PCD") for rate in RATES),
+        *(leaving(algorithm, rate) for algorithm in ("CD", "PCD") for rate in SLOW),
         str(LOCAL),
     ],
     "D5": [
