@@ -725,6 +725,7 @@ FIGURES: dict[str, list[str]] = {
         format(100 * moment("mnist-100", 100, 10_000)["probe"]["share"], ".1f"),
         solutions("mnist-100", 10),
         str(sought("first weights", 10)["solutions"]),
+        str(sought("first weights, settled steps", 10)["solutions"]),
         str(searched(0.0)["solutions"]),
         str(searched(0.5)["solutions"]),
         *counts("largest change 1e-4"),

@@ -205,7 +205,7 @@ def as_table(found: list[Sought]) -> str:
         share = f"{100 * one.solutions / one.starts:.1f} %"
         return [first, str(one.epoch), f"{one.starts:,}", f"{one.converged:,}", str(one.solutions), share, energy]
 
-    along = [row(one.change, one) for one in found if one.damping is None]
+    along = [row(one.change, one) for one in found if one.damping is None and one.epoch]  # before it all lead to one
     damped = [row(f"damping of the search {one.damping:g}", one) for one in found if one.damping is not None]
     head = ["changed", "epoch", "starts", "converged", "solutions", "of the starts", "free energy"]
     return table(head, along + damped)
