@@ -105,7 +105,7 @@ class Crops:
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as the holes of its picture.
+        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as holes of its picture are narrow.
 
         Grey pictures without holes hide a lattice at a time, which is the same in all tiles: a mixture of Gaussians
         needs a factorisation for each mask.
@@ -115,8 +115,8 @@ class Crops:
         if self.grey and not hidden.any():
             lattice = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
             return np.broadcast_to(lattice, self.pixels.shape)
-        holes, runs = self.sums(hidden), self.sums(np.diff(hidden, axis=2, prepend=False) & hidden)
-        sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST_HOLE).astype(int)
+        runs = [self.sums(np.diff(hidden, axis=axis, prepend=False) & hidden) for axis in (1, 2)]
+        sides = np.clip(np.round(self.sums(hidden) / np.maximum(*runs).clip(1)), 1, WIDEST_HOLE).astype(int)
         folds = {}
         for side in set(sides.tolist()):
             blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))

@@ -150,20 +150,21 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False,
         return f"choose another with {model}"
     if status is Status.NOT_INK and picture.filled_only:
         return f"name a prior of photographs with {model}, such as em-photographs"
-    if status is Status.NOT_INK:
+    if status in (Status.NOT_INK, Status.FAINT):
         # As light ink would be.
         step = step_of(picture)
         few = float(np.mean(np.asarray(picture.pixels[::step, ::step]) > 0.5)) < MOST_INK
         turned = f", with {option('invert')} if its ink is light" if few else ""
-        return f"give {option('p', 'scan')} if it is a page{turned}, or {option('sigma')} if it is a noisy photograph"
+        page = f"give {option('p', 'scan')} if it is a page{turned}"
+        return page if status is Status.FAINT else f"{page}, or {option('sigma')} if it is a noisy photograph"
     if status is Status.CLASSES:
         return "restore each class as a picture of its own"
-    if status is Status.FAINT:
-        return f"give {option('p', 'scan')} if it is ink all the same"
     if cut:
         return f"give {option('p', 'scan')} if it is a page, or {option('force')}"
+    if status is Status.NOT_NOISE:
+        return f"give {option('specks', 'auto')} if it is dirt, or {option('force')}"
     if named:
         return f"give its noise with {noise}, or {option('force')}"
-    told = picture.damage.touched and picture.damage.unknown is None
+    told = picture.damage.unknown is None
     given = f"name a prior with {model}" if told else f"name a prior with {model} and its noise with {noise}"
     return f"{given}, make a prior with `restore train`, or give {option('force')}"

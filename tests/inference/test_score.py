@@ -114,17 +114,19 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
     assert 12 < rounds < 24
 
 
-def test_pixels_are_hidden_once_each_and_in_blocks_as_wide_as_holes_are() -> None:
+@pytest.mark.parametrize("across", [True, False])
+def test_pixels_are_hidden_once_each_and_in_blocks_as_wide_as_holes_are_narrow(across: bool) -> None:
     hidden = np.zeros((40, 60), bool)
     fold = Crops.of([Observed(np.zeros((40, 60)), Damage("auto"))], grey=False).fold[0]
     assert set(np.unique(fold)) == set(range(room.FOLDS))
     # 2,400 pixels: a share of a quarter has a standard deviation of .009.
     assert np.abs(np.bincount(fold.ravel()) / fold.size - 0.25).max() < 0.04
-    hidden[10:15, 20:28] = hidden[25:30, 40:48] = True
-    wide = Crops.of([Observed(np.zeros((40, 60)), Damage(hidden=hidden))], grey=False).fold[0]
-    # Every hole is 8 pixels wide, and so is every block.
-    assert (wide.reshape(5, 8, -1, 60) == wide[::8][:, None, None]).all()
-    assert (np.diff(wide, axis=1)[:, np.arange(59) % 8 != 7] == 0).all()
+    # A band, for which a wider block would be another task, and a square.
+    hidden[10:15, 2:58] = hidden[25:30, 40:45] = True
+    hidden = hidden if across else hidden.T
+    wide = Crops.of([Observed(np.zeros(hidden.shape), Damage(hidden=hidden))], grey=False).fold[0]
+    for fold in (wide, wide.T):
+        assert (fold.reshape(-1, 5, fold.shape[1]) == fold[::5][:, None]).all()
 
 
 # --- levels, from predictions that are known ---
