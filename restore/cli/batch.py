@@ -19,7 +19,7 @@ from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
 from restore.console import progress, say, tell
-from restore.errors import Foreign, InputError, RestoreError, UsageError, option, shown
+from restore.errors import Foreign, InputError, RestoreError, UsageError, option, require, shown
 from restore.files import write_atomically
 from restore.images import (
     Mask,
@@ -218,8 +218,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     sources = [path_of(path) for path in inputs] if streams else expand(inputs)
     if streams:
         output = output or STDIO
-        if len(inputs) != 1:
-            raise UsageError("- is stdin, which holds one image; name files to restore several")
+        require(len(inputs) == 1, "- is stdin, which holds one image; name files to restore several")
         if results.part is not None:
             raise UsageError("one image has no parts; leave it out", option("part"))
         if output == STDIO and (results.json or sys.stdout.isatty()):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
 from restore.channels import Task, parse_task
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.families.family import Family
 from restore.families.machines import FAMILIES
 from restore.registry import SOLVERS, UNITS
@@ -112,6 +112,5 @@ class Spec:
 
     def check(self, image_shape: tuple[int, int] | None = None) -> None:
         """Raise UsageError for an impossible machine, for images (H, W) if these are known."""
-        if self.family not in FAMILIES:
-            raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
+        require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
         self.kind.check(self, image_shape)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, RestoreError, UsageError, reason, shown
+from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, check_unit_range, plain
@@ -167,8 +167,7 @@ def _only(results: list[Any]) -> Any:
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     """Read a PIL image; its result has its resolution, its colour profile and its other facts."""
-    if 0 in image.size:
-        raise UsageError(f"the image has no pixels ({image.width}x{image.height}); give an image")
+    require(0 not in image.size, f"the image has no pixels ({image.width}x{image.height}); give an image")
     if image.width * image.height > how.max_pixels:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):

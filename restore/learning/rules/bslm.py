@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError, UsageError, require
 from restore.learning.gradients.independent import PSEUDO_COUNT
 from restore.learning.gradients.pseudo_likelihood import (
     Objective,
@@ -176,8 +176,7 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise UsageError(f"rounds must be at least 1, not {self.rounds}")
+        require(self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}")
         if not 0 <= self.tol < math.inf or not 0 <= self.l2 < math.inf:
             raise UsageError(f"tol and l2 must be 0 or positive, not {self.tol} and {self.l2}")
 
@@ -251,8 +250,7 @@ class BSLM(PseudoLikelihoodAscent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.spacers < 0:
-            raise UsageError(f"spacers must not be negative, not {self.spacers}")
+        require(self.spacers >= 0, f"spacers must not be negative, not {self.spacers}")
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
         swept = sweep(objective, at)
@@ -286,8 +284,7 @@ class QuasiNewton(PseudoLikelihoodAscent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1:
-            raise UsageError(f"steps must be at least 1, not {self.steps}")
+        require(self.steps >= 1, f"steps must be at least 1, not {self.steps}")
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
         return climb(objective, at, self.steps, self.tol)

@@ -73,8 +73,7 @@ class MatchedMarginals(LearningRule):
             raise UsageError(
                 f"solver must be one that can be differentiated through, {smooth_solvers()}, not {self.solver!r}"
             )
-        if not self.tasks:
-            raise UsageError('tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
+        require(bool(self.tasks), 'tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
         if not 0 <= self.fewest <= self.iterations:
             raise UsageError(f"fewest must lie in 0 ... {self.iterations} (iterations), not {self.fewest}")
         least = self.fewest or self.iterations

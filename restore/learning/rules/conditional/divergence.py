@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import require
 from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional_clamped, difference
 from restore.learning.rules.conditional.likelihood import LogisticRegression, Matched
@@ -35,10 +35,8 @@ class ConditionalDivergence(Matched):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1:
-            raise UsageError(f"steps must be at least 1, not {self.steps}")
-        if self.regression < 0:
-            raise UsageError(f"regression must not be negative, not {self.regression}")
+        require(self.steps >= 1, f"steps must be at least 1, not {self.steps}")
+        require(self.regression >= 0, f"regression must not be negative, not {self.regression}")
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
