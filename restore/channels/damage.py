@@ -73,16 +73,9 @@ class Occlusion:
     def evidence(self, y: Tensor) -> Fields:
         import torch
 
-        from restore.fields import Fields
-
-        visible = self.noise.evidence(y)
         hidden = torch.as_tensor(self.hidden) if isinstance(self.hidden, np.ndarray) else self.hidden
         nothing = torch.zeros((), dtype=y.dtype, device=y.device)
-        return Fields(
-            torch.where(hidden, nothing, visible.linear),
-            torch.where(hidden, nothing, visible.quadratic),
-            None if visible.presence is None else torch.where(hidden, nothing, visible.presence),
-        )
+        return self.noise.evidence(y).mapped(lambda values: torch.where(hidden, nothing, values))
 
 
 @dataclass(frozen=True, eq=False)

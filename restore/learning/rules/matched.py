@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError, require
-from restore.fields import Fields
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import LearnerState, LearningRule, Restorations, Step
 from restore.priors import BoltzmannMachine
@@ -219,7 +218,5 @@ def _settled(
 
 def _copied(batch: Restorations) -> Restorations:
     """The mini-batch as tensors that can be differentiated with."""
-    evidence = batch.evidence
-    presence = None if evidence.presence is None else evidence.presence.clone()
-    fields = Fields(evidence.linear.clone(), evidence.quadratic.clone(), presence)
-    return Restorations(batch.clean.clone(), fields, batch.start.clone(), batch.tasks.clone())
+    evidence = batch.evidence.mapped(Tensor.clone)
+    return Restorations(batch.clean.clone(), evidence, batch.start.clone(), batch.tasks.clone())
