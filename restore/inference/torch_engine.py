@@ -22,6 +22,7 @@ from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
+from restore.units.contract import mapped
 from restore.zoo import TrainedPrior, find, light_ground, load
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort
@@ -230,7 +231,7 @@ def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Ten
 
 
 def moved_to(units: Units, device: torch.device) -> Units:
-    return units.with_parameters({name: value.to(device) for name, value in units.parameters.items()})
+    return mapped(units, lambda value: value.to(device))
 
 
 def _rows(fields: Fields, first: int, last: int) -> Fields:

@@ -32,6 +32,7 @@ from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli, Units
+from restore.units.contract import mapped
 from restore.zoo.inference import Inference
 
 
@@ -59,7 +60,7 @@ class Stage:
         weights = torch.randn(shape, generator=generator, device=self.below.device) * weight_scale
         bias = self.below.new_zeros(self.size * self.upper_copies)
         return RBM(
-            (_repeated(self.lower, self.lower_copies), Bernoulli(bias)),
+            (mapped(self.lower, lambda value: value.repeat(self.lower_copies)), Bernoulli(bias)),
             (Dense(weights.repeat(self.lower_copies, self.upper_copies)),),
         )
 
@@ -127,14 +128,8 @@ def stacked(machines: Sequence[RBM]) -> LayeredPrior:
     return LayeredPrior(layers, tuple(machine.couplings[0] for machine in machines))
 
 
-def _repeated(layer: Units, copies: int) -> Units:
-    return layer.with_parameters({name: value.repeat(copies) for name, value in layer.parameters.items()})
-
-
 def _averaged(layer: Units, copies: int) -> Units:
-    return layer.with_parameters(
-        {name: value.unflatten(0, (copies, -1)).mean(0) for name, value in layer.parameters.items()}
-    )
+    return mapped(layer, lambda value: value.unflatten(0, (copies, -1)).mean(0))
 
 
 def start_of(shape: PriorShape, image_shape: tuple[int, int]) -> LayeredPrior:
