@@ -45,6 +45,7 @@ class Family:
 
     Attributes:
         words: the name of such a machine.
+        observed: the observation of an exported graph, a key of `OBSERVED`; None for that of its pixels.
         structure: for solvers, "layered", with couplings between neighbouring layers, "pairwise", with
             couplings between pixels, or a "mixture" of Gaussians.
         pixels, hiddens: the types that visible and hidden units may have.
@@ -61,6 +62,7 @@ class Family:
     """
 
     words: ClassVar[str]
+    observed: ClassVar[Observation | None] = None
     structure: ClassVar[Literal["layered", "pairwise", "mixture"]] = "layered"
     pixels: ClassVar[Sequence[str]] = BITS
     hiddens: ClassVar[Sequence[str]] = BITS
@@ -101,11 +103,11 @@ class Family:
 
     def observation(self, spec: Spec) -> Observation:
         """The kind of observation of an exported graph, a key of `OBSERVED`."""
-        return "noise and mask" if spec.grey else "flips and mask"
+        return self.observed or ("noise and mask" if spec.grey else "flips and mask")
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
         """Number of units of every layer, the image first."""
-        return image_shape[0] * image_shape[1], *spec.hidden_counts
+        return image_shape[0] * image_shape[1], *(spec.hidden_counts if self.structure == "layered" else ())
 
     def count(self, spec: Spec) -> str:
         """The hidden units in words."""
