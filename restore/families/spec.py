@@ -106,10 +106,6 @@ class Spec:
             raise UsageError(f"a {self.kind.words} reads grey pages with their own damage, not {text!r}; leave it out")
         return parse_task(text, mask, grey=self.grey)
 
-    def in_words(self, error: float) -> str:
-        """Name of the error that `restore.learning.course` measures."""
-        return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
-
     def check(self, image_shape: tuple[int, int] | None = None) -> None:
         """Raise UsageError for an impossible machine, for images (H, W) if these are known."""
         require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")

@@ -323,9 +323,8 @@ def _judged(
     status, residual = ended
     if status is Status.DIVERGED:
         return status, ""
-    if job.read_alone:  # the page was judged when it was read
-        return None, ""
-    if job.header.task and status is Status.MAX_ITER:  # as it was trained
+    # A page was judged when it was read; a prior with a task stops as it was trained.
+    if job.read_alone or (job.header.task and status is Status.MAX_ITER):
         return None, ""
     header = _header(job, choice)
     # The move of a single iteration is from the start, and does not tell whether it settled.
