@@ -20,10 +20,9 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
-from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
 from restore.images.kinds import fitted_masks, is_sequence, unpack, unpack_masks
-from restore.images.reading import MARKS_NOTHING
+from restore.images.reading import MARKS_NOTHING, doubted
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options

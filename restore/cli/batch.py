@@ -21,18 +21,7 @@ from restore.cli.report import Failures, print_json, record_of, summary
 from restore.console import progress, say, tell
 from restore.errors import Foreign, InputError, RestoreError, UsageError, option, require, shown
 from restore.files import write_atomically
-from restore.images import (
-    Mask,
-    Picture,
-    check_format,
-    encode,
-    exchanged,
-    format_of,
-    read_content,
-    read_mask,
-    read_picture,
-    scans,
-)
+from restore.images import Mask, Picture, check_format, encode, exchanged, format_of, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import (
     STDIN,
@@ -46,7 +35,8 @@ from restore.images.outputs import (
     plan,
     refuse_clashes,
 )
-from restore.images.pages import bound, check_holds, page_count, page_name
+from restore.images.pages import bound, check_holds, page_count, page_name, scans
+from restore.images.reading import read_content
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
