@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,15 +155,11 @@ def _unpack_file(path: str, how: _Reading) -> Collection:
         name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
         picture = read_picture(content, name=name, frame=frame, max_pixels=how.max_pixels, colour=how.colour)
         items.append(_item_of(picture.as_mask if how.mask else picture, name))
-    return Collection(items, _only if count == 1 else list)
+    return Collection(items, itemgetter(0) if count == 1 else list)
 
 
 def _item_of(picture: Picture, path: str = "") -> Item:
     return Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), path, picture.notes)
-
-
-def _only(results: list[Any]) -> Any:
-    return results[0]
 
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
@@ -176,7 +173,7 @@ def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     if image.mode != "F":
         picture = picture_of(image, "the image", colour=how.colour)
         picture = replace(picture.as_mask if how.mask else picture, bits=image.mode == "1", info=info)
-        return Collection([_item_of(picture)], _only)
+        return Collection([_item_of(picture)], itemgetter(0))
     floats = _unpack_array(np.asarray(image), replace(how, channel_axis=None))
 
     def together(results: list[Any]) -> Image.Image:

@@ -270,23 +270,20 @@ def course_of(
 ) -> CleanImages | DamagedImages | Pages:
     """The course that a recipe makes of training images; `start` is the machine before the first step, if any."""
     training, validation = split(recipe, images, held_out)
-    if recipe.prior.kind.pages:
-        means, _ = pixels_of(recipe, training)
-        if start is None:
-            generator = torch.Generator(training.device).manual_seed(recipe.seed)
-            start = recipe.prior.kind.initial(recipe.prior, image_shape, means, recipe.prior.weight_scale, generator)
-        return Pages(training, validation, image_shape, start, Bernoulli(torch.logit(means)))
+    shape, watch, restores, trial = recipe.prior, recipe.training.watch, recipe.learner.restores, None
+    if start is None:
+        means = pixels_of(recipe, training)[0] if shape.kind.pages else pixel_means(training)
+        generator = torch.Generator(training.device).manual_seed(recipe.seed)
+        start = shape.kind.initial(shape, image_shape, means, shape.weight_scale, generator)
+    if shape.kind.pages:
+        return Pages(training, validation, image_shape, start, Bernoulli(torch.logit(pixels_of(recipe, training)[0])))
     if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
-    shape, watch, restores, trial = recipe.prior, recipe.training.watch, recipe.learner.restores, None
     if watch or restores:
         means, grey = pixels_of(recipe, training)
         independent = grey or Bernoulli(torch.logit(means))
     if watch and len(validation):
         trial = Trial.of(validation, watch, image_shape, independent, recipe.seed, grey=shape.grey)
-    if start is None:
-        generator = torch.Generator(training.device).manual_seed(recipe.seed)
-        start = shape.kind.initial(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
     header = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not restores:
         return CleanImages(*header)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from restore.errors import require
 from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional_clamped, difference
-from restore.learning.rules.conditional.likelihood import LogisticRegression, Matched
-from restore.learning.rules.contract import Gradient, Pairs
+from restore.learning.rules.conditional.likelihood import LogisticRegression, Matched, Means
+from restore.learning.rules.contract import Pairs
 from restore.priors import ConditionalRBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 
@@ -38,16 +37,12 @@ class ConditionalDivergence(Matched):
         require(self.steps >= 1, f"steps must be at least 1, not {self.steps}")
         require(self.regression >= 0, f"regression must not be negative, not {self.regression}")
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
         if epoch < self.regression:
             return LogisticRegression().means(prior, batch, generator, epoch)
         return self.chain_means(prior, batch, generator)
 
-    def chain_means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def chain_means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator) -> Means:
         """As `means`, after the epochs of logistic regression."""
         machine = prior.given(batch.observed)
         negative = gibbs_steps(machine, batch.clean, self.steps, generator)
@@ -68,9 +63,7 @@ class PerceptronLoss(ConditionalDivergence):
 
     steps: int = 10
 
-    def chain_means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def chain_means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator) -> Means:
         machine = prior.given(batch.observed)
         visible = machine.visible.sample(Fields(torch.zeros_like(batch.clean)), generator)
         visited = [visible]
