@@ -80,12 +80,12 @@ def verdict(solution: Solution) -> dict[str, Tensor]:
 
 
 @dataclass(frozen=True)
-class ConditionalLikelihood(Matched, ABC):
+class ConditionalLikelihood(Matched):
     """The statistics of the clean images minus those that a fixed point expects."""
 
-    @abstractmethod
     def expectations(self, machine: RBM, epoch: int) -> Solution:
         """Solve the machines of a mini-batch, with pairwise beliefs if the method has them."""
+        return self.fixed_point(epoch).solve(machine)
 
     def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
         machine = prior.given(batch.observed)
@@ -112,9 +112,6 @@ class MeanFieldLikelihood(ConditionalLikelihood):
     """MLE-MF: expectations of naive mean field, started from the observed image's fields."""
 
     solver: ClassVar[str] = "mean_field"
-
-    def expectations(self, machine: RBM, epoch: int) -> Solution:
-        return self.fixed_point(epoch).solve(machine)
 
 
 @dataclass(frozen=True)
