@@ -88,6 +88,7 @@ class SolverKind(Entry):
     graph_batch: int = 2
 
 
+# The class of the solvers by belief propagation, which differ by their kind.
 _MESSAGES = "restore.solvers.messages.belief_propagation:BeliefPropagation"
 # Means alone serve pixels that are coupled with each other, too.
 _PAIRS = ("layered", "pairwise")

@@ -40,6 +40,7 @@ from restore.images.reading import read_content
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
+from restore.inference.tiles.blend import Watch
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:
@@ -160,11 +161,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
 
 
 def finished(
-    jobs: Sequence[Job],
-    damage: Damage,
-    options: Options,
-    results: Results,
-    share: Callable[[float], None] = lambda share: None,
+    jobs: Sequence[Job], damage: Damage, options: Options, results: Results, share: Watch = lambda share: None
 ) -> Generator[Job]:
     """Restore and write the files of jobs; yields each job, in order, once that is done or has failed.
 
@@ -258,7 +255,7 @@ class Work:
     results: Results
     engines: Engines
     colour: bool
-    share: Callable[[float], None]
+    share: Watch
 
     def sheets(self, job: Job) -> list[Sheet]:
         """The pages of a file, in order."""

@@ -57,8 +57,7 @@ def load(
     ...     load(f"{folder}/mine.npy").images.shape
     (4, 2, 2)
     """
-    stock = open_stock(source, split, Limits(root, max_bad, max_pixels))
-    return as_dataset(stock, source, split)
+    return as_dataset(open_stock(source, split, Limits(root, max_bad, max_pixels)), source, split)
 
 
 def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:

@@ -28,7 +28,7 @@ from restore.inference.options import Options
 from restore.inference.restored import Level, Restored
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
-from restore.sizes import check_near, lost_detail, near
+from restore.sizes import check_near, near, said
 from restore.status import Status
 from restore.zoo import leave_out
 from restore.zoo.description import Description
@@ -480,7 +480,7 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
         if doubt > UNSURE:
             notes.append(f"of the filled pixels at least {doubt:.0%} are expected to be wrong")
     if options.fit == "resize" and not near(job.original.shape[:2], header.image_shape):
-        notes.append(lost_detail(header.image_shape))
+        notes.append(f"was resized to {said(header.image_shape)} pixels and back, so little detail is left")
     if whole.inversion[index] > INVERTED and not header.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
         notes.append(f"looks inverted: {header.name} expects {expected_by(candidate.engine)}; {remedy}")

@@ -67,8 +67,7 @@ class TAPLikelihood(LearningRule):
 
     def check(self, prior: PriorShape) -> None:
         super().check(prior)
-        grey = prior.grey
-        require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
+        require(prior.grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
         require(
             prior.plain or FREE_PHASES[self.fixed_point].any_units,
             f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it out',
