@@ -61,11 +61,8 @@ class Restorer(nn.Module):
         header = prior.description
         settings = header.inference
         if not SOLVERS[settings.solver].smooth or not isinstance(prior.machine, BoltzmannMachine):
-            raise UsageError(
-                f"{settings.solver} cannot be differentiated through; give a prior that restores with "
-                f"{smooth_solvers()}",
-                header.name,
-            )
+            remedy = f"give a prior that restores with {smooth_solvers()}"
+            raise UsageError(f"{settings.solver} cannot be differentiated through; {remedy}", header.name)
         require(iterations is None or iterations >= 1, f"iterations must be at least 1, not {iterations}")
         self.description = header
         self.iterations = min(settings.max_iter, 50) if iterations is None else iterations

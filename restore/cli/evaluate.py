@@ -57,10 +57,8 @@ def evaluate(
     folder = find(model)
     header = describe(folder)
     if card and header.kind.pages:
-        raise UsageError(
-            f"{header.name} reads grey pages, which no task damages; leave --card out, and compare what it makes of "
-            "pages with their truth"
-        )
+        remedy = "leave --card out, and compare what it makes of pages with their truth"
+        raise UsageError(f"{header.name} reads grey pages, which no task damages; {remedy}")
     require_torch(model)
     limits = Limits(max_bad=max_bad, max_pixels=max_pixels)
     source = Source(data or header.data, n, header, model, device, quiet, limits)

@@ -192,11 +192,8 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limi
         first = next(iter(faults.values()))
         raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
     if len(faults) > limits.max_bad:
-        raise TrainingError(
-            f"{len(faults)} of {total} images cannot be used ({some(faults)}); "
-            f"remove them, or skip them with {option('max_bad', len(faults))}",
-            label,
-        )
+        why = f"{len(faults)} of {total} images cannot be used ({some(faults)})"
+        raise TrainingError(f"{why}; remove them, or skip them with {option('max_bad', len(faults))}", label)
     names = tuple(sorted(pictures))
     skipped = (f"skipped {fault}" for fault in faults.values())
     counted = (f"{note} ({count} images)" for note, count in counts.items())

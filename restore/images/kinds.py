@@ -213,15 +213,11 @@ def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
         raise UsageError(f"an array of shape {images.shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
     least, kind = (1, "bool") if images.max() <= 1 else (255, "np.uint8")
     if white > least and 0 < images.max() <= least:
-        raise UsageError(
-            f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}; if that is "
-            f"its white, give array.astype({kind})"
-        )
+        fault = f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}"
+        raise UsageError(f"{fault}; if that is its white, give array.astype({kind})")
     if axis is None and images.ndim == 3 and images.shape[2] in (1, 3, 4) and min(images.shape[:2]) > 4:
-        raise UsageError(
-            f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch; give "
-            "channel_axis=-1, or the images of a batch as a list"
-        )
+        fault = f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch"
+        raise UsageError(f"{fault}; give channel_axis=-1, or the images of a batch as a list")
     if axis is not None:
         if not -images.ndim <= axis < images.ndim or images.shape[axis] not in (1, 3, 4):
             raise UsageError(f"channel_axis {axis} is no axis of 1, 3 or 4 colours of shape {images.shape}")

@@ -303,11 +303,8 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     if not count and not recipe.data.task:
         return images, images[:0]
     if len(images) - count < 2:
-        raise TrainingError(
-            f"{len(images)} images, of which {count} are for validation, leave too few to "
-            "train on; lower [data] validation",
-            recipe.data.source,
-        )
+        fault = f"{len(images)} images, of which {count} are for validation, leave too few to train on"
+        raise TrainingError(f"{fault}; lower [data] validation", recipe.data.source)
     # Drawn on the CPU, so that every device holds out the same images.
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)
     return images[order[count:]], images[order[:count]]

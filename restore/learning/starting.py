@@ -140,11 +140,8 @@ def start_of(shape: PriorShape, image_shape: tuple[int, int]) -> LayeredPrior:
     folder = zoo.find(shape.start)
     header = zoo.describe(folder)
     if replace(header.alone, hidden=1) != replace(shape.alone, hidden=1) or header.image_shape != image_shape:
-        raise TrainingError(
-            f"{_in_words(header, header.image_shape)} cannot be the start of "
-            f"{_in_words(shape, image_shape)}; give another [prior] start",
-            shape.start,
-        )
+        fault = f"{_in_words(header, header.image_shape)} cannot be the start of {_in_words(shape, image_shape)}"
+        raise TrainingError(f"{fault}; give another [prior] start", shape.start)
     machine = zoo.load(folder).machine
     assert isinstance(machine, LayeredPrior)
     return machine
@@ -172,10 +169,8 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
         return machine
     grows = isinstance(machine, RBM) and shape.plain
     if missing < 0 or not grows:
-        raise TrainingError(
-            f"has {known} hidden units; give [prior] hidden as many{' or more' if grows else ''}",
-            shape.start,
-        )
+        more = " or more" if grows else ""
+        raise TrainingError(f"has {known} hidden units; give [prior] hidden as many{more}", shape.start)
     assert isinstance(machine, RBM)
     return wider(machine, missing, shape.weight_scale, seed)
 

@@ -126,9 +126,8 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
             }
             if wrong:
                 names = ", ".join(map(shown, sorted(wrong)))[:REASON]
-                raise ModelError(
-                    f"tensors missing, extra, or of wrong shape or type: {names}; get the file again", path
-                )
+                why = f"tensors missing, extra, or of wrong shape or type: {names}"
+                raise ModelError(f"{why}; get the file again", path)
             yield description, opened
     except (OSError, SafetensorError, ValueError, RecursionError) as fault:
         raise ModelError(f"damaged or not a safetensors file ({reason(fault)}); get the file again", path) from fault

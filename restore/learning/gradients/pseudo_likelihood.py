@@ -151,10 +151,8 @@ def refuse_unbounded(images: Tensor) -> None:
     if len(missing):
         first, second = missing[0].tolist()
         more = f" and {len(missing) - 1} more pairs" if len(missing) > 1 else ""
-        raise TrainingError(
-            f"pixels {first} and {second}{more} never show one of their four combinations in {len(images)} images: "
-            f"{remedy}"
-        )
+        fault = f"pixels {first} and {second}{more} never show one of their four combinations"
+        raise TrainingError(f"{fault} in {len(images)} images: {remedy}")
 
 
 def separated_units(objective: Objective, at: Spins) -> Tensor:

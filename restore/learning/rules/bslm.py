@@ -216,11 +216,9 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         if not self.l2:
             proof = separated_units(objective, spins_of(after))
             if len(proof):
-                raise TrainingError(
-                    f"{list_units(proof)} can be predicted from the others without one error in "
-                    f"{objective.sample.count} images: the pseudo-likelihood has no maximum; set [learner] l2, such as "
-                    "1e-3, or give more images"
-                )
+                fault = f"{list_units(proof)} can be predicted from the others without one error"
+                why = f"in {objective.sample.count} images: the pseudo-likelihood has no maximum"
+                raise TrainingError(f"{fault} {why}; set [learner] l2, such as 1e-3, or give more images")
         monitors = {
             "log_pseudo_likelihood": float(after["value"]),
             "gained": gained,

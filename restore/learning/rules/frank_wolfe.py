@@ -149,10 +149,8 @@ class Growth:
             images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator, settings.sought_by
         )
         if addition is None and not state["weights"].shape[1]:
-            raise TrainingError(
-                "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel; "
-                "lower penalty, or train on other images"
-            )
+            fault = "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel"
+            raise TrainingError(f"{fault}; lower penalty, or train on other images")
         if addition is None:
             return Round(state, monitors, "no further unit gains more than its penalty")
         validation = unit_means(_single(addition.unit), self.validation)

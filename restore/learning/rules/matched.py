@@ -79,10 +79,8 @@ class MatchedMarginals(LearningRule):
         if not 1 <= self.scored <= least:
             raise UsageError(f"scored must lie in 1 ... {least} (the fewest iterations), not {self.scored}")
         if self.unrolled and not self.scored <= self.unrolled <= self.iterations:
-            raise UsageError(
-                f"unrolled must be 0, or lie in {self.scored} (scored) ... {self.iterations} (iterations), not "
-                f"{self.unrolled}"
-            )
+            span = f"{self.scored} (scored) ... {self.iterations} (iterations)"
+            raise UsageError(f"unrolled must be 0, or lie in {span}, not {self.unrolled}")
         if self.gradient == "implicit" and self.scored != 1:
             raise UsageError(f"an implicit gradient scores one fixed point; set scored to 1, not {self.scored}")
         self.fixed_point  # noqa: B018 - checks iterations and damping
