@@ -154,9 +154,8 @@ def restored(
     for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
         _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
     values = [np.asarray(answer.picture(soft=options.soft), np.float64) for answer in answers]
-    together = collection.together(
-        [item.back(value, answer.replaced) for item, value, answer in zip(items, values, answers, strict=True)]
-    )
+    backs = zip(items, values, answers, strict=True)
+    together = collection.together([item.back(value, answer.replaced) for item, value, answer in backs])
     return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
 
 

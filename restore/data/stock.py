@@ -82,9 +82,8 @@ def paired(stock: Stock) -> Stock:
     Raises:
         TrainingError: if a page has no truth, or one of another size.
     """
-    images = dict(
-        zip((PurePosixPath(name).with_suffix("").as_posix() for name in stock.names), stock.images, strict=True)
-    )
+    names = (PurePosixPath(name).with_suffix("").as_posix() for name in stock.names)
+    images = dict(zip(names, stock.images, strict=True))
     pages, joined = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
     for name in pages:
         page, truth = images[name], images.get(f"{name}{TRUTH}")

@@ -191,10 +191,8 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
         # Numpy has no bfloat16; float32 holds all its values.
         values = (images.float() if images.dtype == torch.bfloat16 else images).cpu().resolve_neg().numpy()
     except (TypeError, RuntimeError, NotImplementedError) as fault:  # gradients, sparse, quantised, on the device meta
-        wanted = f"give image.detach(), dense, with pixels; {_NUMBERS}"
-        raise UsageError(
-            f"the tensor of {images.dtype} does not become an array ({reason(fault)}); {wanted}"
-        ) from fault
+        why = f"the tensor of {images.dtype} does not become an array ({reason(fault)})"
+        raise UsageError(f"{why}; give image.detach(), dense, with pixels; {_NUMBERS}") from fault
     inner = _unpack_array(values, how)
 
     def together(results: list[Any]) -> Any:

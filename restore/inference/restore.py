@@ -428,11 +428,8 @@ def _without_specks(job: _Job, options: Options) -> Restored:
     assert prior is not None
     done = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
     choice = replace(choice, level=Level("specks", done.specks.share) if damage.unknown else None)
-    notes = [
-        *job.reading.notes,
-        *([choice.level.sentence] if choice.level else []),
-        f"{done.count} specks were removed",
-    ]
+    found = [choice.level.sentence] if choice.level else []
+    notes = [*job.reading.notes, *found, f"{done.count} specks were removed"]
     after, tones = done.white > 0.5, job.reading.tones
     removed = after != (pixels > 0.5)
     estimate = np.where(after, tones[1], tones[0]) if tones is not None else after
@@ -469,9 +466,8 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
     if whole.tiles[index] > 1 and not header.whole:
         notes.append(f"restored in tiles of {width}x{height} pixels")
     if candidate.invert and not options.invert:
-        notes.append(
-            f"{header.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back"
-        )
+        expected = expected_by(candidate.engine)
+        notes.append(f"{header.name} expects {expected}, so the picture was inverted for it, and back")
     if whole.blind[index]:
         notes.append(BLIND)
     hidden = job.picture.damage.hidden

@@ -215,9 +215,8 @@ class DamagedImages:
         if not len(self.validation):
             return None
         solver = solver_of(inference)
-        return verdict(
-            [solver.solve(prior.given(part)) for part in self.damaged.split(VALIDATION_BATCH)], self.validation
-        )
+        parts = [solver.solve(prior.given(part)) for part in self.damaged.split(VALIDATION_BATCH)]
+        return verdict(parts, self.validation)
 
 
 @dataclass(frozen=True)

@@ -123,9 +123,8 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
             changed = work.restore(held.checkpoint)
             if not work.finished:
                 for change in filter(None, (changed, held.threads)):
-                    warnings.warn(
-                        f"{shown(folder)}: {change}; the bits of what follows differ", RestoreWarning, stacklevel=3
-                    )
+                    differs = f"{shown(folder)}: {change}; the bits of what follows differ"
+                    warnings.warn(differs, RestoreWarning, stacklevel=3)
                 use()
         if not work.finished:
             from_first(lambda: cut_log(folder, work.done))

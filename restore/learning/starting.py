@@ -75,13 +75,11 @@ class Stage:
 
     def single(self, machine: LayeredPrior) -> RBM:
         """The RBM with one copy of each layer: the average over copies, which differ by their random starts."""
-        weights = (
-            machine.couplings[0].matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
-        )
+        matrix = machine.couplings[0].matrix
+        weights = matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
         lower, upper = machine.layers
-        return RBM(
-            (_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (Dense(weights.mean((0, 2))),)
-        )
+        layers = (_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies))
+        return RBM(layers, (Dense(weights.mean((0, 2))),))
 
 
 def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, str]:

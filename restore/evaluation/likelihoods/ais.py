@@ -161,11 +161,8 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
         max(centre + quantile * error, normal + quantile * spread),
     )
     effective = float(relative.sum() ** 2 / (relative**2).sum())
-    warning = (
-        f"the weights of the {runs} runs count as {effective:.1f}: log Z may be too small; give more temperatures"
-        if effective < POOR * runs
-        else ""
-    )
+    uneven = f"the weights of the {runs} runs count as {effective:.1f}: log Z may be too small"
+    warning = f"{uneven}; give more temperatures" if effective < POOR * runs else ""
     return Estimate(centre, error, interval, level, runs, effective, warning)
 
 

@@ -149,9 +149,8 @@ class OnnxEngine:
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         if self.facts.channel == "field":
             raise ModelError("exported with --no-channel it takes no images", self.header.name)
-        beyond = [
-            name for name in LEVELS if getattr(damage, name) is not None and name not in OBSERVED[self.facts.channel]
-        ]
+        known = OBSERVED[self.facts.channel]
+        beyond = [name for name in LEVELS if getattr(damage, name) is not None and name not in known]
         if beyond:
             fault = f"the graph of {shown(self.header.name)} does not know it"
             raise UsageError(f"{fault}; give {option('engine', 'torch')}", option(beyond[0]))

@@ -60,9 +60,8 @@ class Sample:
             places = torch.arange(pixels, device=images.device)
             codes, counts = torch.unique((images.long() << places).sum(1), return_counts=True)
             images = (codes[:, None] >> places) & 1
-        return cls(
-            (2 * images.T.to(dtype) - 1).contiguous(), (counts.double() / counts.sum()).to(dtype), int(counts.sum())
-        )
+        shares = (counts.double() / counts.sum()).to(dtype)
+        return cls((2 * images.T.to(dtype) - 1).contiguous(), shares, int(counts.sum()))
 
     @cached_property
     def pairs(self) -> Tensor:

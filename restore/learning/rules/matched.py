@@ -138,9 +138,8 @@ class MatchedMarginals(LearningRule):
                 # A machine of its own, for what a machine computes only once would else lack its gradient.
                 still = {name: value.detach() for name, value in leaves.items()}
                 fixed = prior.with_parameters(still).tilt(own.evidence)
-            restored = (_unrolled if self.gradient == "unrolled" else _settled)(
-                self.drawn(generator), machine, fixed, own
-            )
+            solve = _unrolled if self.gradient == "unrolled" else _settled
+            restored = solve(self.drawn(generator), machine, fixed, own)
             before, losses = state["loss"], restored.losses.detach()
             sums, counts = (
                 torch.zeros_like(before).index_add(0, own.tasks, of) for of in (losses, torch.ones_like(losses))
