@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from restore.couplings import Coupling
     from restore.families.spec import Spec
     from restore.fields import Fields
-    from restore.priors import (
-        RBM,
-        ConditionalDBM,
-        ConditionalRBM,
-        ConvolutionalDBM,
-        FullyVisible,
-        GaussianMixture,
-    )
+    from restore.priors import RBM, ConditionalDBM, ConditionalRBM, ConvolutionalDBM, FullyVisible, GaussianMixture
     from restore.units import Units
 
 

@@ -24,16 +24,7 @@ from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.folder import Stopped, circumstances, cut_log, lease, log, set_generator
-from restore.learning.run.parallel import (
-    collected,
-    from_first,
-    highest,
-    own_numbers,
-    own_rows,
-    processes,
-    rank,
-    summed,
-)
+from restore.learning.run.parallel import collected, from_first, highest, own_numbers, own_rows, processes, rank, summed
 from restore.learning.run.session import LATE, Machine, Progress, Session
 
 if TYPE_CHECKING:
