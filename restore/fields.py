@@ -6,7 +6,7 @@ Two sources of information about a unit are combined by adding their fields.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -34,6 +34,11 @@ class Fields:
     def __add__(self, other: Fields) -> Fields:
         presence = self.presence if other.presence is None else self.with_presence(other.presence)
         return Fields(self.linear + other.linear, self.quadratic + other.quadratic, presence)
+
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> Fields:
+        """The same fields after a change of their tensors."""
+        presence = None if self.presence is None else change(self.presence)
+        return Fields(change(self.linear), change(self.quadratic), presence)
 
     def with_presence(self, log_weight: Tensor) -> Tensor:
         """Add `presence` to the log-weight of values other than 0."""

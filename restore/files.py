@@ -66,6 +66,14 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
             temporary.unlink()
 
 
+def make_folder(folder: Path, remedy: str, error: type[RestoreError] = OutputError) -> None:
+    """Make a folder, and those above it, if it is missing; raises `error`, which ends with the remedy, if it cannot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise error(f"cannot be made ({fault.strerror}); {remedy}", folder) from fault
+
+
 def check_regular(path: Path, most: int) -> None:
     """Refuse links, pipes and everything else that is no file, and files of more than `most` bytes.
 

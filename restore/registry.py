@@ -88,15 +88,8 @@ class SolverKind(Entry):
     graph_batch: int = 2
 
 
-def _belief_propagation(kind: str) -> SolverKind:
-    return SolverKind(
-        "restore.solvers.messages.belief_propagation:BeliefPropagation",
-        {"kind": kind},
-        any_units=False,
-        starts=False,
-    )
-
-
+# The class of the solvers by belief propagation, which differ by their kind.
+_MESSAGES = "restore.solvers.messages.belief_propagation:BeliefPropagation"
 # Means alone serve pixels that are coupled with each other, too.
 _PAIRS = ("layered", "pairwise")
 
@@ -112,9 +105,9 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
         "up_and_down": SolverKind("restore.solvers.up_and_down:UpAndDown", smooth=True, graph_batch=16),
         "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
-        "sum_product": _belief_propagation("sum"),
-        "max_product": _belief_propagation("max"),
-        "mixed_product": _belief_propagation("mixed"),
+        "sum_product": SolverKind(_MESSAGES, {"kind": "sum"}, any_units=False, starts=False),
+        "max_product": SolverKind(_MESSAGES, {"kind": "max"}, any_units=False, starts=False),
+        "mixed_product": SolverKind(_MESSAGES, {"kind": "mixed"}, any_units=False, starts=False),
         "exact": SolverKind("restore.solvers.exact:Exact", structures=("mixture",), starts=False, graph_batch=512),
     }
 )

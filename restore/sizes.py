@@ -35,11 +35,6 @@ def near(shape: tuple[int, ...], wanted: tuple[int, int]) -> bool:
     return all(max(old, new) <= FURTHEST * min(old, new) for old, new in zip(shape, wanted, strict=True))
 
 
-def lost_detail(wanted: tuple[int, int]) -> str:
-    """The sentence for a picture that was resized by force."""
-    return f"was resized to {said(wanted)} pixels and back, so little detail is left"
-
-
 def said(shape: tuple[int, ...]) -> str:
     """A size as users write it, width x height.
 

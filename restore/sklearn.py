@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from restore.console import progress
-from restore.errors import RestoreWarning, UsageError, extra
+from restore.errors import RestoreWarning, UsageError, extra, require
 from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.evaluation.likelihoods.exact import exact_log_partition, unnormalised
 
@@ -188,8 +188,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for setting in ("n_components", "batch_size", "n_iter"):
             check_scalar(getattr(self, setting), setting, Integral, min_val=1)
         check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
-        if self.method not in RBM_METHODS:
-            raise UsageError(f"method must be one of {', '.join(RBM_METHODS)}, not {self.method!r}")
+        require(self.method in RBM_METHODS, f"method must be one of {', '.join(RBM_METHODS)}, not {self.method!r}")
         offered = OFFERED[self.method]
         return Recipe(
             name=name,

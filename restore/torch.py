@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from restore import zoo
 from restore.channels import Damage
-from restore.errors import InputError, UsageError
+from restore.errors import InputError, UsageError, require
 from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers import LayeredMap, solver_of
@@ -61,13 +61,9 @@ class Restorer(nn.Module):
         header = prior.description
         settings = header.inference
         if not SOLVERS[settings.solver].smooth or not isinstance(prior.machine, BoltzmannMachine):
-            raise UsageError(
-                f"{settings.solver} cannot be differentiated through; give a prior that restores with "
-                f"{smooth_solvers()}",
-                header.name,
-            )
-        if iterations is not None and iterations < 1:
-            raise UsageError(f"iterations must be at least 1, not {iterations}")
+            remedy = f"give a prior that restores with {smooth_solvers()}"
+            raise UsageError(f"{settings.solver} cannot be differentiated through; {remedy}", header.name)
+        require(iterations is None or iterations >= 1, f"iterations must be at least 1, not {iterations}")
         self.description = header
         self.iterations = min(settings.max_iter, 50) if iterations is None else iterations
         if isinstance(p, str) or isinstance(sigma, str):
@@ -117,8 +113,7 @@ class Restorer(nn.Module):
             raise InputError(f"images have shape {tuple(y.shape)}; {where}")
         if sigma is None and p is None and mask is None:
             sigma, p = self.sigma, self.p
-        if sigma is None and p is None and mask is None:
-            raise UsageError("give sigma, p or a mask: the damage to undo")
+        require(not (sigma is None and p is None and mask is None), "give sigma, p or a mask: the damage to undo")
         machine: BoltzmannMachine = self._present(self._machine)
         flips, noise, hidden = (None if level is None else _flat(level, y) for level in (p, sigma, mask))
         damage = Damage(flips, noise, hidden=None if hidden is None else hidden.bool())

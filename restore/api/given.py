@@ -20,10 +20,9 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
-from restore.images import doubted
 from restore.images.colours import BY_LUMINANCE
 from restore.images.kinds import fitted_masks, is_sequence, unpack, unpack_masks
-from restore.images.reading import MARKS_NOTHING
+from restore.images.reading import MARKS_NOTHING, doubted
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
@@ -155,9 +154,8 @@ def restored(
     for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
         _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
     values = [np.asarray(answer.picture(soft=options.soft), np.float64) for answer in answers]
-    together = collection.together(
-        [item.back(value, answer.replaced) for item, value, answer in zip(items, values, answers, strict=True)]
-    )
+    backs = zip(items, values, answers, strict=True)
+    together = collection.together([item.back(value, answer.replaced) for item, value, answer in backs])
     return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 from restore import zoo
 from restore.api.batch import RestoredBatch
 from restore.api.given import Flips, Manner, No, Opening, Paths, Yes, listing, restored
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.inference.engine import PictureEngine
 from restore.inference.open import open_engine
 from restore.inference.options import EngineName
@@ -132,8 +132,7 @@ def complete(
 
 
 def _required(mask: Any) -> Any:
-    if mask is None:
-        raise UsageError("the mask is None; give the pixels to fill, or use denoise, which needs no mask")
+    require(mask is not None, "the mask is None; give the pixels to fill, or use denoise, which needs no mask")
     return mask
 
 

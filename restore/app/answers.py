@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -17,6 +17,7 @@ from restore.images.colours import BY_LUMINANCE
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import FRAME, Options
 from restore.inference.restore import restore
+from restore.inference.tiles.blend import Watch
 from restore.registry import LEVELS
 
 if TYPE_CHECKING:
@@ -51,13 +52,7 @@ class Answers:
         self._engines = Engines(options)
 
     def answer(
-        self,
-        image: bytes,
-        mask: bytes | None,
-        wanted: Mapping[str, Any],
-        watch: Callable[[float], None],
-        *,
-        whole: bool = True,
+        self, image: bytes, mask: bytes | None, wanted: Mapping[str, Any], watch: Watch, *, whole: bool = True
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Restore a picture.
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from restore.data.sets.download import RemoteFile, fetch, read_intact
-from restore.errors import InputError, ModelError, OutputError
-from restore.files import write_atomically
+from restore.errors import InputError, ModelError
+from restore.files import make_folder, write_atomically
 
 RELEASE = RemoteFile(
     "onnxruntime-web-1.30.0.tgz",
@@ -52,10 +52,7 @@ def install(folder: Path, archive: Path | None = None) -> None:
             content = read_intact(path, RELEASE)
     except InputError as fault:
         raise ModelError(f"{fault}; {_ELSEWHERE}" if archive is None else str(fault)) from fault
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise OutputError(f"cannot be made ({fault.strerror}); free its name or some space", folder) from fault
+    make_folder(folder, "free its name or some space")
     with tarfile.open(fileobj=io.BytesIO(content)) as release:
         for member in MEMBERS:
             stream = release.extractfile(member)

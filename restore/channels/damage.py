@@ -14,7 +14,7 @@ from restore.channels.levels import FLIPS, IMPULSES, NOISE, Scale
 from restore.channels.noise import GaussianNoise, SaltAndPepper
 from restore.channels.specks import DENSEST
 from restore.channels.values import Parameter
-from restore.errors import RestoreWarning, UsageError, option, shown
+from restore.errors import RestoreWarning, UsageError, option, require, shown
 from restore.registry import LEVELS
 
 if TYPE_CHECKING:
@@ -73,16 +73,9 @@ class Occlusion:
     def evidence(self, y: Tensor) -> Fields:
         import torch
 
-        from restore.fields import Fields
-
-        visible = self.noise.evidence(y)
         hidden = torch.as_tensor(self.hidden) if isinstance(self.hidden, np.ndarray) else self.hidden
         nothing = torch.zeros((), dtype=y.dtype, device=y.device)
-        return Fields(
-            torch.where(hidden, nothing, visible.linear),
-            torch.where(hidden, nothing, visible.quadratic),
-            None if visible.presence is None else torch.where(hidden, nothing, visible.presence),
-        )
+        return self.noise.evidence(y).mapped(lambda values: torch.where(hidden, nothing, values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +115,7 @@ class Damage:
         """
         levels = {name: _checked(name, level) for name, level in {"p": p, "sigma": sigma, **others}.items()}
         unknown = [option(name) for name, level in levels.items() if isinstance(level, str) and level == "auto"]
-        if len(unknown) > 1:
-            raise UsageError(f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
+        require(len(unknown) <= 1, f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
         if levels.get("specks") is not None and sum(level is not None for level in levels.values()) > 1:
             raise UsageError(
                 "cannot go with another level; restore the result once more for other noise", option("specks")

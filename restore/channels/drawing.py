@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from restore.channels.values import integers, module_of, positions, uniform
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 
 # Holes lie one to a cell of twice their side, so that none is over another: together they hide a quarter at most.
 HIDDEN_SHARE = 0.25
@@ -60,10 +60,8 @@ class Patch(Painting):
     fill: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise UsageError("a patch is at least one pixel wide")
-        if not 0 <= self.fill <= 1:
-            raise UsageError("the fill value of a patch must lie in [0, 1]")
+        require(self.size >= 1, "a patch is at least one pixel wide")
+        require(0 <= self.fill <= 1, "the fill value of a patch must lie in [0, 1]")
 
     def __str__(self) -> str:
         return f"patch:{self.size}:{self.fill:g}"
@@ -109,10 +107,8 @@ class Holes(Painting):
     fill: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise UsageError("a hole is at least one pixel wide")
-        if not 0 < self.share <= HIDDEN_SHARE:
-            raise UsageError(f"holes hide a share above 0 and of at most {HIDDEN_SHARE:g}")
+        require(self.size >= 1, "a hole is at least one pixel wide")
+        require(0 < self.share <= HIDDEN_SHARE, f"holes hide a share above 0 and of at most {HIDDEN_SHARE:g}")
 
     def __str__(self) -> str:
         return f"holes:{self.size}:{self.share:g}"

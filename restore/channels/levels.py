@@ -45,11 +45,6 @@ class Scale:
         first, last = np.log(low / (1 - low)), np.log(high / (1 - high))
         return cls(lambda odds: 1 / (1 + np.exp(-odds)), first, last, guess=0.13, near=(0.04, 0.16))
 
-    @classmethod
-    def of_sizes(cls, low: float, high: float) -> Scale:
-        """Positive numbers, evenly spaced in their logarithms."""
-        return cls(np.exp, np.log(low), np.log(high), guess=0.2, near=(0.1, 0.4))
-
 
 # The standard deviation of what rounding to a resolution of grey levels adds.
 ROUNDING_ERROR = WIDTH / 12**0.5
@@ -59,4 +54,4 @@ ROUNDING_ERROR = WIDTH / 12**0.5
 # with more of it little of an image is left, and solvers take ever longer.
 FLIPS = Scale.of_probabilities(0.002, 0.48)
 IMPULSES = Scale.of_probabilities(0.002, 0.9)
-NOISE = Scale.of_sizes(ROUNDING_ERROR, 0.5)
+NOISE = Scale(np.exp, np.log(ROUNDING_ERROR), np.log(0.5), guess=0.2, near=(0.1, 0.4))  # even in logarithms

@@ -114,11 +114,8 @@ class Task:
         # Noise comes before all else, and impulses are the last that visible pixels undergo; flips add up.
         late = before.touched if after.sigma is not None else (before.p if self.grey else before.sigma) is not None
         if late or hidden is not None:
-            raise UsageError(
-                f"{step} cannot follow what precedes it; give noise first, then salt (black and white "
-                "images: flips alone), and a patch or holes last",
-                self,
-            )
+            order = "give noise first, then salt (black and white images: flips alone), and a patch or holes last"
+            raise UsageError(f"{step} cannot follow what precedes it; {order}", self)
         if not before.touched:
             return after
         # A pixel ends inverted if exactly one of the two inverted it.

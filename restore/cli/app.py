@@ -20,8 +20,7 @@ def app(
         typer.Option("--install", help="Download onnxruntime-web (33 MB, 14 MB installed), for --output, and exit."),
     ] = False,
     runtime: Annotated[
-        Path | None,
-        typer.Option(help="Install from this file, made by `npm pack onnxruntime-web@1.30.0`, and exit."),
+        Path | None, typer.Option(help="Install from this file, made by `npm pack onnxruntime-web@1.30.0`, and exit.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the site to this folder, for a web server, and exit.")

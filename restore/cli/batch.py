@@ -19,20 +19,9 @@ from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import Failures, print_json, record_of, summary
 from restore.console import progress, say, tell
-from restore.errors import Foreign, InputError, RestoreError, UsageError, option, shown
+from restore.errors import Foreign, InputError, RestoreError, UsageError, option, require, shown
 from restore.files import write_atomically
-from restore.images import (
-    Mask,
-    Picture,
-    check_format,
-    encode,
-    exchanged,
-    format_of,
-    read_content,
-    read_mask,
-    read_picture,
-    scans,
-)
+from restore.images import Mask, Picture, check_format, encode, exchanged, format_of, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import (
     STDIN,
@@ -46,10 +35,12 @@ from restore.images.outputs import (
     plan,
     refuse_clashes,
 )
-from restore.images.pages import bound, check_holds, page_count, page_name
+from restore.images.pages import bound, check_holds, page_count, page_name, scans
+from restore.images.reading import read_content
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
+from restore.inference.tiles.blend import Watch
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:
@@ -172,11 +163,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
 
 
 def finished(
-    jobs: Sequence[Job],
-    damage: Damage,
-    options: Options,
-    results: Results,
-    share: Callable[[float], None] = lambda share: None,
+    jobs: Sequence[Job], damage: Damage, options: Options, results: Results, share: Watch = lambda share: None
 ) -> Generator[Job]:
     """Restore and write the files of jobs; yields each job, in order, once that is done or has failed.
 
@@ -220,8 +207,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     sources = [path_of(path) for path in inputs] if streams else expand(inputs)
     if streams:
         output = output or STDIO
-        if len(inputs) != 1:
-            raise UsageError("- is stdin, which holds one image; name files to restore several")
+        require(len(inputs) == 1, "- is stdin, which holds one image; name files to restore several")
         if results.part is not None:
             raise UsageError("one image has no parts; leave it out", option("part"))
         if output == STDIO and (results.json or sys.stdout.isatty()):
@@ -271,7 +257,7 @@ class Work:
     results: Results
     engines: Engines
     colour: bool
-    share: Callable[[float], None]
+    share: Watch
 
     def sheets(self, job: Job) -> list[Sheet]:
         """The pages of a file, in order."""

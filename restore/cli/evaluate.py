@@ -47,23 +47,18 @@ def evaluate(
 ) -> None:
     """Score a prior on damaged images (--task), or write its card (--card)."""
     from restore.data.stock import Limits
-    from restore.errors import UsageError
+    from restore.errors import UsageError, require
     from restore.inference.open import require_torch
     from restore.zoo import describe, find
 
-    if (task is None) != card:
-        raise UsageError("give either --task or --card")
-    if card and json:
-        raise UsageError("--card prints Markdown; leave --json out")
-    if not (data or card):
-        raise UsageError("--data is missing; give the images to evaluate on")
+    require((task is None) == card, "give either --task or --card")
+    require(not (card and json), "--card prints Markdown; leave --json out")
+    require(bool(data) or card, "--data is missing; give the images to evaluate on")
     folder = find(model)
     header = describe(folder)
     if card and header.kind.pages:
-        raise UsageError(
-            f"{header.name} reads grey pages, which no task damages; leave --card out, and compare what it makes of "
-            "pages with their truth"
-        )
+        remedy = "leave --card out, and compare what it makes of pages with their truth"
+        raise UsageError(f"{header.name} reads grey pages, which no task damages; {remedy}")
     require_torch(model)
     limits = Limits(max_bad=max_bad, max_pixels=max_pixels)
     source = Source(data or header.data, n, header, model, device, quiet, limits)

@@ -16,17 +16,13 @@ def examples(
     folder: Annotated[Path, typer.Argument(help="Folder to copy them to.", metavar="FOLDER")] = Path("assets"),
 ) -> None:
     """Copy pages, scans, masks and digits to try `restore` on; a file that is there already stays as it is."""
-    from restore.errors import OutputError
-    from restore.files import write_atomically
+    from restore.files import make_folder, write_atomically
     from restore.zoo.search import shipped
 
     pictures = [
         path for path in sorted(shipped("assets").glob("*.png")) if not path.name.startswith(("before-", "app"))
     ]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise OutputError(f"cannot be made ({fault.strerror}); name another folder", folder) from fault
+    make_folder(folder, "name another folder")
     for picture in pictures:
         if not (folder / picture.name).exists():
             write_atomically(folder / picture.name, picture.read_bytes())

@@ -20,12 +20,10 @@ def export(
     ] = None,
     float16: Annotated[bool, typer.Option("--float16", help="Store matrices in half precision.")] = False,
     no_channel: Annotated[
-        bool,
-        typer.Option("--no-channel", help="Take the log-odds of every pixel instead of an image, --p and a mask."),
+        bool, typer.Option("--no-channel", help="Take the log-odds of every pixel instead of an image, --p and a mask.")
     ] = False,
     beside: Annotated[
-        bool,
-        typer.Option("--beside", help="Write solver.onnx to the prior's folder; its tensors stay in the weights."),
+        bool, typer.Option("--beside", help="Write solver.onnx to the prior's folder; its tensors stay in the weights.")
     ] = False,
     bundle: Annotated[
         str | None,

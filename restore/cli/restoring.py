@@ -23,8 +23,7 @@ def denoise(images: given.Images, *, damage: Any, options: given.Options, result
 def complete(
     images: given.Images,
     mask: Annotated[
-        str,
-        typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
+        str, typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image.")
     ],
     *,
     damage: Any,

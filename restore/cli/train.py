@@ -32,11 +32,7 @@ def train(
         Path | None, typer.Option("-o", "--output", help="Folder for the prior. [NAME among your models]")
     ] = None,
     threads: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="CPU threads; 0 for one on each processor. The exact result depends on them.",
-        ),
+        int, typer.Option(min=0, help="CPU threads; 0 for one on each processor. The exact result depends on them.")
     ] = 0,
     quiet: Quiet = False,
 ) -> None:

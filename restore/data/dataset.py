@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.errors import InputError, TrainingError, UsageError
+from restore.errors import InputError, TrainingError, require
 from restore.images import check_unit_range
 
 Split: TypeAlias = Literal["train", "test"]
@@ -88,8 +88,7 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
     >>> binarise(np.array([[[0, 127], [128, 255]]], np.uint8)).tolist()
     [[0.0, 0.0, 1.0, 1.0]]
     """
-    if not 0 <= threshold <= 254:
-        raise UsageError(f"the threshold must lie in 0..254, not {threshold}")
+    require(0 <= threshold <= 254, f"the threshold must lie in 0..254, not {threshold}")
     return (_flat(images) > threshold).astype(np.float32)
 
 

@@ -178,11 +178,9 @@ def _size_for(stock: Stock, gathering: Gathering) -> tuple[tuple[int, int], tupl
         raise TrainingError(f"images of {_said(size)} pixels are too large to learn; {smaller}", stock.label)
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
     if len(small) and gathering.patches:
-        raise TrainingError(
-            f"{len(small)} images are smaller than {_said(size)} "
-            f"({some(stock.names[number] for number in small)}); remove them or give a smaller {option('shape')}",
-            stock.label,
-        )
+        names = some(stock.names[number] for number in small)
+        fault = f"{len(small)} images are smaller than {_said(size)} ({names})"
+        raise TrainingError(f"{fault}; remove them or give a smaller {option('shape')}", stock.label)
     other = int((stock.sizes != size).any(axis=1).sum())
     if gathering.patches or not other:
         return size, ()

@@ -15,7 +15,7 @@ from restore.data.dataset import Dataset, Images, Split, checked
 from restore.data.sets import NAMED_SETS
 from restore.data.sets.named import own_split, read_named
 from restore.data.stock import Limits, Stock, of_archive, of_folder, of_rows
-from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.errors import InputError, TrainingError, require, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 # Unlike `Path.exists`, it returns False for names that no file can have.
@@ -57,8 +57,7 @@ def load(
     ...     load(f"{folder}/mine.npy").images.shape
     (4, 2, 2)
     """
-    stock = open_stock(source, split, Limits(root, max_bad, max_pixels))
-    return as_dataset(stock, source, split)
+    return as_dataset(open_stock(source, split, Limits(root, max_bad, max_pixels)), source, split)
 
 
 def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
@@ -74,8 +73,7 @@ def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
 
 def open_stock(source: str | Path, split: Split = "train", limits: Limits = Limits()) -> Stock:  # noqa: B008
     """Open a data set as `load` does, whatever the sizes of its images."""
-    if split not in get_args(Split):
-        raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
+    require(split in get_args(Split), f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
     if isinstance(source, str) and source in NAMED_SETS:
         return of_rows(read_named(NAMED_SETS[source], split, limits.root), source)
     path = Path(source)

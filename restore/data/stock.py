@@ -82,9 +82,8 @@ def paired(stock: Stock) -> Stock:
     Raises:
         TrainingError: if a page has no truth, or one of another size.
     """
-    images = dict(
-        zip((PurePosixPath(name).with_suffix("").as_posix() for name in stock.names), stock.images, strict=True)
-    )
+    names = (PurePosixPath(name).with_suffix("").as_posix() for name in stock.names)
+    images = dict(zip(names, stock.images, strict=True))
     pages, joined = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
     for name in pages:
         page, truth = images[name], images.get(f"{name}{TRUTH}")
@@ -192,11 +191,8 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limi
         first = next(iter(faults.values()))
         raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
     if len(faults) > limits.max_bad:
-        raise TrainingError(
-            f"{len(faults)} of {total} images cannot be used ({some(faults)}); "
-            f"remove them, or skip them with {option('max_bad', len(faults))}",
-            label,
-        )
+        why = f"{len(faults)} of {total} images cannot be used ({some(faults)})"
+        raise TrainingError(f"{why}; remove them, or skip them with {option('max_bad', len(faults))}", label)
     names = tuple(sorted(pictures))
     skipped = (f"skipped {fault}" for fault in faults.values())
     counted = (f"{note} ({count} images)" for note, count in counts.items())

@@ -37,8 +37,7 @@ def tasks_of(header: Description, *, whole: bool) -> list[Task]:
     """The tasks of a prior's card; for a conditional prior the task that it has learnt."""
     if header.task:
         return [task_of(header)]
-    tasks = WHOLE_TASKS if whole else CARD_TASKS
-    named = tasks[header.kind.observation(header)]
+    named = (WHOLE_TASKS if whole else CARD_TASKS)[header.kind.observation(header)]
     return list(map(header.task_of, named))
 
 

@@ -64,20 +64,15 @@ def restorer_of(engine: PictureEngine) -> Restorer:
 
     def restorer(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         pixels = observed.double().reshape(-1, *image_shape).numpy()
-        damages = [Damage()] * len(pixels) if engine.header.task else _of_each(damage, pixels.shape)
-        answers = restore(list(map(Observed, pixels, damages)), options, engines)
+        whole = damage.mapped(lambda values: np.broadcast_to(np.asarray(values), pixels.shape).copy())
+        known = [Damage() if engine.header.task else whole.mapped(itemgetter(row)) for row in range(len(pixels))]
+        answers = restore(list(map(Observed, pixels, known)), options, engines)
         means = [np.full(image_shape, np.nan) if answer.refused else answer.means for answer in answers]
         replaced = [True if answer.replaced is None else answer.replaced for answer in answers]
         kept = [np.where(*parts) for parts in zip(replaced, means, pixels, strict=True)]
         return torch.from_numpy(np.stack(kept)).flatten(1).to(observed.dtype)
 
     return restorer
-
-
-def _of_each(damage: Damage, shape: tuple[int, ...]) -> list[Damage]:
-    """The damage of each picture of a batch of this shape, (N, H, W)."""
-    whole = damage.mapped(lambda values: np.broadcast_to(np.asarray(values), shape).copy())
-    return [whole.mapped(itemgetter(row)) for row in range(shape[0])]
 
 
 def by_median(side: int, *, grey: bool = False) -> Restorer:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import require
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def ssim(truth: Tensor, restored: Tensor, image_shape: tuple[int, int]) -> Tenso
     from skimage.metrics import structural_similarity
 
     window = min(7, (min(image_shape) - 1) // 2 * 2 + 1)
-    if window < 3:
-        raise UsageError(f"SSIM needs images of at least 3x3 pixels, not {image_shape[0]}x{image_shape[1]}")
+    require(window >= 3, f"SSIM needs images of at least 3x3 pixels, not {image_shape[0]}x{image_shape[1]}")
     pairs = zip(*(values.double().reshape(-1, *image_shape).cpu().numpy() for values in (truth, restored)), strict=True)
     return torch.tensor([structural_similarity(*pair, win_size=window, data_range=1.0) for pair in pairs])
 

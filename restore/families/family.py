@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.registry import UNITS
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Family:
 
     Attributes:
         words: the name of such a machine.
+        observed: the observation of an exported graph, a key of `OBSERVED`; None for that of its pixels.
         structure: for solvers, "layered", with couplings between neighbouring layers, "pairwise", with
             couplings between pixels, or a "mixture" of Gaussians.
         pixels, hiddens: the types that visible and hidden units may have.
@@ -61,6 +62,7 @@ class Family:
     """
 
     words: ClassVar[str]
+    observed: ClassVar[Observation | None] = None
     structure: ClassVar[Literal["layered", "pairwise", "mixture"]] = "layered"
     pixels: ClassVar[Sequence[str]] = BITS
     hiddens: ClassVar[Sequence[str]] = BITS
@@ -78,21 +80,18 @@ class Family:
         """Refuse an impossible machine of this family; see `Spec.check`."""
         for name, known in (("visible", self.pixels), ("hidden_type", self.hiddens)):
             value = getattr(spec, name)
-            if value not in known:
-                raise UsageError(f"{name} of a {self.words} must be one of {', '.join(known)}, not {value!r}")
+            require(value in known, f"{name} of a {self.words} must be one of {', '.join(known)}, not {value!r}")
         for name in SPECIAL:
             value, least = getattr(spec, name), self.special.get(name)
             numbers = [value] if isinstance(value, int) else value
-            if least is None and any(numbers):
-                raise UsageError(f"a {self.words} has no {name}; leave it out")
+            require(least is not None or not any(numbers), f"a {self.words} has no {name}; leave it out")
             if least is not None and min(numbers, default=0) < least:
                 raise UsageError(f"{name} of a {self.words} must be at least {least}, not {value}")
         if bool(spec.layers) != self.by_layers:
             wanted = "is described by its layers; give them" if self.by_layers else "has no layers; leave them out"
             raise UsageError(f"a {self.words} {wanted}")
         if spec.hidden == "auto":
-            if not self.grows:
-                raise UsageError(f"hidden of a {self.words} is a number; give one")
+            require(self.grows, f"hidden of a {self.words} is a number; give one")
         elif (spec.hidden >= 1) != self.numbered or spec.hidden < 0:
             wanted = "at least 1" if self.numbered else "0; leave it out"
             raise UsageError(f"hidden of a {self.words} must be {wanted}, not {spec.hidden}")
@@ -104,11 +103,11 @@ class Family:
 
     def observation(self, spec: Spec) -> Observation:
         """The kind of observation of an exported graph, a key of `OBSERVED`."""
-        return "noise and mask" if spec.grey else "flips and mask"
+        return self.observed or ("noise and mask" if spec.grey else "flips and mask")
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
         """Number of units of every layer, the image first."""
-        return image_shape[0] * image_shape[1], *spec.hidden_counts
+        return image_shape[0] * image_shape[1], *(spec.hidden_counts if self.structure == "layered" else ())
 
     def count(self, spec: Spec) -> str:
         """The hidden units in words."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from restore.channels.views import ODDS_VIEWS, SIDE, VIEWS
 from restore.errors import UsageError
-from restore.families.family import Family, Observation
+from restore.families.family import Family
 from restore.registry import PIXEL_UNITS, UNITS
 
 if TYPE_CHECKING:
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from restore.couplings import Coupling
     from restore.families.spec import Spec
     from restore.fields import Fields
-    from restore.priors import (
-        RBM,
-        ConditionalDBM,
-        ConditionalRBM,
-        ConvolutionalDBM,
-        FullyVisible,
-        GaussianMixture,
-    )
+    from restore.priors import RBM, ConditionalDBM, ConditionalRBM, ConvolutionalDBM, FullyVisible, GaussianMixture
     from restore.units import Units
 
 
@@ -149,11 +142,9 @@ class ConditionalPages(Informed):
     """Machines of the ink of a grey page: the fields of the ink, and of layers as fine, depend on the page."""
 
     words = "conditional convolutional machine"
+    observed = "page and mask"
     pages = True
     views = VIEWS
-
-    def observation(self, spec: Spec) -> Observation:
-        return "page and mask"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         return super().shapes(spec, image_shape) | {"inputs.0": (1, VIEWS, SIDE, SIDE)}
@@ -169,9 +160,6 @@ class Pairwise(Family):
     words = "fully visible Boltzmann machine"
     structure = "pairwise"
     hidden_units = False
-
-    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
-        return (image_shape[0] * image_shape[1],)
 
     def count(self, spec: Spec) -> str:
         return "no hidden units"
@@ -191,11 +179,9 @@ class Pairwise(Family):
 
 class Conditional(Family):
     words = "conditional restricted Boltzmann machine"
+    observed = "learnt"
     grows = True
     learnt = True
-
-    def observation(self, spec: Spec) -> Observation:
-        return "learnt"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         pixels, hidden = self.sizes(spec, image_shape)
@@ -218,17 +204,11 @@ class Conditional(Family):
 
 class Mixture(Family):
     words = "mixture of Gaussians"
+    observed = "one noise and mask"  # patches with the same ones share work; without salt and pepper
     structure = "mixture"
     pixels = hiddens = ("gaussian",)
     special: ClassVar[Mapping[str, int]] = {"components": 1}
     photographs = True
-
-    def observation(self, spec: Spec) -> Observation:
-        """Patches with the same noise and mask, which share work; without salt and pepper."""
-        return "one noise and mask"
-
-    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
-        return (image_shape[0] * image_shape[1],)
 
     def count(self, spec: Spec) -> str:
         return f"{spec.components} times {spec.hidden} hidden units"

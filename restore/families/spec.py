@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
 from restore.channels import Task, parse_task
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.families.family import Family
 from restore.families.machines import FAMILIES
 from restore.registry import SOLVERS, UNITS
@@ -106,12 +106,7 @@ class Spec:
             raise UsageError(f"a {self.kind.words} reads grey pages with their own damage, not {text!r}; leave it out")
         return parse_task(text, mask, grey=self.grey)
 
-    def in_words(self, error: float) -> str:
-        """Name of the error that `restore.learning.course` measures."""
-        return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
-
     def check(self, image_shape: tuple[int, int] | None = None) -> None:
         """Raise UsageError for an impossible machine, for images (H, W) if these are known."""
-        if self.family not in FAMILIES:
-            raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
+        require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
         self.kind.check(self, image_shape)

@@ -6,7 +6,6 @@ from restore.images.formats import format_of as format_of
 from restore.images.pages import bound as bound
 from restore.images.pages import check_holds as check_holds
 from restore.images.pages import page_count as page_count
-from restore.images.pages import page_name as page_name
 from restore.images.pages import scans as scans
 from restore.images.pdf import exchanged as exchanged
 from restore.images.picture import Mask as Mask
@@ -15,8 +14,6 @@ from restore.images.picture import check_unit_range as check_unit_range
 from restore.images.picture import plain as plain
 from restore.images.reading import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 from restore.images.reading import check_together as check_together
-from restore.images.reading import doubted as doubted
-from restore.images.reading import read_content as read_content
 from restore.images.reading import read_mask as read_mask
 from restore.images.reading import read_picture as read_picture
 from restore.images.resizing import enlarge as enlarge

@@ -41,11 +41,9 @@ def picture_of(image: Image.Image, label: str, *, colour: bool = False) -> Pictu
     if image.mode == "I":
         raise InputError("has integer levels whose white is not defined; convert it to 8 or 16 bits first", label)
     picture = _of_bands(image, colour)
-    return (
-        replace(picture, indices=Indices.of(image, len(picture.mode)))
-        if image.mode == "P" and image.getpalette()
-        else picture
-    )
+    if image.mode == "P" and image.getpalette():
+        return replace(picture, indices=Indices.of(image, len(picture.mode)))
+    return picture
 
 
 def in_planes(colours: np.ndarray) -> np.ndarray:

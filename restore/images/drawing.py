@@ -50,12 +50,6 @@ def _profile(page: PdfPage) -> bytes:
     return bytes(profile)
 
 
-def _size(page: PdfPage, scales: tuple[float, float]) -> tuple[int, int]:
-    """Width and height of a page in pixels."""
-    width, height = (max(1, round(side * scale)) for side, scale in zip(page.get_size(), scales, strict=True))
-    return width, height
-
-
 def _drawn(page: PdfPage, width: int, height: int) -> bytes:
     """The pixels of a page on white, three bytes each, without notes and forms, which lie on top of it."""
     across, down = ((pixels - 2 * INSET) / side for pixels, side in zip((width, height), page.get_size(), strict=True))
@@ -80,7 +74,8 @@ def main(page: int | str | None, max_pixels: int, most: int) -> None:
         only = 0 if page is None and count == 1 else page
         for number in range(count) if page == "all" else [only] if isinstance(only, int) and 0 <= only < count else []:
             scales, scan = _scales(document[number])
-            size = _size(document[number], scales)
+            sides = zip(document[number].get_size(), scales, strict=True)
+            size = [max(1, round(side * scale)) for side, scale in sides]  # width and height in pixels
             head["sizes"].append(size)
             head["scans"].append(scan)
             head["dpi"] = [72 * scale for scale in scales]

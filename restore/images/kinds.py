@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, RestoreError, UsageError, reason, shown
+from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, check_unit_range, plain
@@ -154,21 +155,16 @@ def _unpack_file(path: str, how: _Reading) -> Collection:
         name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
         picture = read_picture(content, name=name, frame=frame, max_pixels=how.max_pixels, colour=how.colour)
         items.append(_item_of(picture.as_mask if how.mask else picture, name))
-    return Collection(items, _only if count == 1 else list)
+    return Collection(items, itemgetter(0) if count == 1 else list)
 
 
 def _item_of(picture: Picture, path: str = "") -> Item:
     return Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), path, picture.notes)
 
 
-def _only(results: list[Any]) -> Any:
-    return results[0]
-
-
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     """Read a PIL image; its result has its resolution, its colour profile and its other facts."""
-    if 0 in image.size:
-        raise UsageError(f"the image has no pixels ({image.width}x{image.height}); give an image")
+    require(0 not in image.size, f"the image has no pixels ({image.width}x{image.height}); give an image")
     if image.width * image.height > how.max_pixels:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):
@@ -177,7 +173,7 @@ def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     if image.mode != "F":
         picture = picture_of(image, "the image", colour=how.colour)
         picture = replace(picture.as_mask if how.mask else picture, bits=image.mode == "1", info=info)
-        return Collection([_item_of(picture)], _only)
+        return Collection([_item_of(picture)], itemgetter(0))
     floats = _unpack_array(np.asarray(image), replace(how, channel_axis=None))
 
     def together(results: list[Any]) -> Image.Image:
@@ -195,10 +191,8 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
         # Numpy has no bfloat16; float32 holds all its values.
         values = (images.float() if images.dtype == torch.bfloat16 else images).cpu().resolve_neg().numpy()
     except (TypeError, RuntimeError, NotImplementedError) as fault:  # gradients, sparse, quantised, on the device meta
-        wanted = f"give image.detach(), dense, with pixels; {_NUMBERS}"
-        raise UsageError(
-            f"the tensor of {images.dtype} does not become an array ({reason(fault)}); {wanted}"
-        ) from fault
+        why = f"the tensor of {images.dtype} does not become an array ({reason(fault)})"
+        raise UsageError(f"{why}; give image.detach(), dense, with pixels; {_NUMBERS}") from fault
     inner = _unpack_array(values, how)
 
     def together(results: list[Any]) -> Any:
@@ -217,15 +211,11 @@ def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
         raise UsageError(f"an array of shape {images.shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
     least, kind = (1, "bool") if images.max() <= 1 else (255, "np.uint8")
     if white > least and 0 < images.max() <= least:
-        raise UsageError(
-            f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}; if that is "
-            f"its white, give array.astype({kind})"
-        )
+        fault = f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}"
+        raise UsageError(f"{fault}; if that is its white, give array.astype({kind})")
     if axis is None and images.ndim == 3 and images.shape[2] in (1, 3, 4) and min(images.shape[:2]) > 4:
-        raise UsageError(
-            f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch; give "
-            "channel_axis=-1, or the images of a batch as a list"
-        )
+        fault = f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch"
+        raise UsageError(f"{fault}; give channel_axis=-1, or the images of a batch as a list")
     if axis is not None:
         if not -images.ndim <= axis < images.ndim or images.shape[axis] not in (1, 3, 4):
             raise UsageError(f"channel_axis {axis} is no axis of 1, 3 or 4 colours of shape {images.shape}")

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from restore.buckets import Place, Remote, existing, is_folder, listed, path_of
 from restore.errors import InputError, OutputError, UsageError, option, shown
-from restore.files import remove_abandoned
+from restore.files import make_folder, remove_abandoned
 from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 
 # A result has the ending of its image if that may hold pages; that of any other image is a PNG.
@@ -136,10 +136,7 @@ def plan(
     if dry_run:
         return left
     if folder is not None and left:
-        try:
-            folder.mkdir(exist_ok=True)
-        except OSError as fault:
-            raise OutputError(f"cannot be made ({fault.strerror}); choose another with -o", folder) from fault
+        make_folder(folder, "choose another with -o")
     for parent in {target.parent for _, target in pairs if isinstance(target, Path)}:
         remove_abandoned(parent)
     return left

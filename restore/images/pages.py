@@ -47,11 +47,8 @@ def page_name(name: str, page: int, count: int) -> str:
 def check_holds(count: int, format: str, *, source: str, target: str) -> None:
     """Raise InputError if a format does not hold this many pages."""
     if count > 1 and not FORMATS[format].pages:
-        raise InputError(
-            f"holds {count} pages, and {shown(target)} cannot; choose one with {option('frame')} 0 to "
-            f"{count - 1}, or name a .tif as output",
-            source,
-        )
+        remedy = f"choose one with {option('frame')} 0 to {count - 1}, or name a .tif as output"
+        raise InputError(f"holds {count} pages, and {shown(target)} cannot; {remedy}", source)
 
 
 def bound(contents: Sequence[bytes], format: str) -> bytes:

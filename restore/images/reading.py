@@ -49,11 +49,9 @@ _BORROWED = threading.Lock()
 def check_together(pixels: int, name: str, max_pixels: int) -> None:
     """Raise InputError if the images of a set have together more than twenty times the pixels that one may have."""
     if pixels > _SET * max_pixels:
-        raise InputError(
-            f"its images have more than {_SET * max_pixels} pixels together, {_SET} times those of one; "
-            f"raise {option('max_pixels')} above {-(-pixels // _SET) - 1} if this is meant",
-            name,
-        )
+        fault = f"its images have more than {_SET * max_pixels} pixels together, {_SET} times those of one"
+        remedy = f"raise {option('max_pixels')} above {-(-pixels // _SET) - 1} if this is meant"
+        raise InputError(f"{fault}; {remedy}", name)
 
 
 def read_picture(

@@ -90,11 +90,11 @@ class Planes(Prior):
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         planes, parts = in_planes(picture.values()), list[Posterior]()
+
+        def share(done: float) -> None:
+            watch((len(parts) + done) / 3)
+
         for number in range(3):
-
-            def share(done: float, before: int = number) -> None:
-                watch((before + done) / 3)
-
             parts.append(super().posterior(Observed(planes[..., number], picture.damage), share))
 
         def worst(name: str) -> np.ndarray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -90,13 +91,8 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         for levels in guesses
     ]
     for index, *several in zip(far, *tries, strict=True):
-        choices[index] = max(several, key=_bits)
+        choices[index] = max(several, key=attrgetter("bits"))
     return choices
-
-
-def _bits(choice: Choice) -> float:
-    assert choice.bits is not None  # it has predicted pixels
-    return choice.bits
 
 
 def _best(

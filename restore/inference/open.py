@@ -84,10 +84,8 @@ def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
     if header.with_solver(solver) == header:
         return engine
     if engine.backend == "onnx":
-        raise UsageError(
-            f"{option('solver', solver)}: the graph of {shown(header.name)} holds {header.inference.solver} alone; "
-            f"leave it out, or give {option('engine', 'torch')} and the prior by name"
-        )
+        fault = f"{option('solver', solver)}: the graph of {shown(header.name)} holds {header.inference.solver} alone"
+        raise UsageError(f"{fault}; leave it out, or give {option('engine', 'torch')} and the prior by name")
     from restore.inference.torch_engine import Engine
 
     assert isinstance(engine, Engine)

@@ -28,7 +28,7 @@ from restore.inference.options import Options
 from restore.inference.restored import Level, Restored
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
-from restore.sizes import check_near, lost_detail, near
+from restore.sizes import check_near, near, said
 from restore.status import Status
 from restore.zoo import leave_out
 from restore.zoo.description import Description
@@ -323,9 +323,8 @@ def _judged(
     status, residual = ended
     if status is Status.DIVERGED:
         return status, ""
-    if job.read_alone:  # the page was judged when it was read
-        return None, ""
-    if job.header.task and status is Status.MAX_ITER:  # as it was trained
+    # A page was judged when it was read; a prior with a task stops as it was trained.
+    if job.read_alone or (job.header.task and status is Status.MAX_ITER):
         return None, ""
     header = _header(job, choice)
     # The move of a single iteration is from the start, and does not tell whether it settled.
@@ -429,11 +428,8 @@ def _without_specks(job: _Job, options: Options) -> Restored:
     assert prior is not None
     done = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
     choice = replace(choice, level=Level("specks", done.specks.share) if damage.unknown else None)
-    notes = [
-        *job.reading.notes,
-        *([choice.level.sentence] if choice.level else []),
-        f"{done.count} specks were removed",
-    ]
+    found = [choice.level.sentence] if choice.level else []
+    notes = [*job.reading.notes, *found, f"{done.count} specks were removed"]
     after, tones = done.white > 0.5, job.reading.tones
     removed = after != (pixels > 0.5)
     estimate = np.where(after, tones[1], tones[0]) if tones is not None else after
@@ -470,9 +466,8 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
     if whole.tiles[index] > 1 and not header.whole:
         notes.append(f"restored in tiles of {width}x{height} pixels")
     if candidate.invert and not options.invert:
-        notes.append(
-            f"{header.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back"
-        )
+        expected = expected_by(candidate.engine)
+        notes.append(f"{header.name} expects {expected}, so the picture was inverted for it, and back")
     if whole.blind[index]:
         notes.append(BLIND)
     hidden = job.picture.damage.hidden
@@ -481,7 +476,7 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
         if doubt > UNSURE:
             notes.append(f"of the filled pixels at least {doubt:.0%} are expected to be wrong")
     if options.fit == "resize" and not near(job.original.shape[:2], header.image_shape):
-        notes.append(lost_detail(header.image_shape))
+        notes.append(f"was resized to {said(header.image_shape)} pixels and back, so little detail is left")
     if whole.inversion[index] > INVERTED and not header.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
         notes.append(f"looks inverted: {header.name} expects {expected_by(candidate.engine)}; {remedy}")

@@ -105,7 +105,7 @@ class Crops:
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as holes of its picture are narrow.
+        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as holes are narrow.
 
         Grey pictures without holes hide a lattice at a time, which is the same in all tiles: a mixture of Gaussians
         needs a factorisation for each mask.

@@ -22,6 +22,7 @@ from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
+from restore.units.contract import mapped
 from restore.zoo import TrainedPrior, find, light_ground, load
 from restore.zoo.description import Description
 from restore.zoo.inference import Effort
@@ -167,7 +168,7 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
         assert isinstance(solver, LayeredMap)  # a header with a temperature says so
         solver = replace(solver, temperature=trained.description.temperature)
     settings = trained.description.inference
-    evidence = _like(trained.pixel_means, evidence)
+    evidence = evidence.mapped(lambda values: values.to(trained.pixel_means))
     machine = machine_under(trained, evidence)
     if not settings.starts:
         return solver.solve(machine)
@@ -188,7 +189,8 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
 
 def machine_under(trained: TrainedPrior, evidence: Fields) -> Any:
     """The prior under evidence (batch, D); a conditional prior takes the observed image itself as evidence."""
-    return trained.description.kind.given(trained.machine, _like(trained.pixel_means, evidence))
+    evidence = evidence.mapped(lambda values: values.to(trained.pixel_means))
+    return trained.description.kind.given(trained.machine, evidence)
 
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
@@ -229,18 +231,11 @@ def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Ten
 
 
 def moved_to(units: Units, device: torch.device) -> Units:
-    return units.with_parameters({name: value.to(device) for name, value in units.parameters.items()})
-
-
-def _like(tensor: Tensor, fields: Fields) -> Fields:
-    """Fields on the device and in the precision of a tensor."""
-    presence = None if fields.presence is None else fields.presence.to(tensor)
-    return Fields(fields.linear.to(tensor), fields.quadratic.to(tensor), presence)
+    return mapped(units, lambda value: value.to(device))
 
 
 def _rows(fields: Fields, first: int, last: int) -> Fields:
     def part(values: Tensor) -> Tensor:
         return values if values.dim() < 2 or len(values) == 1 else values[first:last]
 
-    presence = None if fields.presence is None else part(fields.presence)
-    return Fields(fields.linear[first:last], part(fields.quadratic), presence)
+    return fields.mapped(part)

@@ -215,9 +215,8 @@ class DamagedImages:
         if not len(self.validation):
             return None
         solver = solver_of(inference)
-        return verdict(
-            [solver.solve(prior.given(part)) for part in self.damaged.split(VALIDATION_BATCH)], self.validation
-        )
+        parts = [solver.solve(prior.given(part)) for part in self.damaged.split(VALIDATION_BATCH)]
+        return verdict(parts, self.validation)
 
 
 @dataclass(frozen=True)
@@ -270,23 +269,20 @@ def course_of(
 ) -> CleanImages | DamagedImages | Pages:
     """The course that a recipe makes of training images; `start` is the machine before the first step, if any."""
     training, validation = split(recipe, images, held_out)
-    if recipe.prior.kind.pages:
-        means, _ = pixels_of(recipe, training)
-        if start is None:
-            generator = torch.Generator(training.device).manual_seed(recipe.seed)
-            start = recipe.prior.kind.initial(recipe.prior, image_shape, means, recipe.prior.weight_scale, generator)
-        return Pages(training, validation, image_shape, start, Bernoulli(torch.logit(means)))
+    shape, watch, restores, trial = recipe.prior, recipe.training.watch, recipe.learner.restores, None
+    if start is None:
+        means = pixels_of(recipe, training)[0] if shape.kind.pages else pixel_means(training)
+        generator = torch.Generator(training.device).manual_seed(recipe.seed)
+        start = shape.kind.initial(shape, image_shape, means, shape.weight_scale, generator)
+    if shape.kind.pages:
+        return Pages(training, validation, image_shape, start, Bernoulli(torch.logit(pixels_of(recipe, training)[0])))
     if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
-    shape, watch, restores, trial = recipe.prior, recipe.training.watch, recipe.learner.restores, None
     if watch or restores:
         means, grey = pixels_of(recipe, training)
         independent = grey or Bernoulli(torch.logit(means))
     if watch and len(validation):
         trial = Trial.of(validation, watch, image_shape, independent, recipe.seed, grey=shape.grey)
-    if start is None:
-        generator = torch.Generator(training.device).manual_seed(recipe.seed)
-        start = shape.kind.initial(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
     header = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not restores:
         return CleanImages(*header)
@@ -306,11 +302,8 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     if not count and not recipe.data.task:
         return images, images[:0]
     if len(images) - count < 2:
-        raise TrainingError(
-            f"{len(images)} images, of which {count} are for validation, leave too few to "
-            "train on; lower [data] validation",
-            recipe.data.source,
-        )
+        fault = f"{len(images)} images, of which {count} are for validation, leave too few to train on"
+        raise TrainingError(f"{fault}; lower [data] validation", recipe.data.source)
     # Drawn on the CPU, so that every device holds out the same images.
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)
     return images[order[count:]], images[order[:count]]

@@ -58,8 +58,7 @@ class Lesson:
     def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
         """Images (N, H, W) of the lesson as the prior knows them; (N, D)."""
         recipe = self.recipe
-        levels = recipe.prior.grey or recipe.prior.kind.pages
-        manner = "grey" if levels else recipe.data.binarisation
+        manner = "grey" if recipe.prior.grey or recipe.prior.kind.pages else recipe.data.binarisation
         return torch.from_numpy(as_pixels(images, manner, recipe.data.threshold, recipe.seed)).to(device)
 
 

@@ -24,16 +24,7 @@ from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.folder import Stopped, circumstances, cut_log, lease, log, set_generator
-from restore.learning.run.parallel import (
-    collected,
-    from_first,
-    highest,
-    own_numbers,
-    own_rows,
-    processes,
-    rank,
-    summed,
-)
+from restore.learning.run.parallel import collected, from_first, highest, own_numbers, own_rows, processes, rank, summed
 from restore.learning.run.session import LATE, Machine, Progress, Session
 
 if TYPE_CHECKING:
@@ -123,9 +114,8 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
             changed = work.restore(held.checkpoint)
             if not work.finished:
                 for change in filter(None, (changed, held.threads)):
-                    warnings.warn(
-                        f"{shown(folder)}: {change}; the bits of what follows differ", RestoreWarning, stacklevel=3
-                    )
+                    differs = f"{shown(folder)}: {change}; the bits of what follows differ"
+                    warnings.warn(differs, RestoreWarning, stacklevel=3)
                 use()
         if not work.finished:
             from_first(lambda: cut_log(folder, work.done))

@@ -32,6 +32,7 @@ from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli, Units
+from restore.units.contract import mapped
 from restore.zoo.inference import Inference
 
 
@@ -59,7 +60,7 @@ class Stage:
         weights = torch.randn(shape, generator=generator, device=self.below.device) * weight_scale
         bias = self.below.new_zeros(self.size * self.upper_copies)
         return RBM(
-            (_repeated(self.lower, self.lower_copies), Bernoulli(bias)),
+            (mapped(self.lower, lambda value: value.repeat(self.lower_copies)), Bernoulli(bias)),
             (Dense(weights.repeat(self.lower_copies, self.upper_copies)),),
         )
 
@@ -74,13 +75,11 @@ class Stage:
 
     def single(self, machine: LayeredPrior) -> RBM:
         """The RBM with one copy of each layer: the average over copies, which differ by their random starts."""
-        weights = (
-            machine.couplings[0].matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
-        )
+        matrix = machine.couplings[0].matrix
+        weights = matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
         lower, upper = machine.layers
-        return RBM(
-            (_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (Dense(weights.mean((0, 2))),)
-        )
+        layers = (_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies))
+        return RBM(layers, (Dense(weights.mean((0, 2))),))
 
 
 def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, str]:
@@ -127,14 +126,8 @@ def stacked(machines: Sequence[RBM]) -> LayeredPrior:
     return LayeredPrior(layers, tuple(machine.couplings[0] for machine in machines))
 
 
-def _repeated(layer: Units, copies: int) -> Units:
-    return layer.with_parameters({name: value.repeat(copies) for name, value in layer.parameters.items()})
-
-
 def _averaged(layer: Units, copies: int) -> Units:
-    return layer.with_parameters(
-        {name: value.unflatten(0, (copies, -1)).mean(0) for name, value in layer.parameters.items()}
-    )
+    return mapped(layer, lambda value: value.unflatten(0, (copies, -1)).mean(0))
 
 
 def start_of(shape: PriorShape, image_shape: tuple[int, int]) -> LayeredPrior:
@@ -145,11 +138,8 @@ def start_of(shape: PriorShape, image_shape: tuple[int, int]) -> LayeredPrior:
     folder = zoo.find(shape.start)
     header = zoo.describe(folder)
     if replace(header.alone, hidden=1) != replace(shape.alone, hidden=1) or header.image_shape != image_shape:
-        raise TrainingError(
-            f"{_in_words(header, header.image_shape)} cannot be the start of "
-            f"{_in_words(shape, image_shape)}; give another [prior] start",
-            shape.start,
-        )
+        fault = f"{_in_words(header, header.image_shape)} cannot be the start of {_in_words(shape, image_shape)}"
+        raise TrainingError(f"{fault}; give another [prior] start", shape.start)
     machine = zoo.load(folder).machine
     assert isinstance(machine, LayeredPrior)
     return machine
@@ -177,10 +167,8 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
         return machine
     grows = isinstance(machine, RBM) and shape.plain
     if missing < 0 or not grows:
-        raise TrainingError(
-            f"has {known} hidden units; give [prior] hidden as many{' or more' if grows else ''}",
-            shape.start,
-        )
+        more = " or more" if grows else ""
+        raise TrainingError(f"has {known} hidden units; give [prior] hidden as many{more}", shape.start)
     assert isinstance(machine, RBM)
     return wider(machine, missing, shape.weight_scale, seed)
 

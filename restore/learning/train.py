@@ -13,7 +13,7 @@ from torch import Tensor
 
 from restore import zoo
 from restore.console import Meter
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError, require
 from restore.export.beside import add_graph
 from restore.files import write_atomically
 from restore.learning.course import course_of, pixels_of, split, wider
@@ -106,8 +106,7 @@ def train(
     out. With `every` the prior after each `every` epochs is kept as well. `better` is called with every better prior.
     """
     folder, clock = session.folder, session.clock
-    if every < 0:
-        raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
+    require(every >= 0, f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
     clock.limit = recipe.training.minutes * 60 or math.inf
     training, validation = split(recipe, images, held_out)
 

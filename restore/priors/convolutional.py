@@ -16,6 +16,7 @@ from restore.couplings.convolution import Convolution
 from restore.fields import Fields
 from restore.priors.layered import LayeredPrior
 from restore.units import Bernoulli, Units
+from restore.units.contract import mapped
 from restore.units.layers import blank
 
 
@@ -100,10 +101,7 @@ class ConvolutionalDBM(LayeredPrior):
         return dict(self.shared)
 
     def to(self, target: torch.device | torch.dtype) -> Self:
-        layers = tuple(
-            layer.with_parameters({name: value.to(target) for name, value in layer.parameters.items()})
-            for layer in self.layers
-        )
+        layers = tuple(mapped(layer, lambda value: value.to(target)) for layer in self.layers)
         couplings = tuple(coupling.with_weights(coupling.weights.to(target)) for coupling in self.couplings)
         shared = {name: value.to(target) for name, value in self.shared.items()}
         return replace(self, layers=layers, couplings=couplings, shared=shared)

@@ -29,10 +29,8 @@ class FullyVisible(BoltzmannMachine):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.layers) != 1 or len(self.couplings) != 1:
-            raise ValueError(
-                f"a fully visible machine has one layer and one coupling, not {len(self.layers)} and "
-                f"{len(self.couplings)}"
-            )
+            counts = f"{len(self.layers)} and {len(self.couplings)}"
+            raise ValueError(f"a fully visible machine has one layer and one coupling, not {counts}")
         size, shape = self.layers[0].size, self.couplings[0].sizes
         if shape != (size, size):
             raise ValueError(f"a coupling of shape {shape} does not join {size} units with each other")

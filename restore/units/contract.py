@@ -7,7 +7,7 @@ second derivative of `log_partition` in the linear field are the mean and the va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, Self
 
 import torch
@@ -62,15 +62,16 @@ class Units(Protocol):
         """The expected statistics under extra fields."""
 
 
+def mapped(units: Units, change: Callable[[Tensor], Tensor]) -> Units:
+    """The same kind of units after a change of all parameters."""
+    return units.with_parameters({name: change(value) for name, value in units.parameters.items()})
+
+
 def rows_of(units: Units, index: Tensor) -> Units:
     """The units of these rows of a batch; units without a batch dimension stay as they are."""
-    return units.with_parameters(
-        {name: value if value.dim() == 1 else value.index_select(0, index) for name, value in units.parameters.items()}
-    )
+    return mapped(units, lambda value: value if value.dim() == 1 else value.index_select(0, index))
 
 
 def for_several(units: Units) -> Units:
     """The same units for several values or fields at a time, (batch, several, n)."""
-    return units.with_parameters(
-        {name: value if value.dim() == 1 else value.unsqueeze(-2) for name, value in units.parameters.items()}
-    )
+    return mapped(units, lambda value: value if value.dim() == 1 else value.unsqueeze(-2))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import require
 from restore.fields import Fields
 from restore.units.bernoulli import log_one_plus_exp
 from restore.units.gaussian import Gaussian
@@ -42,8 +42,7 @@ class Spiked:
 
     def __post_init__(self) -> None:
         low, high = self.slab.support
-        if not low <= 0 <= high:
-            raise UsageError(f"a unit that may be 0 needs a support with 0 in it, not [{low}, {high}]")
+        require(low <= 0 <= high, f"a unit that may be 0 needs a support with 0 in it, not [{low}, {high}]")
 
     @property
     def size(self) -> int:

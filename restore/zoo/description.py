@@ -27,6 +27,10 @@ HOLES = 0.01
 # The newest format of weights files.
 NEWEST = 2
 
+# Values that headers leave out.
+UNTOLD = {"deeper": (), "components": 0, "layers": (), "unfinished": "", "run": "", "auto": 0}
+UNTOLD |= {"temperature": 1, "overlap": 1}
+
 
 @dataclass(frozen=True)
 class Description(Spec):
@@ -195,14 +199,8 @@ class Description(Spec):
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": NEWEST}
-        for name in ("deeper", "components", "layers", "unfinished", "run", "auto"):
-            if not facts[name]:
-                del facts[name]
-        if self.temperature == 1:
-            del facts["temperature"]
-        if self.overlap == 1:
-            del facts["overlap"]
-        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
+        told = {key: value for key, value in facts.items() if key not in UNTOLD or value != UNTOLD[key]}
+        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in told.items()}
 
     @classmethod
     def from_header(cls, header: Mapping[str, str] | None, where: str | Path) -> Description:

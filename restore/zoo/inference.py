@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.registry import SOLVERS
 from restore.zoo import limits
 
@@ -59,8 +59,7 @@ class Inference:
     clear: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.solver not in SOLVERS:
-            raise UsageError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
+        require(self.solver in SOLVERS, f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
         limits.check_ranges(
             self,
             max_iter=(1, limits.ITERATIONS),
@@ -71,8 +70,7 @@ class Inference:
             trust=(LEAST_TRUST, limits.FINITE),
             clear=(0, 1),
         )
-        if self.starts == 0 and self.modes:
-            raise UsageError("modes must be 0 as well, since starts is 0")
+        require(self.starts > 0 or not self.modes, "modes must be 0 as well, since starts is 0")
         if self.starts and not SOLVERS[self.solver].starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
 

@@ -114,11 +114,9 @@ def find(name_or_path: str) -> Path:
         if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
             return path
     near = difflib.get_close_matches(name_or_path, [folder.name for folder in folders()], 3, 0.6)
-    hint = (
-        f"perhaps {' or '.join(near)} is meant"
-        if near
-        else remedy("`restore models` lists them", "restore.list_models() lists them")
-    )
+    hint = remedy("`restore models` lists them", "restore.list_models() lists them")
+    if near:
+        hint = f"perhaps {' or '.join(near)} is meant"
     if published_folder().parent == PACKAGE:  # a wheel, which leaves out priors that only repeat papers
         hint += f"; {_papers()} adds those of papers"
     raise ModelError(f"there is no such model; {hint}", name_or_path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
-from restore.files import check_regular, remove_abandoned, write_atomically
+from restore.files import check_regular, make_folder, remove_abandoned, write_atomically
 from restore.registry import UNITS
 from restore.zoo import limits
 from restore.zoo.card import with_facts, without_facts
@@ -126,9 +126,8 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
             }
             if wrong:
                 names = ", ".join(map(shown, sorted(wrong)))[:REASON]
-                raise ModelError(
-                    f"tensors missing, extra, or of wrong shape or type: {names}; get the file again", path
-                )
+                why = f"tensors missing, extra, or of wrong shape or type: {names}"
+                raise ModelError(f"{why}; get the file again", path)
             yield description, opened
     except (OSError, SafetensorError, ValueError, RecursionError) as fault:
         raise ModelError(f"damaged or not a safetensors file ({reason(fault)}); get the file again", path) from fault
@@ -219,10 +218,7 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     tensors |= {"pixel_means": prior.pixel_means.cpu().contiguous(), "modes": prior.modes.cpu().contiguous()}
     if prior.grey_pixels is not None:
         tensors |= {f"pointwise.{name}": value.cpu() for name, value in prior.grey_pixels.parameters.items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise error(f"cannot be made ({fault.strerror}); choose another place", folder) from fault
+    make_folder(folder, "choose another place", error)
     remove_abandoned(folder)
     header = prior.description.to_header()
     # Not written by safetensors, whose error on a full disk is no OSError.

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from restore.console import Meter
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError, UsageError, require
 from restore.priors import RBM, FullyVisible
 from restore.units import Bernoulli, log_one_plus_exp
 
@@ -92,8 +92,7 @@ def log_weights(
         ModelError: if the machine is not a single binary RBM, the base does not fit, or a weight is not finite.
     """
     betas = temperatures(schedule).tolist()
-    if runs < 2:
-        raise UsageError(f"an estimate with an error needs at least 2 runs, not {runs}")
+    require(runs >= 2, f"an estimate with an error needs at least 2 runs, not {runs}")
     weights, visible_bias, hidden_bias = _parameters(machine)
     start = torch.zeros_like(visible_bias) if base is None else base.to(weights)
     if start.shape != visible_bias.shape:
@@ -146,8 +145,7 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
     """
     from scipy.special import stdtrit
 
-    if not 0 < level < 1:
-        raise UsageError(f"the level of an interval must lie between 0 and 1, not {level}")
+    require(0 < level < 1, f"the level of an interval must lie between 0 and 1, not {level}")
     runs = len(log_weights)
     top = log_weights.max()
     relative = torch.exp(log_weights - top)
@@ -163,11 +161,8 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
         max(centre + quantile * error, normal + quantile * spread),
     )
     effective = float(relative.sum() ** 2 / (relative**2).sum())
-    warning = (
-        f"the weights of the {runs} runs count as {effective:.1f}: log Z may be too small; give more temperatures"
-        if effective < POOR * runs
-        else ""
-    )
+    uneven = f"the weights of the {runs} runs count as {effective:.1f}: log Z may be too small"
+    warning = f"{uneven}; give more temperatures" if effective < POOR * runs else ""
     return Estimate(centre, error, interval, level, runs, effective, warning)
 
 
@@ -187,8 +182,7 @@ def temperatures(schedule: Schedule) -> Tensor:
     if isinstance(schedule, str):
         return _named(schedule)
     values = torch.tensor([float(value) for value in schedule], dtype=torch.float64)
-    if len(values) < 2:
-        raise UsageError(f"annealing needs at least 2 temperatures, 0 and 1 among them, not {len(values)}")
+    require(len(values) >= 2, f"annealing needs at least 2 temperatures, 0 and 1 among them, not {len(values)}")
     # Written so that NaN fails too.
     if not (values[0] == 0 and values[-1] == 1 and bool((values.diff() > 0).all())):
         raise UsageError("the temperatures of a schedule must increase strictly from 0 to 1")
@@ -202,8 +196,7 @@ def _named(schedule: str) -> Tensor:
     if kind != "linear" or not colon or not count.isdecimal() or len(count) > 7:
         known = ", ".join(SCHEDULES)
         raise UsageError(f"no such schedule; give linear:K for K temperatures, or one of {known}", schedule)
-    if int(count) < 2:
-        raise UsageError(f"annealing needs at least 2 temperatures, not {count}; give linear:1000, say")
+    require(int(count) >= 2, f"annealing needs at least 2 temperatures, not {count}; give linear:1000, say")
     return torch.linspace(0, 1, int(count), dtype=torch.float64)
 
 

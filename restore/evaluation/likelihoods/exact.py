@@ -45,10 +45,8 @@ def chunks(model: Model, pixels: int) -> int:
     """
     units = _summed(model, pixels)[1]
     if units > MAX_SUMMED:
-        raise UsageError(
-            f"an exact likelihood is a sum over 2^{units} states; at most 2^{MAX_SUMMED} can be summed: "
-            "choose another likelihood"
-        )
+        fault = f"an exact likelihood is a sum over 2^{units} states; at most 2^{MAX_SUMMED} can be summed"
+        raise UsageError(f"{fault}: choose another likelihood")
     return 2 ** max(units - CHUNK_EXPONENT, 0)
 
 

@@ -134,11 +134,8 @@ class OnnxEngine:
         facts = GraphFacts.from_metadata(metadata, shown(path))
         _check_interface(ports, facts, shown(path))
         if digest is not None and digest != facts.weights:
-            raise ModelError(
-                f"was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
-                f"with `restore export {shown(path.parent)} --beside --overwrite`",
-                path,
-            )
+            anew = f"make it anew with `restore export {shown(path.parent)} --beside --overwrite`"
+            raise ModelError(f"was made for another {WEIGHTS} than lies beside it; get both again, or {anew}", path)
         return cls(facts, session, "cpu" if preferred[0][0] == CPU else device)
 
     @property
@@ -152,14 +149,11 @@ class OnnxEngine:
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         if self.facts.channel == "field":
             raise ModelError("exported with --no-channel it takes no images", self.header.name)
-        beyond = [
-            name for name in LEVELS if getattr(damage, name) is not None and name not in OBSERVED[self.facts.channel]
-        ]
+        known = OBSERVED[self.facts.channel]
+        beyond = [name for name in LEVELS if getattr(damage, name) is not None and name not in known]
         if beyond:
-            known = shown(self.header.name)
-            raise UsageError(
-                f"the graph of {known} does not know it; give {option('engine', 'torch')}", option(beyond[0])
-            )
+            fault = f"the graph of {shown(self.header.name)} does not know it"
+            raise UsageError(f"{fault}; give {option('engine', 'torch')}", option(beyond[0]))
         header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
         # A value shared by all pixels or images has size 1 there.
         inputs = {

@@ -60,9 +60,8 @@ class Sample:
             places = torch.arange(pixels, device=images.device)
             codes, counts = torch.unique((images.long() << places).sum(1), return_counts=True)
             images = (codes[:, None] >> places) & 1
-        return cls(
-            (2 * images.T.to(dtype) - 1).contiguous(), (counts.double() / counts.sum()).to(dtype), int(counts.sum())
-        )
+        shares = (counts.double() / counts.sum()).to(dtype)
+        return cls((2 * images.T.to(dtype) - 1).contiguous(), shares, int(counts.sum()))
 
     @cached_property
     def pairs(self) -> Tensor:
@@ -151,10 +150,8 @@ def refuse_unbounded(images: Tensor) -> None:
     if len(missing):
         first, second = missing[0].tolist()
         more = f" and {len(missing) - 1} more pairs" if len(missing) > 1 else ""
-        raise TrainingError(
-            f"pixels {first} and {second}{more} never show one of their four combinations in {len(images)} images: "
-            f"{remedy}"
-        )
+        fault = f"pixels {first} and {second}{more} never show one of their four combinations"
+        raise TrainingError(f"{fault} in {len(images)} images: {remedy}")
 
 
 def separated_units(objective: Objective, at: Spins) -> Tensor:

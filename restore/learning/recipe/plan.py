@@ -134,10 +134,7 @@ def _method(facts: Facts, options: TrainOptions) -> str:
         method = "convolutional" if plain and min(facts.image_shape) >= LEAST_SIDE else "tap"
     fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
-    require(
-        method in fit,
-        f"{method} does not learn from {facts.levels} images; take {fit[0]}, or levels {other}",
-    )
+    require(method in fit, f"{method} does not learn from {facts.levels} images; take {fit[0]}, or levels {other}")
     return method
 
 

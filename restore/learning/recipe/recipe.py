@@ -58,8 +58,7 @@ class Recipe:
         self.data.check(self.prior)
         self.learner.check(self.prior)
         require(
-            self.prior.plain or self.learner.any_units,
-            f"[learner] {self.method} trains binary units only; take tap",
+            self.prior.plain or self.learner.any_units, f"[learner] {self.method} trains binary units only; take tap"
         )
         require(
             not (self.prior.filled and self.in_rounds),

@@ -102,8 +102,7 @@ class Data:
             "[data] binarisation is for black and white pixels, and these are grey; leave it out",
         )
         require(
-            not prior.grows or self.holds_out,
-            '[data] validation is missing; hidden = "auto" needs held-out images',
+            not prior.grows or self.holds_out, '[data] validation is missing; hidden = "auto" needs held-out images'
         )
 
     @property

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError, UsageError, require
 from restore.learning.gradients.independent import PSEUDO_COUNT
 from restore.learning.gradients.pseudo_likelihood import (
     Objective,
@@ -102,9 +102,8 @@ def sweep(objective: Objective, at: Spins) -> Spins:
 
 def _moved(predicted: Tensor, shift: Tensor) -> Tensor:
     """tanh(f + δ) from tanh f and tanh δ: a division is much faster than another tanh."""
-    return (predicted + shift).div_(
-        torch.addcmul(torch.ones((), dtype=shift.dtype, device=shift.device), predicted, shift)
-    )
+    one = torch.ones((), dtype=shift.dtype, device=shift.device)
+    return (predicted + shift).div_(torch.addcmul(one, predicted, shift))
 
 
 def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> Spins:
@@ -176,8 +175,7 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise UsageError(f"rounds must be at least 1, not {self.rounds}")
+        require(self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}")
         if not 0 <= self.tol < math.inf or not 0 <= self.l2 < math.inf:
             raise UsageError(f"tol and l2 must be 0 or positive, not {self.tol} and {self.l2}")
 
@@ -217,11 +215,9 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         if not self.l2:
             proof = separated_units(objective, spins_of(after))
             if len(proof):
-                raise TrainingError(
-                    f"{list_units(proof)} can be predicted from the others without one error in "
-                    f"{objective.sample.count} images: the pseudo-likelihood has no maximum; set [learner] l2, such as "
-                    "1e-3, or give more images"
-                )
+                fault = f"{list_units(proof)} can be predicted from the others without one error"
+                why = f"in {objective.sample.count} images: the pseudo-likelihood has no maximum"
+                raise TrainingError(f"{fault} {why}; set [learner] l2, such as 1e-3, or give more images")
         monitors = {
             "log_pseudo_likelihood": float(after["value"]),
             "gained": gained,
@@ -251,8 +247,7 @@ class BSLM(PseudoLikelihoodAscent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.spacers < 0:
-            raise UsageError(f"spacers must not be negative, not {self.spacers}")
+        require(self.spacers >= 0, f"spacers must not be negative, not {self.spacers}")
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
         swept = sweep(objective, at)
@@ -286,8 +281,7 @@ class QuasiNewton(PseudoLikelihoodAscent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1:
-            raise UsageError(f"steps must be at least 1, not {self.steps}")
+        require(self.steps >= 1, f"steps must be at least 1, not {self.steps}")
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
         return climb(objective, at, self.steps, self.tol)

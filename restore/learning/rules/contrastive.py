@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import UsageError, require
 from restore.learning.gradients.centring import follow, translated
 from restore.learning.gradients.statistics import Clamped, difference
 from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
@@ -66,8 +66,7 @@ class ContrastiveDivergence(LearningRule):
     def __post_init__(self) -> None:
         if self.chains < 1 or self.steps < 1:
             raise UsageError(f"chains and steps must be at least 1, not {self.chains} and {self.steps}")
-        if self.inner_steps < 1:
-            raise UsageError(f"inner_steps must be at least 1, not {self.inner_steps}")
+        require(self.inner_steps >= 1, f"inner_steps must be at least 1, not {self.inner_steps}")
 
     @property
     def sweeps(self) -> int:

@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError, require
 from restore.learning.gradients.hidden_unit import Addition, Unit, change, factor, find_unit, most_gaining
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.spec import PriorShape
@@ -71,10 +71,8 @@ class FrankWolfe(InRounds):
     penalty: float = 0.003
 
     def __post_init__(self) -> None:
-        if self.units < 1:
-            raise UsageError(f"units must be at least 1, not {self.units}")
-        if not 0 < self.penalty < float("inf"):
-            raise UsageError(f"penalty must be positive, not {self.penalty}")
+        require(self.units >= 1, f"units must be at least 1, not {self.units}")
+        require(0 < self.penalty < float("inf"), f"penalty must be positive, not {self.penalty}")
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
         said = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
@@ -151,10 +149,8 @@ class Growth:
             images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator, settings.sought_by
         )
         if addition is None and not state["weights"].shape[1]:
-            raise TrainingError(
-                "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel; "
-                "lower penalty, or train on other images"
-            )
+            fault = "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel"
+            raise TrainingError(f"{fault}; lower penalty, or train on other images")
         if addition is None:
             return Round(state, monitors, "no further unit gains more than its penalty")
         validation = unit_means(_single(addition.unit), self.validation)

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError, require
-from restore.fields import Fields
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.contract import LearnerState, LearningRule, Restorations, Step
 from restore.priors import BoltzmannMachine
@@ -73,18 +72,15 @@ class MatchedMarginals(LearningRule):
             raise UsageError(
                 f"solver must be one that can be differentiated through, {smooth_solvers()}, not {self.solver!r}"
             )
-        if not self.tasks:
-            raise UsageError('tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
+        require(bool(self.tasks), 'tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
         if not 0 <= self.fewest <= self.iterations:
             raise UsageError(f"fewest must lie in 0 ... {self.iterations} (iterations), not {self.fewest}")
         least = self.fewest or self.iterations
         if not 1 <= self.scored <= least:
             raise UsageError(f"scored must lie in 1 ... {least} (the fewest iterations), not {self.scored}")
         if self.unrolled and not self.scored <= self.unrolled <= self.iterations:
-            raise UsageError(
-                f"unrolled must be 0, or lie in {self.scored} (scored) ... {self.iterations} (iterations), not "
-                f"{self.unrolled}"
-            )
+            span = f"{self.scored} (scored) ... {self.iterations} (iterations)"
+            raise UsageError(f"unrolled must be 0, or lie in {span}, not {self.unrolled}")
         if self.gradient == "implicit" and self.scored != 1:
             raise UsageError(f"an implicit gradient scores one fixed point; set scored to 1, not {self.scored}")
         self.fixed_point  # noqa: B018 - checks iterations and damping
@@ -142,9 +138,8 @@ class MatchedMarginals(LearningRule):
                 # A machine of its own, for what a machine computes only once would else lack its gradient.
                 still = {name: value.detach() for name, value in leaves.items()}
                 fixed = prior.with_parameters(still).tilt(own.evidence)
-            restored = (_unrolled if self.gradient == "unrolled" else _settled)(
-                self.drawn(generator), machine, fixed, own
-            )
+            solve = _unrolled if self.gradient == "unrolled" else _settled
+            restored = solve(self.drawn(generator), machine, fixed, own)
             before, losses = state["loss"], restored.losses.detach()
             sums, counts = (
                 torch.zeros_like(before).index_add(0, own.tasks, of) for of in (losses, torch.ones_like(losses))
@@ -220,7 +215,5 @@ def _settled(
 
 def _copied(batch: Restorations) -> Restorations:
     """The mini-batch as tensors that can be differentiated with."""
-    evidence = batch.evidence
-    presence = None if evidence.presence is None else evidence.presence.clone()
-    fields = Fields(evidence.linear.clone(), evidence.quadratic.clone(), presence)
-    return Restorations(batch.clean.clone(), fields, batch.start.clone(), batch.tasks.clone())
+    evidence = batch.evidence.mapped(Tensor.clone)
+    return Restorations(batch.clean.clone(), evidence, batch.start.clone(), batch.tasks.clone())

@@ -35,7 +35,6 @@ class Principal(InRounds):
     """Probabilistic PCA, without settings: as many components as there are hidden units."""
 
     any_units: ClassVar[bool] = True
-    rounds: ClassVar[int] = 1
 
     @property
     def restores_with(self) -> Mapping[str, Any]:
@@ -64,12 +63,10 @@ class PrincipalComponents:
     components as make the validation images (M, D) likeliest.
     """
 
+    rounds: ClassVar[int] = 1
+
     hidden: int | Literal["auto"]
     validation: Tensor | None = None
-
-    @property
-    def rounds(self) -> int:
-        return Principal.rounds
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
         return {}

@@ -56,8 +56,7 @@ class TAPLikelihood(LearningRule):
     fixed_point: str = "tap"
 
     def __post_init__(self) -> None:
-        if not 0 < self.grey_unit <= 1:
-            raise UsageError(f"grey_unit must lie in (0, 1], not {self.grey_unit}")
+        require(0 < self.grey_unit <= 1, f"grey_unit must lie in (0, 1], not {self.grey_unit}")
         if self.grey_unit < 1 and not self.centring:
             raise UsageError("grey_unit is part of the centred gauge; leave it out, or set centring")
         if self.solutions < 1 or self.iterations < 1:
@@ -68,8 +67,7 @@ class TAPLikelihood(LearningRule):
 
     def check(self, prior: PriorShape) -> None:
         super().check(prior)
-        grey = prior.grey
-        require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
+        require(prior.grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
         require(
             prior.plain or FREE_PHASES[self.fixed_point].any_units,
             f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it out',

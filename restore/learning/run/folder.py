@@ -103,19 +103,13 @@ def _checkpoint_of(folder: Path, identity: Mapping[str, Any], resume: bool) -> t
     if checkpoint is None:
         return None, ""
     if not resume:
-        raise TrainingError(
-            f"holds a run already; give {option('resume')} to go on, {option('overwrite')} to begin anew, or another "
-            f"{option('run')}",
-            folder,
-        )
+        other = f"{option('overwrite')} to begin anew, or another {option('run')}"
+        raise TrainingError(f"holds a run already; give {option('resume')} to go on, {other}", folder)
     changed = checkpoints.differences(checkpoint.facts["identity"], identity)
     refused = [phrase for key, phrase in changed.items() if key != THREADS_KEY and key not in LIMITS]
     if refused:
-        raise TrainingError(
-            f"the run was started with other settings ({'; '.join(refused)}); undo the change or use "
-            f"a new {option('run')}",
-            folder,
-        )
+        fault = f"the run was started with other settings ({'; '.join(refused)})"
+        raise TrainingError(f"{fault}; undo the change or use a new {option('run')}", folder)
     return checkpoint, changed.get(THREADS_KEY, "")
 
 

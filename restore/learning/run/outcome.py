@@ -57,7 +57,8 @@ def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: 
 
 def scored(recipe: Recipe, error: float) -> str:
     damage = recipe.training.watch or recipe.data.task
-    return f"{recipe.prior.in_words(error)} {f'after {damage}' if damage else 'of pages'}"
+    left = f"a mean squared error of {error:.5f}" if recipe.prior.grey else f"{error:.3%} wrong pixels"
+    return f"{left} {f'after {damage}' if damage else 'of pages'}"
 
 
 def as_stored(recipe: Recipe, machine: Any) -> Any:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from restore.channels import Damage
 from restore.errors import OutputError, RestoreError, RestoreWarning, option, shown
-from restore.evaluation.card import CARD_TASKS
-from restore.evaluation.evaluate import MEDIANS, Report, Restorer, by_median, evaluate, nothing, restorer_of, task_of
+from restore.evaluation.card import tasks_of
+from restore.evaluation.evaluate import MEDIANS, Report, Restorer, by_median, evaluate, nothing, restorer_of
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine, moved_to
 from restore.learning.course import split
@@ -81,9 +81,8 @@ def write_report(
 
 def tasks_for(header: Description) -> list[str]:
     """The tasks that score a prior: the damage it has learnt, or two usual ones."""
-    if header.task:
-        return [str(task_of(header))]
-    return list(CARD_TASKS[header.kind.observation(header)][1:3])
+    tasks = list(map(str, tasks_of(header, whole=False)))
+    return tasks if header.task else tasks[1:3]
 
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:

@@ -11,12 +11,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import require
 from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional_clamped, difference
-from restore.learning.rules.conditional.likelihood import LogisticRegression, Matched
-from restore.learning.rules.contract import Gradient, Pairs
-from restore.priors import ConditionalRBM
+from restore.learning.rules.conditional.likelihood import LogisticRegression, Matched, Means
+from restore.learning.rules.contract import Pairs
+from restore.priors import RBM, ConditionalRBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 
 
@@ -35,27 +35,21 @@ class ConditionalDivergence(Matched):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1:
-            raise UsageError(f"steps must be at least 1, not {self.steps}")
-        if self.regression < 0:
-            raise UsageError(f"regression must not be negative, not {self.regression}")
+        require(self.steps >= 1, f"steps must be at least 1, not {self.steps}")
+        require(self.regression >= 0, f"regression must not be negative, not {self.regression}")
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
         if epoch < self.regression:
             return LogisticRegression().means(prior, batch, generator, epoch)
-        return self.chain_means(prior, batch, generator)
-
-    def chain_means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
-    ) -> tuple[Gradient, dict[str, Tensor]]:
-        """As `means`, after the epochs of logistic regression."""
         machine = prior.given(batch.observed)
-        negative = gibbs_steps(machine, batch.clean, self.steps, generator)
+        negative, monitors = self.negative(machine, batch.clean, generator)
         data = conditional_clamped(machine, batch.clean, batch.observed)
         gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
-        return gradient, {"pixel_mean_gap": gradient["units.0.bias"]}
+        return gradient, monitors or {"pixel_mean_gap": gradient["units.0.bias"]}
+
+    def negative(self, machine: RBM, clean: Tensor, generator: torch.Generator) -> tuple[Tensor, dict[str, Tensor]]:
+        """The states (batch, D) to push down, and their own monitors, if any."""
+        return gibbs_steps(machine, clean, self.steps, generator), {}
 
 
 @dataclass(frozen=True)
@@ -70,11 +64,8 @@ class PerceptronLoss(ConditionalDivergence):
 
     steps: int = 10
 
-    def chain_means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
-    ) -> tuple[Gradient, dict[str, Tensor]]:
-        machine = prior.given(batch.observed)
-        visible = machine.visible.sample(Fields(torch.zeros_like(batch.clean)), generator)
+    def negative(self, machine: RBM, clean: Tensor, generator: torch.Generator) -> tuple[Tensor, dict[str, Tensor]]:
+        visible = machine.visible.sample(Fields(torch.zeros_like(clean)), generator)
         visited = [visible]
         for _ in range(self.steps):
             visible = gibbs_steps(machine, visible, 1, generator)
@@ -82,7 +73,5 @@ class PerceptronLoss(ConditionalDivergence):
         energies = torch.stack([machine.free_energy(state) for state in visited])
         lowest, where = energies.min(0)
         negative = torch.stack(visited)[where, torch.arange(len(where), device=where.device)]
-        data = conditional_clamped(machine, batch.clean, batch.observed)
-        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
-        beaten = {"truth_beaten": lowest < machine.free_energy(batch.clean), "start_beaten": lowest < energies[0]}
-        return gradient, {name: share.double().mean() for name, share in beaten.items()}
+        beaten = {"truth_beaten": lowest < machine.free_energy(clean), "start_beaten": lowest < energies[0]}
+        return negative, {name: share.double().mean() for name, share in beaten.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,6 +22,9 @@ from restore.priors import RBM, ConditionalRBM
 from restore.solvers import BeliefPropagation, FixedPoint, Solution, solver_of
 from restore.status import Status
 from restore.zoo.inference import Inference
+
+# A gradient, and numbers for the log; a vector is reported as its root mean square.
+Means: TypeAlias = tuple[Gradient, dict[str, Tensor]]
 
 # The monitor that shows when a solver no longer converges.
 CONVERGED_MONITOR = "converged"
@@ -66,10 +69,8 @@ class Matched(LearningRule, ABC):
         return Step(gradient, {}, scalars)
 
     @abstractmethod
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
-        """Gradient and monitors as means over some of the images; a vector is reported as its root mean square."""
+    def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
+        """Gradient and monitors as means over some of the images."""
 
 
 def verdict(solution: Solution) -> dict[str, Tensor]:
@@ -79,16 +80,14 @@ def verdict(solution: Solution) -> dict[str, Tensor]:
 
 
 @dataclass(frozen=True)
-class ConditionalLikelihood(Matched, ABC):
+class ConditionalLikelihood(Matched):
     """The statistics of the clean images minus those that a fixed point expects."""
 
-    @abstractmethod
     def expectations(self, machine: RBM, epoch: int) -> Solution:
         """Solve the machines of a mini-batch, with pairwise beliefs if the method has them."""
+        return self.fixed_point(epoch).solve(machine)
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
         machine = prior.given(batch.observed)
         solution = self.expectations(machine, epoch)
         visible, hidden = solution.means
@@ -114,9 +113,6 @@ class MeanFieldLikelihood(ConditionalLikelihood):
 
     solver: ClassVar[str] = "mean_field"
 
-    def expectations(self, machine: RBM, epoch: int) -> Solution:
-        return self.fixed_point(epoch).solve(machine)
-
 
 @dataclass(frozen=True)
 class LogisticRegression(Matched):
@@ -138,9 +134,7 @@ class LogisticRegression(Matched):
             '[prior] hidden = "auto" has no meaning for logistic regression, which uses no hidden unit; give 1',
         )
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
         machine = prior.given(batch.observed)
         predicted, _ = machine.visible.moments(Fields(torch.zeros_like(batch.clean)))
         error = batch.clean - predicted

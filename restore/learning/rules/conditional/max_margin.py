@@ -16,7 +16,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
-from restore.learning.rules.conditional.likelihood import Matched, verdict
+from restore.learning.rules.conditional.likelihood import Matched, Means, verdict
 from restore.learning.rules.contract import Gradient, Pairs
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import Solution
@@ -43,9 +43,7 @@ def loss(solution: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
 class MaxMargin(Matched):
     """Base of both losses: the state that is preferred to the truth, and the difference of the two."""
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
+    def means(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int) -> Means:
         machine = prior.given(batch.observed)
         solution = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
         model, data, truth = self.sides(machine, states(solution), batch)
