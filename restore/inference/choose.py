@@ -6,7 +6,7 @@ Independent pixels, which know the share of white alone, are what every prior ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -16,7 +16,7 @@ from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.candidates import Candidate
 from restore.inference.restored import Level
-from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
+from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of, quietest
 from restore.status import Status
 from restore.zoo import leave_out
 
@@ -111,6 +111,8 @@ def _best(
         number = int(scores[:, index].argmax())
         prediction, bits = predictions[number], float(scores[number, index])
         level = level_of(prediction, index)
+        if level is not None and level.name == "sigma":
+            level = replace(level, value=min(level.value, quietest(picture)))
         choices.append(
             Choice(
                 candidates[number],

@@ -45,6 +45,11 @@ UNDAMAGED = 0.02
 LOG_ODDS_LIMIT = 9
 BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 
+# The side of a block in which noise is measured, in pixels; the share of them that is called quiet, of those of whose
+# pixels more than a share is neither hidden, black nor white; and the least noise of white noise that they have, as a
+# share of it (by hand).
+QUIET_SIDE, QUIET, USABLE, QUIET_NOISE = 16, 0.05, 0.95, 0.84
+
 # The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
 
@@ -251,6 +256,30 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
     if unknown == "sigma" and curve.argmax() == 0:  # no more than rounding adds
         return Level(unknown, 0.0)
     return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
+
+
+def quietest(picture: Observed) -> float:
+    """The most Gaussian noise that a grey picture can have: that of its quietest blocks; infinite if it has none.
+
+    The mixed second difference of a smooth block is its noise (Immerkær, CVIU 64, 1996). Saturated blocks have less.
+
+    >>> noise = np.random.default_rng(0).normal(0.5, 0.05, (200, 200))
+    >>> noise[:100] += np.random.default_rng(1).normal(0, 0.2, (100, 200))  # texture
+    >>> bool(0.05 < quietest(Observed(noise, Damage())) < 0.06)
+    True
+    """
+    values = picture.values()
+    second = np.diff(np.diff(values, 2, 0), 2, 1) / 6
+    inner = values[1:-1, 1:-1]
+    usable = (inner > 0) & (inner < 1) & picture.visible[1:-1, 1:-1]
+    rows, columns = (size // QUIET_SIDE for size in second.shape)
+
+    def blocks(of: np.ndarray) -> np.ndarray:
+        whole = of[: rows * QUIET_SIDE, : columns * QUIET_SIDE].reshape(rows, QUIET_SIDE, columns, QUIET_SIDE)
+        return np.asarray(whole.mean((1, 3)).ravel())
+
+    known = blocks(second**2)[blocks(usable) > USABLE]
+    return float(np.quantile(known, QUIET) ** 0.5) / QUIET_NOISE if known.size else np.inf
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
