@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
+from scipy.stats import norm
 
 from restore.channels import levels as scales
 from restore.channels.damage import Damage, Observed
@@ -178,6 +179,22 @@ def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
     assert choice.level.value == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
     assert choice.damage.sigma == choice.level.value and choice.damage.p is None
     assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.3])
+def test_noise_that_a_file_cuts_off_is_found_as_it_was(sigma: float) -> None:
+    """Half of the noise on black is lost in a file, and much of that on white."""
+    draw = np.random.default_rng(0)
+    means = draw.choice([0.0, 0.05, 0.5, 1.0], (80, 90), p=[0.5, 0.1, 0.2, 0.2])
+    picture = (means + draw.normal(0, sigma, means.shape)).clip(0, 1)
+    (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [Knowing(means, np.zeros(means.shape))], grey=True)
+    assert choice.level is not None and choice.level.value == pytest.approx(sigma, rel=0.03)
+    # Levels of exactly black and white have the probability of all beyond them.
+    law = norm(means, (sigma**2 + WIDTH**2) ** 0.5)
+    ends = np.where(picture == 0, law.logcdf(WIDTH / 2), law.logsf(1 - WIDTH / 2))
+    wanted = np.where(picture % 1 == 0, ends, law.logpdf(picture) + np.log(WIDTH))
+    found = Damage(sigma=sigma).log_predictive(picture, means, np.zeros(means.shape), grey=True)
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
 class Textured(Knowing):
