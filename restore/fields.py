@@ -37,8 +37,8 @@ class Fields:
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> Fields:
         """The same fields after a change of their tensors."""
-        presence = None if self.presence is None else change(self.presence)
-        return Fields(change(self.linear), change(self.quadratic), presence)
+        linear, quadratic = change(self.linear), change(self.quadratic)
+        return Fields(linear, quadratic, None if self.presence is None else change(self.presence))
 
     def with_presence(self, log_weight: Tensor) -> Tensor:
         """Add `presence` to the log-weight of values other than 0."""

@@ -73,9 +73,10 @@ class Occlusion:
     def evidence(self, y: Tensor) -> Fields:
         import torch
 
+        visible = self.noise.evidence(y)
         hidden = torch.as_tensor(self.hidden) if isinstance(self.hidden, np.ndarray) else self.hidden
         nothing = torch.zeros((), dtype=y.dtype, device=y.device)
-        return self.noise.evidence(y).mapped(lambda values: torch.where(hidden, nothing, values))
+        return visible.mapped(lambda values: torch.where(hidden, nothing, values))
 
 
 @dataclass(frozen=True, eq=False)
