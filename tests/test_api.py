@@ -334,3 +334,8 @@ def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     restore.denoise(STROKE, "tap-mnist-25")
     (record,) = caplog.records
     assert record.name == "restore" and "tap-mnist-25" in record.getMessage() and "p = " in record.getMessage()
+
+
+def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
+    with pytest.raises(TypeError, match="'modl'.*sigma.*engine"):
+        restore.denoise(np.zeros((30, 30)), modl="tap-mnist")

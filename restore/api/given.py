@@ -108,6 +108,8 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
 
 def settings(model: str, p: Flips, how: dict[str, Any]) -> tuple[Damage, Options, int | None]:
     """The damage, the options and the axis of colours that a caller describes; `how` are the options in `Opening`."""
+    if unknown := [name for name in how if name not in Opening.__annotations__]:
+        raise TypeError(f"there is no option {unknown[0]!r}; the options are {', '.join(Opening.__annotations__)}")
     rest = {name: value for name, value in how.items() if name not in (*LEVELS, "channel_axis", "progress")}
     levels = {name: how.get(name) for name in LEVELS if name != "p"}
     return Damage.of(p, **levels), Options(model, **rest), how.get("channel_axis")

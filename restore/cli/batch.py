@@ -207,7 +207,7 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     sources = [path_of(path) for path in inputs] if streams else expand(inputs)
     if streams:
         output = output or STDIO
-        require(len(inputs) == 1, "- is stdin, which holds one image; name files to restore several")
+        require(len(inputs) == 1, "- is stdin or stdout, which holds one image; name files, or a folder to write to")
         if results.part is not None:
             raise UsageError("one image has no parts; leave it out", option("part"))
         if output == STDIO and (results.json or sys.stdout.isatty()):

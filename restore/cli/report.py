@@ -77,7 +77,7 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
     counted = Counter(note for sheet in sheets for note in sheet.record["notes"])
     for sheet in sheets:
         yield from (f"{sheet.name}: {note}" for note in sheet.record["notes"] if counted[note] == 1)
-    several = f"{len(sheets)} {'pages' if len(jobs) == 1 else 'images'}"
+    several = f"{len(sheets)} {'images' if len(sheets) == len(jobs) else 'pages'}"
     yield from (f"{count} of {several}: {note}" for note, count in counted.items() if count > 1)
     for job in jobs:
         if len(job.sheets) < job.pages:

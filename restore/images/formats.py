@@ -70,4 +70,4 @@ def format_of(path: str | os.PathLike[str]) -> str:
         if suffix in format.suffixes and format.modes:
             return name
     fault = f"{shown(suffix)} is an unknown ending, or a format that changes pixels" if suffix else "has no file ending"
-    raise UsageError(f"{fault}; choose .png", path)
+    raise UsageError(f"{fault}; choose .png, or end the name of a folder with /", path)

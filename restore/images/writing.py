@@ -94,7 +94,7 @@ def _saved(image: Image.Image, format: str, kept: dict[str, Any]) -> bytes:
         tags = tiff.kept(kept.pop("exif", b"")[6:], exif=True)[0] | kept.pop("tags", {})
         tags |= {Tag.XMLPacket: (1, kept.pop("xmp"))} if "xmp" in kept else {}
         known = _OF_BITS if image.mode == "1" else _LOSSLESS
-        if kept.get("compression", known[0]) not in known:
+        if kept.get("compression") not in known:
             kept["compression"] = known[0]
     if format == "PNG":
         from PIL.PngImagePlugin import PngInfo

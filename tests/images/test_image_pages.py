@@ -90,6 +90,15 @@ def test_compressions_that_lose_pixels_are_replaced(source: str, written: str) -
     np.testing.assert_array_equal(np.asarray(again), picture.levels)
 
 
+@pytest.mark.parametrize(("image", "written"), [(BITS, "group4"), (GREY, "tiff_adobe_deflate")])
+def test_a_tiff_of_a_picture_that_was_none_is_compressed(image: Any, written: str) -> None:
+    source = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    picture = read_picture(io.BytesIO(encoded(source, "PNG")), name="x")
+    again = Image.open(io.BytesIO(encode(picture, picture.pixels, format="TIFF")))
+    assert again.info["compression"] == written
+    np.testing.assert_array_equal(np.asarray(again.convert("L")), picture.levels)
+
+
 def test_probabilities_of_a_page_of_bits_are_written_with_eight() -> None:
     picture = read_picture(io.BytesIO(encoded(Image.fromarray(BITS), "TIFF", compression="group4")), name="x")
     again = Image.open(io.BytesIO(encode(picture, np.full(BITS.shape, 0.5), format="TIFF")))
