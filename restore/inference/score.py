@@ -45,10 +45,10 @@ UNDAMAGED = 0.02
 LOG_ODDS_LIMIT = 9
 BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 
-# The side of a block in which noise is measured, in pixels; the share of them that is called quiet, of those of whose
-# pixels more than a share is neither hidden, black nor white; and the least noise of white noise that they have, as a
+# The side of a block in which noise is measured, in pixels; the share of the blocks that is called quiet, and of pixels
+# that may be hidden, black or white in one that counts; and the least noise that quiet blocks of white noise have, as a
 # share of it (by hand).
-QUIET_SIDE, QUIET, USABLE, QUIET_NOISE = 16, 0.05, 0.95, 0.84
+QUIET_SIDE, QUIET, QUIET_NOISE = 16, 0.05, 0.84
 
 # The factors by which the log-odds of solvers may be too large where candidates are compared.
 SURER = (1.0, 1.4, 2.0, 2.8)
@@ -278,7 +278,7 @@ def quietest(picture: Observed) -> float:
         whole = of[: rows * QUIET_SIDE, : columns * QUIET_SIDE].reshape(rows, QUIET_SIDE, columns, QUIET_SIDE)
         return np.asarray(whole.mean((1, 3)).ravel())
 
-    known = blocks(second**2)[blocks(usable) > USABLE]
+    known = blocks(second**2)[blocks(usable) >= 1 - QUIET]
     return float(np.quantile(known, QUIET) ** 0.5) / QUIET_NOISE if known.size else np.inf
 
 
