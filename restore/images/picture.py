@@ -128,10 +128,11 @@ class Picture:
 
     @property
     def as_mask(self) -> Picture:
-        """This picture; black and white if its levels are 0 and 1, as of a boolean array that was made uint8."""
-        if self.levels.max() != 1:
-            return self
-        return replace(self, levels=self.levels * self.levels.dtype.type(self.white))
+        """This picture, black where it is transparent; if its levels are 0 and 1, as of booleans, in black and white."""
+        levels, kind = self.levels, self.levels.dtype
+        levels = levels * kind.type(self.white) if levels.max() == 1 else levels
+        levels = levels if self.alpha is None else (levels * (self.alpha / self.white)).astype(kind)
+        return replace(self, levels=levels)
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
         """A part of the pixels: as a whole they take eight times the memory of the levels."""

@@ -135,18 +135,16 @@ def read_mask(
         raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)
     if BY_LUMINANCE in picture.notes:
         raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)
-    if picture is not read:
+    if read.levels.max() == 1:
         notes.append("the mask has no other levels than 0 and 1, and pixels of 1 are filled")
     if not np.isin(levels, (0, 1)).all():
         notes.append("the mask has soft edges or grey levels, and pixels above half of white are filled")
-    painted = levels.any()
     if picture.alpha is not None and (picture.alpha < picture.white).any():
         notes.append("the mask is transparent in places, which count as black and are not filled")
-        levels = levels * (picture.alpha / picture.white)
     hidden = levels > 0.5
     if hidden.all():
         raise InputError("the mask marks every pixel; leave black what is to be kept", label)
-    if painted and not hidden.any():
+    if read.levels.any() and not hidden.any():
         raise InputError(TOO_DARK, label)
     notes += [doubt] if (doubt := doubted(hidden)) else []
     notes += [] if hidden.any() else [MARKS_NOTHING]

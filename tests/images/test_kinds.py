@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from PIL import Image
 from scipy.sparse import csr_array
 
 from restore.errors import InputError, RestoreError, UsageError
+from restore.images import read_mask
 from restore.images.kinds import fitted_masks, unpack, unpack_masks
 
 UNIT = GREY / 255
@@ -244,3 +246,16 @@ def test_a_damaged_or_too_large_file_that_pil_has_opened(tmp_path: Any) -> None:
     for given in (path, image):
         with pytest.raises(InputError):
             unpack(given, max_pixels=119)
+
+
+def test_what_is_transparent_in_a_mask_is_not_filled_however_it_is_given(tmp_path: Path) -> None:
+    marked = np.zeros((12, 15), bool)
+    marked[2:7, 3:9] = True
+    opacity = np.full(marked.shape, 255, np.uint8)
+    opacity[5:] = 0
+    mask = Image.fromarray(np.dstack([marked * np.uint8(255)] * 3 + [opacity]), "RGBA")
+    mask.save(path := tmp_path / "mask.png")
+    for given in (mask, str(path)):
+        np.testing.assert_array_equal(unpack_masks(given)[0], marked & (opacity > 0))
+    read = read_mask(path, name="mask.png", shape=marked.shape)
+    np.testing.assert_array_equal(read.hidden, marked & (opacity > 0))
