@@ -337,5 +337,5 @@ def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
-    with pytest.raises(TypeError, match="'modl'.*sigma.*engine"):
+    with pytest.raises(TypeError, match=r"'modl'.*sigma.*engine"):
         restore.denoise(np.zeros((30, 30)), modl="tap-mnist")

@@ -128,7 +128,7 @@ class Picture:
 
     @property
     def as_mask(self) -> Picture:
-        """This picture, black where it is transparent; if its levels are 0 and 1, as of booleans, in black and white."""
+        """This picture, black where it is transparent; black and white if its levels are 0 and 1, as of booleans."""
         levels, kind = self.levels, self.levels.dtype
         levels = levels * kind.type(self.white) if levels.max() == 1 else levels
         levels = levels if self.alpha is None else (levels * (self.alpha / self.white)).astype(kind)

@@ -165,6 +165,6 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False,
         return f"give {option('specks', 'auto')} if it is dirt, or {option('force')}"
     if named:
         return f"give its noise with {noise}, or {option('force')}"
-    told = picture.damage.unknown is None
+    told = picture.filled_only or (picture.damage.touched and picture.damage.unknown is None)
     given = f"name a prior with {model}" if told else f"name a prior with {model} and its noise with {noise}"
     return f"{given}, make a prior with `restore train`, or give {option('force')}"
