@@ -19,6 +19,7 @@ import torch
 from bad_images import GREY, GREY16, HOLE, SHAPE
 from PIL import Image
 from priors import saved_prior
+from skimage import data
 
 import restore
 from restore import zoo
@@ -339,3 +340,10 @@ def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
     with pytest.raises(TypeError, match=r"'modl'.*sigma.*engine"):
         restore.denoise(np.zeros((30, 30)), modl="tap-mnist")
+
+
+def test_what_is_called_a_page_and_looks_like_none_is_read_with_a_doubt() -> None:
+    photograph = data.camera()[100:260, 100:280]
+    with pytest.warns(restore.RestoreWarning, match="doubtful"):
+        _, answer = restore.denoise(photograph, p="scan", return_solution=True)
+    assert not answer.refused and answer.doubt == Status.NOT_INK.sentence

@@ -323,14 +323,17 @@ def _judged(
     status, residual = ended
     if status is Status.DIVERGED:
         return status, ""
+    # What the caller calls a page is read in any case.
+    sheet = job.reading.sheet
+    doubt = "" if sheet is None or sheet.refusal is None else sheet.refusal.sentence
     # A page was judged when it was read; a prior with a task stops as it was trained.
     if job.read_alone or (job.header.task and status is Status.MAX_ITER):
-        return None, ""
+        return None, doubt
     header = _header(job, choice)
     # The move of a single iteration is from the start, and does not tell whether it settled.
     refusal = trust.refusal(choice, *shown, status, residual if header.inference.max_iter > 1 else 0.0)
     if refusal is None:
-        return None, status.sentence if status is Status.MAX_ITER and not header.stops_as_learnt else ""
+        return None, status.sentence if status is Status.MAX_ITER and not header.stops_as_learnt else doubt
     # A prior that knows pictures of this very size may change few pixels, with little to gain.
     harmless = refusal is Status.NO_GAIN and job.named and job.own_size
     return (None, refusal.sentence) if job.certain or force or harmless else (refusal, "")
