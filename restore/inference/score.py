@@ -261,7 +261,8 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
 def quietest(picture: Observed) -> float:
     """The most Gaussian noise that a grey picture can have: that of its quietest blocks; infinite if it has none.
 
-    The mixed second difference of a smooth block is its noise (Immerkær, CVIU 64, 1996). Saturated blocks have less.
+    The mixed second difference of a smooth block is its noise (Immerkær, CVIU 64, 1996). Saturated blocks have less,
+    and flat ones, as of a frame, were made so.
 
     >>> noise = np.random.default_rng(0).normal(0.5, 0.05, (200, 200))
     >>> noise[:100] += np.random.default_rng(1).normal(0, 0.2, (100, 200))  # texture
@@ -269,9 +270,10 @@ def quietest(picture: Observed) -> float:
     True
     """
     values = picture.values()
-    second = np.diff(np.diff(values, 2, 0), 2, 1) / 6
-    inner = values[1:-1, 1:-1]
-    usable = (inner > 0) & (inner < 1) & picture.visible[1:-1, 1:-1]
+    down, across, inner = np.diff(values, 2, 0), np.diff(values, 2, 1), values[1:-1, 1:-1]
+    second = np.diff(down, 2, 1) / 6
+    flat = (second == 0) & (down[:, 1:-1] == 0) & (across[1:-1] == 0)
+    usable = (inner > 0) & (inner < 1) & ~flat & picture.visible[1:-1, 1:-1]
     rows, columns = (size // QUIET_SIDE for size in second.shape)
 
     def blocks(of: np.ndarray) -> np.ndarray:

@@ -393,3 +393,21 @@ def test_a_batch_gives_each_picture_what_it_gets_alone(holes: bool) -> None:
         )
         assert choice.level == alone.level or choice.level.value == pytest.approx(alone.level.value, rel=1e-6)
         assert choice.damage.hidden is picture.damage.hidden
+
+
+def test_texture_is_no_noise_where_there_are_smooth_blocks() -> None:
+    """Nor is what a prior predicts badly; a flat frame and what is saturated say nothing of noise."""
+    draw = np.random.default_rng(0)
+    clean = np.full((160, 160), 0.5)
+    clean[:80] += draw.normal(0, 0.1, (80, 160))
+    picture = clean + draw.normal(0, 0.04, clean.shape)
+    predicted = Knowing(np.full(clean.shape, 0.5), np.zeros(clean.shape))
+    for framed in (picture, np.pad(picture, 32, constant_values=0.9), np.pad(picture, 32, constant_values=0)):
+        shown = Observed(framed, Damage(sigma="auto"))
+        assert 0.04 < room.quietest(shown) < 0.05
+    (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [predicted], grey=True)
+    assert choice.level is not None and choice.level.value == pytest.approx(room.quietest(Observed(picture, Damage())))
+    hidden = np.zeros(clean.shape, bool)
+    hidden[80:] = True
+    assert room.quietest(Observed(picture, Damage(hidden=hidden))) > 0.08
+    assert room.quietest(Observed(picture[:17, :17], Damage())) == np.inf
