@@ -22,7 +22,7 @@ FEW = 0.02
 # contrasts, times that of ink and paper as 1 and 0, is at most this: paper may be dirty, but what is dark over wide
 # areas and varies there is no ink. And at most this share of the page is ink. None of 65 whole pages is refused, two of
 # their middles, and all of 81 parts of photographs (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT, MOST_INK = 0.71, 0.058, 0.28
+EXPLAINED, MOST_LEFT, MOST_INK = 0.70, 0.058, 0.28
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
