@@ -269,19 +269,24 @@ def quietest(picture: Observed) -> float:
     >>> bool(0.05 < quietest(Observed(noise, Damage())) < 0.06)
     True
     """
-    values = picture.values()
-    down, across, inner = np.diff(values, 2, 0), np.diff(values, 2, 1), values[1:-1, 1:-1]
-    second = np.diff(down, 2, 1) / 6
-    flat = (second == 0) & (down[:, 1:-1] == 0) & (across[1:-1] == 0)
-    usable = (inner > 0) & (inner < 1) & ~flat & picture.visible[1:-1, 1:-1]
-    rows, columns = (size // QUIET_SIDE for size in second.shape)
-
-    def blocks(of: np.ndarray) -> np.ndarray:
-        whole = of[: rows * QUIET_SIDE, : columns * QUIET_SIDE].reshape(rows, QUIET_SIDE, columns, QUIET_SIDE)
-        return np.asarray(whole.mean((1, 3)).ravel())
-
-    known = blocks(second**2)[blocks(usable) >= 1 - QUIET]
-    return float(np.quantile(known, QUIET) ** 0.5) / QUIET_NOISE if known.size else np.inf
+    (height, width), strip = picture.shape[:2], QUIET_SIDE + 2
+    tops = range(0, height - strip + 1, QUIET_SIDE)
+    known = [np.zeros(0)]
+    # Strip by strip, as a picture may be large; of a huge one some are enough.
+    for top in tops[:: 1 + len(tops) // MOST_CROPS]:
+        part = picture.part(slice(top, top + strip), slice(0, width))
+        values, inner = part.values(), part.values()[1:-1, 1:-1]
+        down, across = np.diff(values, 2, 0), np.diff(values, 2, 1)
+        second = np.diff(down, 2, 1) / 6
+        flat = (second == 0) & (down[:, 1:-1] == 0) & (across[1:-1] == 0)
+        usable = (inner > 0) & (inner < 1) & ~flat & part.visible[1:-1, 1:-1]
+        squares, share = (
+            of[:, : of.shape[1] // QUIET_SIDE * QUIET_SIDE].reshape(QUIET_SIDE, -1, QUIET_SIDE).mean((0, 2))
+            for of in (second**2, usable)
+        )
+        known.append(squares[share >= 1 - QUIET])
+    every = np.concatenate(known)
+    return float(np.quantile(every, QUIET) ** 0.5) / QUIET_NOISE if every.size else np.inf
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
