@@ -275,8 +275,8 @@ def quietest(picture: Observed) -> float:
     # Strip by strip, as a picture may be large; of a huge one some are enough.
     for top in tops[:: 1 + len(tops) // MOST_CROPS]:
         part = picture.part(slice(top, top + strip), slice(0, width))
-        values, inner = part.values(), part.values()[1:-1, 1:-1]
-        down, across = np.diff(values, 2, 0), np.diff(values, 2, 1)
+        values = part.values()
+        down, across, inner = np.diff(values, 2, 0), np.diff(values, 2, 1), values[1:-1, 1:-1]
         second = np.diff(down, 2, 1) / 6
         flat = (second == 0) & (down[:, 1:-1] == 0) & (across[1:-1] == 0)
         usable = (inner > 0) & (inner < 1) & ~flat & part.visible[1:-1, 1:-1]
