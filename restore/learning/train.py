@@ -173,10 +173,6 @@ def epoch_folder(folder: Path, epoch: int) -> Path:
     return folder / "epochs" / f"{epoch:04d}"
 
 
-def kept_epochs(folder: Path) -> dict[int, Path]:
-    return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
-
-
 def _in_rounds(
     recipe: Recipe,
     rule: InRounds,

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from dcp_learners import ARRIVED, WEIGHT_SCALE, learner_of
+from kept import epoch_seconds
 from mean_likelihoods import mean_log_likelihood
 from torch import Tensor
 
@@ -24,7 +25,6 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.run.folder import epoch_seconds
 from restore.learning.run.session import Progress, Session
 from restore.priors import RBM, LayeredPrior
 

@@ -18,6 +18,7 @@ import torch
 from dynamics_maps import Course, Features
 from dynamics_measure import Moment
 from harness import Asked, checksum, kept_of, main, publish, read, spread, write
+from kept import epoch_seconds
 from labels import load_labels
 from opened import free_machine
 from probing.findings import Findings
@@ -32,7 +33,6 @@ from restore.devices import pick_device
 from restore.errors import InputError
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
-from restore.learning.run.folder import epoch_seconds
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:

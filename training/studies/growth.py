@@ -22,6 +22,7 @@ from harness import (
     with_others,
     write,
 )
+from kept import epoch_seconds
 from mean_likelihoods import LEAST_RUNS, Likelihood, ais_likelihood
 from opened import plain_machine
 from torch import Tensor
@@ -35,7 +36,6 @@ from restore.evaluation.likelihoods.ais import temperatures
 from restore.inference.torch_engine import Engine
 from restore.learning.course import split
 from restore.learning.recipe.recipe import Recipe, read_recipe
-from restore.learning.run.folder import epoch_seconds
 
 # As in the paper, with a fifth of its runs.
 SCHEDULE, RUNS = "frank-wolfe", 100

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 import typer
+from kept import kept_epochs
 from torch import Tensor
 
 from restore import zoo
@@ -26,7 +27,7 @@ from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import load as load_checkpoint
 from restore.learning.run.session import Session
-from restore.learning.train import kept_epochs, train_and_save
+from restore.learning.train import train_and_save
 from restore.zoo.structure import structure
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import torch
 import typer
 from harness import run
+from kept import kept_epochs
 from opened import free_machine
 from probing import report
 from probing.findings import Findings
@@ -26,7 +27,6 @@ from restore.data import as_pixels, load
 from restore.errors import InputError, ModelError, OutputError, shown
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning.train import kept_epochs
 from restore.zoo.description import Description
 
 

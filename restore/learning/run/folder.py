@@ -164,11 +164,6 @@ def epoch_records(folder: Path) -> list[dict[str, Any]]:
         raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
 
 
-def epoch_seconds(folder: Path) -> list[float]:
-    """Time used by a run at the end of each epoch, in all stages and leases."""
-    return [record["seconds"] for record in epoch_records(folder)]
-
-
 @contextmanager
 def _stop_requests() -> Iterator[list[int]]:
     """Collect SIGINT and SIGTERM instead of ending, if this is the main thread."""
