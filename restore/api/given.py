@@ -21,8 +21,8 @@ from restore.channels.levels import NOISE
 from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images.colours import BY_LUMINANCE
-from restore.images.kinds import fitted_masks, is_sequence, unpack, unpack_masks
-from restore.images.reading import MARKS_NOTHING, doubted
+from restore.images.kinds import is_sequence, unpack
+from restore.images.masks import unpack_masks
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
@@ -136,10 +136,9 @@ def restored(
     items = collection.items
     holes: Sequence[Any] = [None] * len(items)
     if masks is not None:
-        unpacked = unpack_masks(masks, options.max_pixels)
-        holes = fitted_masks(unpacked, [(item.pixels.shape[0], item.pixels.shape[1]) for item in items])
-        idle = "" if any(mask.any() for mask in unpacked) else MARKS_NOTHING
-        for sentence in dict.fromkeys(filter(None, [*map(doubted, unpacked), idle])):
+        marked = unpack_masks(masks, [item.pixels.shape for item in items], options.max_pixels)
+        holes = [mask.hidden for mask in marked]
+        for sentence in dict.fromkeys(note for mask in marked for note in mask.notes):
             warnings.warn(sentence, RestoreWarning, stacklevel=3)
     pictures = [
         Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
+from restore.errors import InputError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, check_unit_range, plain
-from restore.images.reading import DEFAULT_MAX_PIXELS, TOO_DARK, pillow, read_content, read_picture, too_large
+from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
 
 if TYPE_CHECKING:
@@ -88,35 +88,6 @@ def unpack(
         return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour, mask))
     except RecursionError:
         raise UsageError("the list of images contains itself; give a list of images") from None
-
-
-def unpack_masks(masks: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
-    """Boolean masks (H, W), True = to fill: above half of white, or 1 in integers of 0 and 1.
-
-    Raises InputError if something is marked, but nowhere above half of white.
-    """
-    try:
-        items = unpack(masks, max_pixels=max_pixels, mask=True).items
-    except RestoreError as fault:
-        raise type(fault)(f"the mask: {fault}") from fault
-    if any(BY_LUMINANCE in item.notes for item in items):
-        raise InputError("the mask has more than two colours; paint white on black what is to be filled")
-    if any(item.pixels.any() and not (item.pixels > 0.5).any() for item in items):
-        raise InputError(TOO_DARK)
-    return [item.pixels > 0.5 for item in items]
-
-
-def fitted_masks(masks: Sequence[np.ndarray], shapes: list[tuple[int, int]]) -> list[np.ndarray]:
-    """One mask for each image; a single one is used for all. Raises InputError for one that does not fit its image."""
-    fitted = list(masks) * (len(shapes) if len(masks) == 1 else 1)
-    if len(fitted) != len(shapes):
-        raise InputError(f"there are {len(fitted)} masks for {len(shapes)} images; give one for each, or one for all")
-    for mask, shape in zip(fitted, shapes, strict=True):
-        if mask.shape != shape:
-            raise InputError(f"the mask has shape {mask.shape} and its image {shape}; give a mask of the same size")
-        if mask.all():
-            raise InputError("the mask covers the whole image; leave some pixels visible (False or black)")
-    return fitted
 
 
 def is_sequence(images: Any) -> bool:

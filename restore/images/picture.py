@@ -139,14 +139,6 @@ class Picture:
         return self.levels[where] / np.float64(self.white)
 
 
-@dataclass(frozen=True, eq=False)
-class Mask:
-    """The pixels of a picture to fill: True in (H, W), white in the file; and what the user should know about them."""
-
-    hidden: np.ndarray
-    notes: tuple[str, ...] = ()
-
-
 def plain(values: np.ndarray) -> np.ndarray:
     """An array without its subclass; raises UsageError if that is a masked array, whose mask would be lost."""
     if isinstance(values, np.ma.MaskedArray):

@@ -1,4 +1,4 @@
-"""Read pictures and masks by their content, never by their name."""
+"""Read pictures by their content, never by their name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 from restore import buckets
 from restore.errors import InputError, RestoreError, TooLarge, option, reason, shown
 from restore.images import pdf, tiff
-from restore.images.colours import BY_LUMINANCE, SHALLOW, picture_of
+from restore.images.colours import SHALLOW, picture_of
 from restore.images.formats import FORMATS, READ, paged
-from restore.images.picture import Mask, Picture
+from restore.images.picture import Picture
 from restore.sizes import DEFAULT_MAX_PIXELS
 
 # A path, a stream opened for reading bytes, or what was read from one.
@@ -30,12 +30,6 @@ Source = str | os.PathLike[str] | BinaryIO | bytes
 
 # All images of a set, or pages of a file, together may have this many times as many pixels as one.
 _SET = 20
-# A mask that marks more than this share of an image may be the wrong way round.
-_MUCH = 0.5
-
-# What is said of masks without a pixel to fill: of empty ones, and of those that are not empty, but dark.
-MARKS_NOTHING = "the mask marks nothing to fill"
-TOO_DARK = "the mask marks no pixel; make white and opaque what is to be filled"
 # The first bytes of a PNG; its chunks that define colours, and those that are kept by other means.
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
@@ -112,50 +106,6 @@ def read_picture(
     if orientation in range(5, 9) and "dpi" in info:
         info["dpi"] = info["dpi"][::-1]
     return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info)
-
-
-def read_mask(
-    source: Source,
-    *,
-    name: str,
-    shape: tuple[int, ...],
-    frame: int | None = None,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
-) -> Mask:
-    """Read which pixels of a picture of this shape to fill: white of two colours, 1 of 0 and 1, or paint on a layer.
-
-    Raises InputError as `read_picture`, and for another size, more than two colours, and masks that mark every pixel,
-    or none although some are not black.
-    """
-    read, label = read_picture(source, name=name, frame=frame, max_pixels=max_pixels), shown(name)
-    picture, notes = read.as_mask, [f"the mask: {note}" for note in read.notes]
-    levels = picture.pixels
-    if levels.shape != tuple(shape[:2]):
-        sizes = f"{levels.shape[1]}x{levels.shape[0]} pixels, but the image has {shape[1]}x{shape[0]}"
-        raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)
-    if BY_LUMINANCE in picture.notes:
-        raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)
-    if read.levels.max() == 1:
-        notes.append("the mask has no other levels than 0 and 1, and pixels of 1 are filled")
-    if not np.isin(levels, (0, 1)).all():
-        notes.append("the mask has soft edges or grey levels, and pixels above half of white are filled")
-    if picture.alpha is not None and (picture.alpha < picture.white).any():
-        notes.append("the mask is transparent in places, which count as black and are not filled")
-    hidden = levels > 0.5
-    if hidden.all():
-        raise InputError("the mask marks every pixel; leave black what is to be kept", label)
-    if read.levels.any() and not hidden.any():
-        raise InputError(TOO_DARK, label)
-    notes += [doubt] if (doubt := doubted(hidden)) else []
-    notes += [] if hidden.any() else [MARKS_NOTHING]
-    return Mask(hidden, tuple(notes))
-
-
-def doubted(hidden: np.ndarray) -> str:
-    """The reason, a sentence, why a mask may be inverted; empty without one."""
-    if hidden.mean() <= _MUCH:
-        return ""
-    return f"the mask marks {100 * hidden.mean():.0f} % of the image; white is what is filled, not what is kept"
 
 
 def read_content(source: Source, label: str, max_pixels: int) -> bytes:

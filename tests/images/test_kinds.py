@@ -15,7 +15,8 @@ from scipy.sparse import csr_array
 
 from restore.errors import InputError, RestoreError, UsageError
 from restore.images import read_mask
-from restore.images.kinds import fitted_masks, unpack, unpack_masks
+from restore.images.kinds import unpack
+from restore.images.masks import unpack_masks
 
 UNIT = GREY / 255
 
@@ -123,17 +124,17 @@ def test_masks() -> None:
         [hidden.astype(np.uint8)],
         Image.fromarray(hidden.astype(np.uint8)),
     ):
-        (found,) = unpack_masks(mask)
-        np.testing.assert_array_equal(found, hidden)
+        (found,) = unpack_masks(mask, [hidden.shape])
+        np.testing.assert_array_equal(found.hidden, hidden)
     for mask in (np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True), 7 * hidden.astype(np.int64)):
         with pytest.raises(UsageError):
-            unpack_masks(mask)
+            unpack_masks(mask, [hidden.shape])
     with pytest.raises(InputError):  # a painting, which is no mask
-        unpack_masks(Image.fromarray(COLOUR))
-    assert [mask.shape for mask in fitted_masks([hidden], [hidden.shape] * 2)] == [hidden.shape] * 2
-    for masks in ([hidden] * 3, [hidden[1:]], [np.ones_like(hidden)]):
+        unpack_masks(Image.fromarray(COLOUR), [hidden.shape])
+    assert [mask.hidden.tolist() for mask in unpack_masks(hidden, [hidden.shape] * 2)] == [hidden.tolist()] * 2
+    for masks in ([hidden] * 3, [hidden[1:]], [np.ones_like(hidden)], GREY // 3):
         with pytest.raises(InputError):
-            fitted_masks(masks, [hidden.shape] * 2)
+            unpack_masks(masks, [hidden.shape] * 2)
 
 
 @pytest.mark.parametrize("axis", [-1, 0])
@@ -256,6 +257,6 @@ def test_what_is_transparent_in_a_mask_is_not_filled_however_it_is_given(tmp_pat
     mask = Image.fromarray(np.dstack([marked * np.uint8(255)] * 3 + [opacity]), "RGBA")
     mask.save(path := tmp_path / "mask.png")
     for given in (mask, str(path)):
-        np.testing.assert_array_equal(unpack_masks(given)[0], marked & (opacity > 0))
+        np.testing.assert_array_equal(unpack_masks(given, [marked.shape])[0].hidden, marked & (opacity > 0))
     read = read_mask(path, name="mask.png", shape=marked.shape)
     np.testing.assert_array_equal(read.hidden, marked & (opacity > 0))

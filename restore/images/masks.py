@@ -1,0 +1,80 @@
+"""Which pixels of pictures to fill: masks as files, and masks of the caller's own kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restore.errors import InputError, RestoreError, shown
+from restore.images.colours import BY_LUMINANCE
+from restore.images.kinds import unpack
+from restore.images.reading import Source, read_picture
+from restore.sizes import DEFAULT_MAX_PIXELS
+
+# A mask that marks more than this share of an image may be the wrong way round.
+_MUCH = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """The pixels of a picture to fill: True in (H, W), white in the file; and what the user should know about them."""
+
+    hidden: np.ndarray
+    notes: tuple[str, ...] = ()
+
+
+def read_mask(
+    source: Source, *, name: str, shape: tuple[int, ...], frame: int | None = None, max_pixels: int = DEFAULT_MAX_PIXELS
+) -> Mask:
+    """Read which pixels of a picture of this shape to fill: white of two colours, 1 of 0 and 1, or paint on a layer.
+
+    Raises InputError as `read_picture`, and for another size, more than two colours, and masks that mark every pixel,
+    or none although some are not black.
+    """
+    read = read_picture(source, name=name, frame=frame, max_pixels=max_pixels)
+    picture, notes = read.as_mask, [f"the mask: {note}" for note in read.notes]
+    if read.levels.max() == 1:
+        notes.append("the mask has no other levels than 0 and 1, and pixels of 1 are filled")
+    if not np.isin(picture.pixels, (0, 1)).all():
+        notes.append("the mask has soft edges or grey levels, and pixels above half of white are filled")
+    if picture.alpha is not None and (picture.alpha < picture.white).any():
+        notes.append("the mask is transparent in places, which count as black and are not filled")
+    mask = _mask(picture.pixels, shape, picture.notes, shown(name))
+    return Mask(mask.hidden, (*notes, *mask.notes))
+
+
+def unpack_masks(masks: Any, shapes: Sequence[tuple[int, ...]], max_pixels: int = DEFAULT_MAX_PIXELS) -> list[Mask]:
+    """One mask for each picture of these shapes, or one for all, as `read_mask` reads them: images, arrays, tensors.
+
+    Raises InputError as `read_mask`, or if there is another number of them.
+    """
+    try:
+        items = unpack(masks, max_pixels=max_pixels, mask=True).items
+    except RestoreError as fault:
+        raise type(fault)(f"the mask: {fault}") from fault
+    items *= len(shapes) if len(items) == 1 else 1
+    if len(items) != len(shapes):
+        raise InputError(f"there are {len(items)} masks for {len(shapes)} images; give one for each, or one for all")
+    return [_mask(item.pixels, shape, item.notes) for item, shape in zip(items, shapes, strict=True)]
+
+
+def _mask(levels: np.ndarray, shape: tuple[int, ...], read: Sequence[str], label: str = "") -> Mask:
+    """The mask of these levels (H, W) for a picture of this shape; `read` notes how they were read."""
+    if levels.shape != tuple(shape[:2]):
+        sizes = f"{levels.shape[1]}x{levels.shape[0]} pixels, but the image has {shape[1]}x{shape[0]}"
+        raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)
+    if BY_LUMINANCE in read:
+        raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)
+    hidden = levels > 0.5
+    share = float(hidden.mean())
+    if share == 1:
+        raise InputError("the mask marks every pixel; leave black what is to be kept", label)
+    if levels.any() and not share:
+        raise InputError("the mask marks no pixel; make white and opaque what is to be filled", label)
+    if not share:
+        return Mask(hidden, ("the mask marks nothing to fill",))
+    doubt = f"the mask marks {100 * share:.0f} % of the image; white is what is filled, not what is kept"
+    return Mask(hidden, (doubt,) if share > _MUCH else ())
