@@ -25,7 +25,7 @@ from restore.inference.choose import Choice, choose
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines, assumed
 from restore.inference.options import Options
-from restore.inference.restored import Level, Restored
+from restore.inference.restored import Level, Restored, plain, share_changed, unsolved
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
 from restore.sizes import check_near, near, said
@@ -46,9 +46,6 @@ PICTURES_AT_ONCE = 256
 # It is said if the posterior expects more than this share of the filled pixels to be wrong.
 UNSURE = 0.05
 
-# Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
-UNEQUAL, STRIP = 1e-5, 256
-
 # How near to a half the share of white is in the images of a prior of both polarities.
 EVEN = 0.05
 
@@ -63,7 +60,7 @@ class _Job:
         reading: as priors see it.
         engines: the priors to choose among.
         named: True if the prior was named.
-        certain: True if its level was given, too: it is restored in any case, and doubts are notes.
+        certain: True if its level was given, too, or it is called a page: it is restored anyway, and doubts are notes.
         compared: True if its prior has to be ahead of the field of neighbours, as a named one whose level is unknown.
     """
 
@@ -139,8 +136,8 @@ def restore(
 
     for index, picture in enumerate(pictures):
         job = _read(index, picture, options, opened, pass_on)
-        if isinstance(job, Status):
-            answers[index] = _untouched(picture, job, trust.remedy(job, picture, opened.named))
+        if isinstance(job, Restored):
+            answers[index] = job
             pass_on(0)
         elif job.read_alone:  # its reading was the work
             add([job])
@@ -152,8 +149,8 @@ def restore(
     return [answers[index] for index in range(len(pictures))]
 
 
-def _read(index: int, original: Observed, options: Options, engines: Engines, watch: Watch) -> _Job | Status:
-    """A picture as its priors see it, with what is to be found; or why they cannot see it."""
+def _read(index: int, original: Observed, options: Options, engines: Engines, watch: Watch) -> _Job | Restored:
+    """A picture as its priors see it, with what is to be found; or the answer where they need or can not see it."""
     opened = _for_colours(engines.for_picture(original)) if len(original.shape) > 2 else engines.for_picture(original)
     header = opened[0].header
     picture = replace(original, damage=assumed(original.damage, header))
@@ -167,7 +164,10 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
     unknown = original.damage.unknown if original.damage.specks is not None else picture.damage.unknown
     named = engines.named
-    job = _Job(index, original, Reading(picture), opened, named, certain=named and unknown is None)
+    told, scanned = named and unknown is None, original.damage.scanned
+    if (scanned or not told) and (answer := plain(original)):
+        return answer
+    job = _Job(index, original, Reading(picture), opened, named, told or scanned)
     if header.grey:
         return job
     reader = opened[0] if header.kind.pages else None
@@ -178,7 +178,7 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
     if reading in (Status.NOT_INK, Status.FAINT) and original.filled_only and not (named or original.coloured):
         return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
     if isinstance(reading, Status):
-        return reading
+        return _refused(job, reading)
     if reading.sheet is not None and not (named or reading.sheet.grainy):
         job = replace(job, engines=(engines.reader,))
     return replace(job, reading=reading, compared=named and unknown == "p" and not job.own_size)
@@ -391,7 +391,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         status=status,
         iterations=int(whole.iterations[index]),
         residual=residual,
-        changed=None if grey else _share_changed(original, estimate, replaced),
+        changed=None if grey else share_changed(original, estimate, replaced),
         flipped=flipped,
         notes=tuple(notes),
         doubt=doubt,
@@ -409,24 +409,13 @@ def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
     return alone if hidden is None else alone & hidden
 
 
-def _share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
-    """The share of pixels that differ from the input picture, including those that a threshold changed."""
-    count = 0
-    for top in range(0, estimate.shape[0], STRIP):
-        rows = slice(top, top + STRIP)
-        differs = np.abs(estimate[rows] - np.asarray(picture.pixels[rows, :])) > UNEQUAL
-        count += int(np.sum(differs if replaced is None else differs & replaced[rows]))
-    return count / max(1, estimate.size)
-
-
 def _without_specks(job: _Job, options: Options) -> Restored:
     """A picture without specks, under the prior and in the polarity that predict its pixels best."""
     priors = [candidate for candidate in _candidates(job, options) if isinstance(candidate, Prior)]
     (choice,) = choose([job.picture], priors, grey=False)
     doubtful = not trust.recognised(choice)
     if doubtful and not (job.certain or options.force):
-        remedy = trust.remedy(Status.UNRECOGNISED, job.original, job.named)
-        return _untouched(job.original, Status.UNRECOGNISED, remedy, choice)
+        return _refused(job, Status.UNRECOGNISED, choice)
     prior, damage, pixels = choice.candidate.prior, job.original.damage, job.picture.values()
     assert prior is not None
     done = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
@@ -442,7 +431,7 @@ def _without_specks(job: _Job, options: Options) -> Restored:
         means=done.white,
         deviations=np.sqrt(done.white * (1 - done.white)),
         status=Status.CONVERGED,
-        changed=_share_changed(job.original, estimate, removed),
+        changed=share_changed(job.original, estimate, removed),
         flipped=float(np.mean(removed)),
         notes=tuple(notes),
         replaced=removed,
@@ -501,26 +490,9 @@ def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
     return named | {"level": choice.level or given, "bits": choice.bits}
 
 
-def _refused(job: _Job, status: Status, choice: Choice, residual: float = 0.0) -> Restored:
-    remedy = trust.remedy(status, job.original, job.named, cut=job.reading.cut is not None, grey=job.header.grey)
-    return _untouched(job.original, status, remedy, choice, residual)
-
-
-def _untouched(
-    picture: Observed, status: Status, remedy: str, choice: Choice | None = None, residual: float = 0.0
-) -> Restored:
+def _refused(job: _Job, status: Status, choice: Choice | None = None, residual: float = 0.0) -> Restored:
     """The answer for a picture that is refused."""
-    pixels = picture.values()
-    return Restored(
-        **_chosen(choice, picture),
-        estimate=pixels,
-        means=pixels,
-        deviations=np.zeros(pixels.shape),
-        status=status,
-        residual=residual,
-        changed=0.0,
-        flipped=0.0,
-        notes=(status.sentence,),
-        replaced=np.zeros(pixels.shape[:2], bool),
-        remedy=remedy,
-    )
+    picture, cut = job.original, job.reading.cut is not None
+    facts: dict[str, Any] = {"replaced": np.zeros(picture.shape[:2], bool), "residual": residual}
+    facts["remedy"] = trust.remedy(status, picture, job.named, cut=cut, grey=job.header.grey)
+    return unsolved(picture.values(), status, status.sentence, **facts, **_chosen(choice, picture))

@@ -12,6 +12,9 @@ from restore.channels.damage import Damage, Observed
 from restore.registry import LEVELS
 from restore.status import Status
 
+# Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
+UNEQUAL, STRIP = 1e-5, 256
+
 
 @dataclass(frozen=True)
 class Level:
@@ -131,3 +134,43 @@ class Restored:
     def objection(self) -> str:
         """Why the picture was refused, and what to do about it, in one sentence."""
         return f"{self.status.sentence}; {self.remedy}"
+
+
+def plain(picture: Observed) -> Restored | None:
+    """The answer about a picture whose visible pixels are all alike, as independent ones are; None for others."""
+    first, visible = None, picture.visible
+    for top in range(0, len(visible), STRIP):
+        rows = slice(top, top + STRIP)
+        seen = np.asarray(picture.pixels[rows, :])[visible[rows]]
+        first = seen[0] if first is None and len(seen) else first
+        if (seen != first).any():
+            return None
+    if first is None:
+        return None
+    pixels, unknown = np.broadcast_to(first, picture.shape).copy(), picture.damage.unknown
+    return unsolved(
+        pixels,
+        Status.CONVERGED,
+        "all that is visible is alike: there is nothing to restore",
+        model="independent pixels",
+        engine="numpy",
+        level=Level(unknown, 0.0) if unknown else None,
+        changed=share_changed(picture, pixels, None),
+        observed=picture,
+    )
+
+
+def unsolved(pixels: np.ndarray, status: Status, note: str, *, changed: float = 0.0, **facts: Any) -> Restored:
+    """The answer that these are the pixels, without a doubt, as no solver was asked; and its other attributes."""
+    common: dict[str, Any] = {"estimate": pixels, "means": pixels, "deviations": np.zeros(pixels.shape), "flipped": 0.0}
+    return Restored(**common, status=status, notes=(note,), changed=changed, **facts)
+
+
+def share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
+    """The share of pixels that differ from the input picture, including those that a threshold changed."""
+    count = 0
+    for top in range(0, estimate.shape[0], STRIP):
+        rows = slice(top, top + STRIP)
+        differs = np.abs(estimate[rows] - np.asarray(picture.pixels[rows, :])) > UNEQUAL
+        count += int(np.sum(differs if replaced is None else differs & replaced[rows]))
+    return count / max(1, estimate.size)

@@ -77,10 +77,9 @@ def test_a_scan_becomes_black_and_white(
     assert (json.loads(told.out)["p"] == "scan") == bool(words)
 
 
-def test_a_blank_page_is_refused(run: Run, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_blank_page_stays_as_it_is(run: Run, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blank = tmp_path / "blank.png"
     Image.fromarray(np.full(SHAPE, 200, np.uint8)).save(blank)
-    assert run("denoise", blank, "--model", small, "--p", "scan") == 4
-    said = capsys.readouterr().err
-    assert "blank.png: " in said and said.count("\n") == 1
-    assert not blank.with_name("blank.restored.png").exists()
+    assert run("denoise", blank, "--model", small, "--p", "scan", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["model"] == "independent pixels"
+    assert (np.asarray(Image.open(blank.with_name("blank.restored.png"))) == 200).all()

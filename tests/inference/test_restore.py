@@ -215,6 +215,48 @@ def test_no_picture_of_a_batch_stops_the_others() -> None:
     assert results[1].estimate is not None and np.array_equal(results[1].estimate, ramp)
 
 
+@pytest.mark.parametrize("level", [0.0, 1.0, 0.3])
+@pytest.mark.parametrize("damage", [Damage("auto"), Damage("scan"), Damage(specks="auto"), Damage(0.2)])
+def test_a_picture_of_one_level_needs_no_prior(level: float, damage: Damage) -> None:
+    picture = np.full((96, 96), level)
+    result = answer(picture, damage, field(), named=False)
+    np.testing.assert_array_equal(result.estimate, picture)
+    assert not result.refused and (result.changed, result.flipped, len(result.notes)) == (0.0, 0.0, 1)
+    assert result.record(damage)["found"] == damage.unknown
+
+
+@pytest.mark.parametrize("damage", [Damage(), Damage("auto")])
+def test_a_hole_in_one_level_is_filled_with_it(damage: Damage) -> None:
+    picture, hidden = np.full((96, 96), 0.3), np.zeros((96, 96), bool)
+    hidden[20:30, 40:50] = True
+    result = answer(np.where(hidden, 1, picture), replace(damage, hidden=hidden), field(), named=False)
+    np.testing.assert_array_equal(result.estimate, picture)
+    assert result.changed == pytest.approx(hidden.mean())
+
+
+def test_two_levels_or_what_is_named_need_a_prior() -> None:
+    picture = np.zeros((300, 96))
+    picture[-1, -1] = 1
+    assert answer(picture, Damage(), field(), named=False).status is Status.UNRECOGNISED
+    assert answer(np.zeros(SHAPE), Damage(0.1)).model == engine().header.name
+
+
+def test_of_colours_that_are_all_alike_a_hole_is_filled_with_them() -> None:
+    picture, hidden = np.full((40, 50, 3), (0.2, 0.5, 0.7)), np.zeros((40, 50), bool)
+    hidden[5:9] = True
+    damage = Damage(sigma="auto", hidden=hidden)
+    result = answer(np.where(hidden[..., None], 0, picture), damage, photographs())
+    np.testing.assert_array_equal(result.estimate, picture)
+
+
+def test_what_is_called_a_page_is_restored_though_no_prior_recognises_it() -> None:
+    """A back of a leaf with grain alone."""
+    grain = 0.9 + 0.02 * np.random.default_rng(0).standard_normal((96, 96))
+    assert answer(grain, Damage(), named=False).refused
+    result = answer(grain, Damage("scan"), named=False)
+    assert not result.refused and "no prior" in result.doubt
+
+
 # --- holes ---
 
 

@@ -13,7 +13,7 @@ from restore.channels.flips import CERTAIN_FIELD
 from restore.images.tones import Tones, counted, faint, has_third_tone
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
-from restore.inference.scans.sheet import ROUNDED, Sheet
+from restore.inference.scans.sheet import Sheet
 from restore.inference.tiles.blend import Watch
 from restore.status import Status
 
@@ -117,8 +117,6 @@ def _page(picture: Observed, reader: Prior, watch: Watch, *, careful: bool) -> R
     hidden, values = picture.damage.hidden, picture.values().astype(np.float32)
     if hidden is not None:
         values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
-    if float(np.ptp(values)) < ROUNDED:
-        return Status.NOT_INK
     posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
 
     def turned(levels: Any) -> Any:
