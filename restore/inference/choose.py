@@ -76,8 +76,7 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         ModelError: if no candidate can be run.
     """
     sample = Crops.of(pictures, grey)
-    every = np.ones((len(candidates), len(pictures)), bool)
-    choices, near = _best(sample, sample.guess, pictures, candidates, every)
+    choices = _best(sample, sample.guess, pictures, candidates)
     low, high = sample.damage.scale(grey=grey).near
     far = [index for index, choice in enumerate(choices) if choice.level and not low <= choice.level.value <= high]
     if not far:
@@ -86,23 +85,16 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     part = Crops.of(rest, grey)
     found = np.array([choice.level.value for choice in choices if choice.level])[far]
     guesses = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
-    tries = [
-        _best(part, part.damage.at(levels[part.owner][:, None, None]), rest, candidates, near[:, far])[0]
-        for levels in guesses
-    ]
+    # By all candidates: those that do best under one level may be behind under another.
+    tries = [_best(part, part.damage.at(levels[part.owner][:, None, None]), rest, candidates) for levels in guesses]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
 
 
-def _best(
-    sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], near: np.ndarray
-) -> tuple[list[Choice], np.ndarray]:
-    """The best choice for each picture, predicted under some damage, and the candidates that came near.
-
-    `near`, boolean (candidates, pictures), says which candidates to consider for which picture.
-    """
-    predictions, near = _predictions(sample, candidates, damage, near)
+def _best(sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate]) -> list[Choice]:
+    """The best choice for each picture, predicted under some damage."""
+    predictions, near = _predictions(sample, candidates, damage)
     scores = np.full(near.shape, -np.inf)
     for number, prediction in predictions.items():
         scores[number] = np.where(near[number], prediction.bits, -np.inf)
@@ -123,11 +115,11 @@ def _best(
                 int(sample.sums(prediction.mask)[index]),
             )
         )
-    return choices, near
+    return choices
 
 
 def _predictions(
-    sample: Crops, candidates: Sequence[Candidate], damage: Damage, near: np.ndarray
+    sample: Crops, candidates: Sequence[Candidate], damage: Damage
 ) -> tuple[dict[int, Prediction], np.ndarray]:
     """The predictions of candidates, and the pictures, boolean, for which each candidate stays near the best."""
     first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.pixels))
@@ -137,7 +129,7 @@ def _predictions(
     turns = min(FOLDS, -(-ENOUGH_PREDICTED * FOLDS // int(sample.pixels[sample.owner == 0].size)))
     if turns > 1:
         plan.append((range(1, turns), every))
-    near, predictions = near.copy(), dict[int, Prediction]()
+    near, predictions = np.ones((len(candidates), sample.count), bool), dict[int, Prediction]()
     for folds, crops in plan:
         wanted = near[:, sample.owner[crops]]
 
