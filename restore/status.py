@@ -48,5 +48,5 @@ _SENTENCES = {
     Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
-    Status.CLASSES: "its few colours name classes, which have no order",
+    Status.CLASSES: "its few colours or levels name classes, which have no order",
 }

@@ -77,6 +77,10 @@ def test_few_colours_are_classes_and_others_are_not() -> None:
     greys = np.repeat(np.array([0, 62, 126, 190, 254], np.uint8)[dice.integers(0, 5, (60, 50))][..., None], 3, -1)
     assert not read(encoded(greys)).classes
     assert read(encoded(np.where(greys, greys, [0, 0, 9]).astype(np.uint8))).classes
+    # Numbers of classes; and a picture of 0 and 1.
+    for most, expected in ((2, False), (3, True), (16, True), (17, False)):
+        numbers = np.arange(3000, dtype=np.uint8).reshape(60, 50) % most
+        assert read(encoded(numbers)).classes == expected
 
 
 # --- tones ---
