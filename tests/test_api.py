@@ -19,6 +19,7 @@ import torch
 from bad_images import GREY, GREY16, HOLE, SHAPE
 from PIL import Image
 from priors import saved_prior
+from scipy.ndimage import gaussian_filter
 from skimage import data
 
 import restore
@@ -347,3 +348,35 @@ def test_what_is_called_a_page_and_looks_like_none_is_read_with_a_doubt() -> Non
     with pytest.warns(restore.RestoreWarning, match="doubtful"):
         _, answer = restore.denoise(photograph, p="scan", return_solution=True)
     assert not answer.refused and answer.doubt == Status.NOT_INK.sentence
+
+
+def test_a_shape_after_many_flips_is_no_picture_of_squares() -> None:
+    """By what is predicted while a lower level is assumed large squares are far ahead, as they average most pixels."""
+    rows, columns = np.mgrid[:200, :200]
+    clean = np.hypot(rows - 100, columns - 100) < 70
+    flipped = clean ^ (np.random.default_rng(0).random(clean.shape) < 0.3)
+    result, solution = restore.denoise(flipped, return_solution=True)
+    assert solution.model == "conv-art" and solution.level.value == pytest.approx(0.3, abs=0.02)
+    assert np.mean(result != clean) < 0.01
+
+
+@pytest.mark.parametrize("sigma", [0.03, 0.1])
+def test_the_noise_of_colours_that_a_file_cuts_off_is_found(sigma: float) -> None:
+    clean = data.immunohistochemistry()[256:, 256:] / 255
+    noisy = (clean + np.random.default_rng(1).normal(0, sigma, clean.shape)).clip(0, 1)
+    levels = np.rint(255 * noisy).astype(np.uint8)
+    _, solution = restore.denoise(levels, sigma="auto", channel_axis=-1, return_solution=True)
+    assert solution.level.value == pytest.approx(sigma, rel=0.2)
+
+
+def test_a_photograph_is_not_cut_as_its_level_is_given() -> None:
+    photograph = data.moon()[:256, :256].copy()
+    chosen = np.random.default_rng(0).random(photograph.shape)
+    photograph[chosen < 0.1] = 255 * (chosen[chosen < 0.1] < 0.05)
+    with pytest.raises(restore.Foreign):
+        restore.denoise(photograph, p=0.1)
+    # Soft edges and grain are no grey tones.
+    code = np.kron(np.random.default_rng(1).random((30, 30)) < 0.5, np.ones((4, 4)))
+    scanned = gaussian_filter(0.1 + 0.8 * code, 0.5) + np.random.default_rng(2).normal(0, 0.02, code.shape)
+    restored = restore.denoise(np.rint(255 * scanned.clip(0, 1)).astype(np.uint8), p=0.1)
+    np.testing.assert_array_equal(restored > 127, code > 0)

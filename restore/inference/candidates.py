@@ -86,7 +86,7 @@ class Prior:
 
 
 class Planes(Prior):
-    """A prior of grey pictures that restores colours, (H, W, 3), plane by plane; it is compared by luminance alone."""
+    """A prior of grey pictures that restores colours, (H, W, 3), plane by plane; it is compared by green alone."""
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         planes, parts = in_planes(picture.values()), list[Posterior]()

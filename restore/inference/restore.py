@@ -18,7 +18,6 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option
 from restore.images import enlarge, shrink
-from restore.images.colours import in_planes
 from restore.inference import specks, trust
 from restore.inference.candidates import Candidate, Neighbours, Planes, Prior, Squares, squares_in
 from restore.inference.choose import Choice, choose
@@ -165,15 +164,14 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
     unknown = original.damage.unknown if original.damage.specks is not None else picture.damage.unknown
     named = engines.named
     told, scanned = named and unknown is None, original.damage.scanned
-    if (scanned or not told) and (answer := plain(original)):
+    if (scanned or not told) and (answer := plain(original, unknown)):
         return answer
     job = _Job(index, original, Reading(picture), opened, named, told or scanned)
     if header.grey:
         return job
     reader = opened[0] if header.kind.pages else None
     threshold = header.threshold / 255 if named else None
-    known = picture.damage.touched and picture.damage.unknown is None
-    careful = not (known or job.certain or header.task or options.force)
+    careful = not (job.certain or header.task or options.force)
     reading = read(picture, threshold, lambda: Prior(reader or engines.reader, options.invert), watch, careful=careful)
     if reading in (Status.NOT_INK, Status.FAINT) and original.filled_only and not (named or original.coloured):
         return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
@@ -251,8 +249,8 @@ def _choices(jobs: Sequence[_Job], options: Options) -> list[Choice]:
     candidates = _candidates(first, options)
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
-    if len(first.picture.shape) > 2:  # colours are compared by their light
-        pictures = [replace(picture, pixels=in_planes(picture.values())[..., 0]) for picture in pictures]
+    if len(first.picture.shape) > 2:  # compared by their green, whose noise a file cuts off at black and white
+        pictures = [replace(picture, pixels=picture.values()[..., 1]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
     if first.compared:
         for index, field in enumerate(choose(pictures, [Neighbours()], grey=False)):
@@ -269,7 +267,7 @@ def _candidates(job: _Job, options: Options) -> list[Candidate]:
     if job.certain and job.own_size:
         return [Prior(job.engines[0], options.invert)]
     priors = [Prior(engine, invert) for engine in job.engines for invert in _polarities(engine, options.invert)]
-    squares = len(job.engines) > 1 and not (job.own_size or job.header.grey) and job.picture.damage.touched
+    squares = len(job.engines) > 1 and not (job.own_size or job.header.grey)
     return [*priors, *(squares_in(job.picture) if squares else [])]
 
 
@@ -326,14 +324,12 @@ def _judged(
     # What the caller calls a page is read in any case.
     sheet = job.reading.sheet
     doubt = "" if sheet is None or sheet.refusal is None else sheet.refusal.sentence
-    # A page was judged when it was read; a prior with a task stops as it was trained.
-    if job.read_alone or (job.header.task and status is Status.MAX_ITER):
+    # A page was judged when it was read, and the damage of a prior with a task is the one that it has learnt.
+    if job.read_alone or job.header.task:
         return None, doubt
-    header = _header(job, choice)
-    # The move of a single iteration is from the start, and does not tell whether it settled.
-    refusal = trust.refusal(choice, *shown, status, residual if header.inference.max_iter > 1 else 0.0)
+    refusal = trust.refusal(choice, *shown, status, residual)
     if refusal is None:
-        return None, status.sentence if status is Status.MAX_ITER and not header.stops_as_learnt else doubt
+        return None, status.sentence if status is Status.MAX_ITER else doubt
     # A prior that knows pictures of this very size may change few pixels, with little to gain.
     harmless = refusal is Status.NO_GAIN and job.named and job.own_size
     return (None, refusal.sentence) if job.certain or force or harmless else (refusal, "")
@@ -347,9 +343,11 @@ def _header(job: _Job, choice: Choice) -> Description:
 
 def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
-    grey, original = job.header.grey, job.original
+    grey, original, header = job.header.grey, job.original, _header(job, choice)
     means, deviations = whole.means[index], np.sqrt(whole.variances[index].clip(0))
     status, residual = Status(whole.status[index]), float(whole.residual[index])
+    if status is Status.MAX_ITER and header.stops_as_learnt:
+        status = Status.CONVERGED
     pixels = job.picture.values()
     if original.filled_only and not grey:
         means = np.where(_alone(means > 0.5, job.picture.damage.hidden), 1 - means, means)
@@ -391,7 +389,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         status=status,
         iterations=int(whole.iterations[index]),
         residual=residual,
-        changed=None if grey else share_changed(original, estimate, replaced),
+        changed=None if grey or job.read_alone else share_changed(original, estimate, replaced),
         flipped=flipped,
         notes=tuple(notes),
         doubt=doubt,
@@ -444,16 +442,19 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
     candidate, notes = choice.candidate, []
     if choice.level is not None:
         notes.append(choice.level.sentence)
+    hidden = job.picture.damage.hidden
+    if hidden is not None and hidden.any() and not job.header.grey:
+        doubt = float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
+        if doubt > UNSURE:
+            notes.append(f"of the filled pixels about {doubt:.0%} are expected to be wrong")
     if isinstance(candidate, Squares):
         return [*notes, f"was restored as a picture drawn {candidate.side} times as large"]
     assert isinstance(candidate, Prior)
     header = candidate.engine.header
     height, width = header.image_shape
-    if header.stops_as_learnt:  # nothing is missing
-        pass
-    elif status is not Status.CONVERGED:
+    if status is not Status.CONVERGED:
         notes.append(status.sentence)
-    elif whole.unsettled[index]:
+    elif whole.unsettled[index] and not header.stops_as_learnt:
         notes.append(f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles")
     if whole.tiles[index] > 1 and not header.whole:
         notes.append(f"restored in tiles of {width}x{height} pixels")
@@ -462,11 +463,6 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
         notes.append(f"{header.name} expects {expected}, so the picture was inverted for it, and back")
     if whole.blind[index]:
         notes.append(BLIND)
-    hidden = job.picture.damage.hidden
-    if hidden is not None and hidden.any() and not header.grey:
-        doubt = float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
-        if doubt > UNSURE:
-            notes.append(f"of the filled pixels at least {doubt:.0%} are expected to be wrong")
     if options.fit == "resize" and not near(job.original.shape[:2], header.image_shape):
         notes.append(f"was resized to {said(header.image_shape)} pixels and back, so little detail is left")
     if whole.inversion[index] > INVERTED and not header.kind.photographs:

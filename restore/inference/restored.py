@@ -52,14 +52,15 @@ class Restored:
         estimate: the restored picture, (H, W): 0 and 1, or grey levels.
         means: probability of white, or mean grey level, of every pixel, (H, W).
         deviations: posterior standard deviation of every pixel, (H, W).
-        status: how it ended; a picture that was refused is returned unchanged.
+        status: how it ended; a solver that has learnt to stop after so many iterations has converged. A picture that
+            was refused is returned unchanged.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
         residual: how far means moved in the last iteration.
         level: the noise level: its name, its value, and True if it was estimated; None if there is none, as for a
             hole alone.
-        changed: share of pixels that differ from the picture's; None for grey pictures.
+        changed: share of pixels that differ from the picture's; None for grey pictures and pages.
         flipped: share of black and white pixels that have the other colour now; None for grey pictures.
         bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not measured.
         notes: what the user should know, one sentence each.
@@ -136,8 +137,8 @@ class Restored:
         return f"{self.status.sentence}; {self.remedy}"
 
 
-def plain(picture: Observed) -> Restored | None:
-    """The answer about a picture whose visible pixels are all alike, as independent ones are; None for others."""
+def plain(picture: Observed, unknown: str | None) -> Restored | None:
+    """The answer about a picture whose visible pixels are all alike, with its unknown level; None for others."""
     first, visible = None, picture.visible
     for top in range(0, len(visible), STRIP):
         rows = slice(top, top + STRIP)
@@ -147,7 +148,7 @@ def plain(picture: Observed) -> Restored | None:
             return None
     if first is None:
         return None
-    pixels, unknown = np.broadcast_to(first, picture.shape).copy(), picture.damage.unknown
+    pixels = np.broadcast_to(first, picture.shape).copy()
     return unsolved(
         pixels,
         Status.CONVERGED,

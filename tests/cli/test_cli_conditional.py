@@ -73,7 +73,7 @@ def test_stopping_where_training_stopped_is_nothing_to_say(
     zoo.save(folder, random_conditional(SHAPE, max_iter=1), "# short\n")
     assert run("denoise", image, "--model", folder, "--json") == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["status"] == "max_iter" and not any("stopped" in note for note in record["notes"])
+    assert record["status"] == "converged" and not any("stopped" in note for note in record["notes"])
 
 
 def test_stopping_before_convergence_is_said_once_of_many(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
@@ -125,6 +127,20 @@ def test_codes_come_back_without_a_wrong_pixel(side: int) -> None:
     assert result.model == f"squares of {side}x{side} pixels"
     # The standard deviation of the share is below .005 of these 3,969 pixels or more.
     assert result.level.value == pytest.approx(0.1, abs=0.015)
+
+
+def test_a_hole_in_a_code_is_filled_square_by_square() -> None:
+    clean, hidden = code(24, 5), np.zeros((120, 120), bool)
+    hidden[22:27, 31:38] = hidden[60:64, 81:83] = True
+    engines = tuple(ExactEngine.of(small_machine(seed=seed), SHAPE, f"prior-{seed}") for seed in (3, 8))
+    picture = Observed(np.where(hidden, 1 - clean, clean), Damage(hidden=hidden))
+    (result,) = restore([picture], Options(), Opened(engines, named=False))
+    assert result.model == "squares of 5x5 pixels" and np.array_equal(result.estimate, clean)
+    # A square of which nothing is seen may be either.
+    hidden[20:30, 30:40] = True
+    (result,) = restore([replace(picture, damage=Damage(hidden=hidden))], Options(), Opened(engines, named=False))
+    assert any("expected to be wrong" in note for note in result.notes)
+    np.testing.assert_allclose(result.means[20:30, 30:40], 0.5)
 
 
 def test_graph_paper_is_not_taken_for_squares() -> None:
