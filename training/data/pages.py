@@ -90,12 +90,12 @@ def _block(ink: ImageDraw.ImageDraw, dice: Dice, families: Sequence[Family], col
     # Blocks of all sizes cover about the same area.
     lines = 1 + dice.below(2 if heading else max(3, round(_LONGEST / size)))
     manner = dice.pick(("justified", "justified", "left", "centred"))
-    words = _words(dice, capitals=heading and dice.chance(0.3))
+    spoken = words(dice, capitals=heading and dice.chance(0.3))
     gap = font.getlength(" ")
     for number in range(lines):
         if top + ascent + descent > column.bottom:
             return column.bottom
-        line, length = _line(font, words, gap, column.width)
+        line, length = _line(font, spoken, gap, column.width)
         last = number + 1 == lines
         if last:
             kept = 1 + dice.below(len(line))
@@ -133,7 +133,7 @@ def _line(font: ImageFont.FreeTypeFont, words: Iterator[str], gap: float, width:
         length = longer
 
 
-def _words(dice: Dice, capitals: bool) -> Iterator[str]:
+def words(dice: Dice, capitals: bool) -> Iterator[str]:
     """Words of the text from a random place on, with numbers among them."""
     known = _known_words()
     place = dice.below(len(known))

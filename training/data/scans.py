@@ -24,7 +24,7 @@ from restore.data.dataset import Split
 from training.data.dice import Dice
 from training.data.drawings import KINDS
 from training.data.handwriting import written
-from training.data.pages import Family, page
+from training.data.pages import Family, page, words
 from training.data.pen import PAPER, SIDE
 from training.data.text import families_to_learn_from
 from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
@@ -37,6 +37,8 @@ LEAST, MOST = 0.005, 0.4
 LEAST_REAL = 0.01
 # How many pages are clean, how many are black and white, and how many have nothing but noise.
 CLEAN, COPIES, DARK = 0.08, 0.15, 0.2
+# Of how much small print nothing is worn away: dots that are cannot be told from dust.
+SMALL_PLAIN = 0.6
 # Line art that goes with text.
 _ART = ("plans", "lines", "staves", "hatching", "circuits", "tables", "maps", "icons", "strokes")
 
@@ -65,6 +67,26 @@ def _printed(rng: Generator, families: Sequence[Family], shape: tuple[int, int])
         covered[top : top + deep] = 1 - covered[top : top + deep]
     ink: Grey = covered.astype(np.float32)
     return ink, ink
+
+
+def _small(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    """Print of 10 to 18 pixels, as sharp as on a screen: its dots are single pixels."""
+    sheet = Image.new("L", shape[::-1])
+    ink, dice = ImageDraw.Draw(sheet), Dice(int(rng.integers(2**31)), 0)
+    said, left, top = words(dice, capitals=False), rng.uniform(2, 40), rng.uniform(-8, 20)
+    while top < shape[0]:
+        family = families[int(rng.integers(len(families)))]
+        size = int(rng.integers(10, 18, endpoint=True))
+        font = ImageFont.truetype(family[0], size, layout_engine=ImageFont.Layout.BASIC)
+        for _ in range(int(rng.integers(1, 9))):
+            line = next(said)
+            while font.getlength(line) < shape[1] - left - 60:
+                line = f"{line} {next(said)}"
+            ink.text((left, round(top)), line, 255, font)
+            top += sum(font.getmetrics()) * rng.uniform(1.0, 1.3)
+        top += rng.uniform(0, 20)
+    covered = np.clip(rng.uniform(1.1, 1.8) / 255 * np.asarray(sheet, np.float32), 0, 1)
+    return covered, covered
 
 
 def _handwritten(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
@@ -131,8 +153,9 @@ Content = Callable[[Generator, Sequence[Family], tuple[int, int]], Drawn]
 
 # What is on a page, with how often.
 CONTENTS: Sequence[tuple[Content, float]] = (
-    (_printed, 0.38),
-    (_handwritten, 0.33),
+    (_printed, 0.28),
+    (_small, 0.16),
+    (_handwritten, 0.27),
     (_table, 0.1),
     (_illustrated, 0.1),
     (_filled_in, 0.09),
@@ -159,11 +182,14 @@ def scan(
     rng = np.random.default_rng([seed, number])
     contents, often = zip(*CONTENTS, strict=True)
     while True:
-        covered, inked = contents[int(rng.choice(len(contents), p=often))](rng, families, shape)
+        content = contents[int(rng.choice(len(contents), p=often))]
+        covered, inked = content(rng, families, shape)
         truth = covered >= 0.5
         if LEAST <= truth.mean() <= MOST:
             break
     manner = rng.random()
+    if content is _small and rng.random() < SMALL_PLAIN:
+        manner = 0.0 if rng.random() < 0.2 else CLEAN + COPIES
     if manner < CLEAN:
         grey = 1 - covered
     elif manner < CLEAN + COPIES:
