@@ -177,7 +177,7 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
         return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
     if isinstance(reading, Status):
         return _refused(job, reading)
-    if reading.sheet is not None and not (named or reading.sheet.grainy):
+    if reading.sheet is not None and not (named or reading.sheet.for_others):
         job = replace(job, engines=(engines.reader,))
     return replace(job, reading=reading, compared=named and unknown == "p" and not job.own_size)
 

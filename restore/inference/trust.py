@@ -11,7 +11,6 @@ from restore.channels.levels import FLIPS
 from restore.errors import option
 from restore.inference.choose import Choice
 from restore.inference.scans.reading import step_of
-from restore.inference.scans.sheet import MOST_INK
 from restore.status import Status
 
 # Bits per pixel by which a prior has to be ahead of independent pixels where visible ones may change; and bits in all.
@@ -153,7 +152,7 @@ def remedy(status: Status, picture: Observed, named: bool, *, cut: bool = False,
     if status in (Status.NOT_INK, Status.FAINT):
         # As light ink would be.
         step = step_of(picture)
-        few = float(np.mean(np.asarray(picture.pixels[::step, ::step]) > 0.5)) < MOST_INK
+        few = float(np.mean(np.asarray(picture.pixels[::step, ::step]) > 0.5)) < 0.5
         turned = f", with {option('invert')} if its ink is light" if few else ""
         page = f"give {option('p', 'scan')} if it is a page{turned}"
         return page if status is Status.FAINT else f"{page}, or {option('sigma')} if it is a noisy photograph"

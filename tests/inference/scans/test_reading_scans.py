@@ -13,6 +13,7 @@ from scipy.ndimage import gaussian_filter, label, maximum
 from scipy.stats import norm
 from skimage import data
 
+import restore
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.images.tones import THIRD, Tones, counted
@@ -20,7 +21,7 @@ from restore.inference.candidates import Prior
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
-from restore.inference.scans.sheet import COUNTED, EXPLAINED, MOST_INK, MOST_LEFT, OUTLIERS, REACH, Local, Sheet
+from restore.inference.scans.sheet import COUNTED, EXPLAINED, MOST_LEFT, OUTLIERS, REACH, Local, Sheet
 from restore.inference.trust import remedy
 from restore.status import Status
 from restore.zoo import describe, find, reader
@@ -91,9 +92,9 @@ def test_a_negative_is_read_as_its_page_is() -> None:
     assert page.tones is not None and negative.tones is not None
     np.testing.assert_allclose(negative.tones[1], 1 - page.tones[0], atol=1e-5)
     np.testing.assert_allclose(negative.tones[0], 1 - page.tones[1], atol=1e-5)
-    # Read the wrong way it is refused; so is a page.
-    assert answer(1 - scanned(0.03), None) is Status.NOT_INK
-    assert of_negative(scanned(0.03)) is Status.NOT_INK
+    # Read the wrong way both are left to priors that take either polarity.
+    for wrong in (answer(1 - scanned(0.03), None), of_negative(scanned(0.03))):
+        assert isinstance(wrong, Reading) and wrong.sheet is not None and wrong.sheet.for_others
     for grey, light in ((scanned(0.03), False), (1 - scanned(0.03), True)):
         assert ("invert" in remedy(Status.NOT_INK, Observed(grey, Damage()), named=False)) == light
 
@@ -136,7 +137,7 @@ def test_a_drawing_is_a_page_and_white_dots_within_its_ink_stay_white(halftone: 
     assert read_as.page is not None
     number, count = label(dots)
     white = maximum(read_as.page.means[0], number, range(1, count + 1)) > 0.5
-    assert white.mean() > 0.9 if halftone else not white.any()
+    assert white.mean() > 0.9 if halftone else white.mean() < 0.05
 
 
 def test_what_is_called_a_scan_is_read_whatever_it_is() -> None:
@@ -189,7 +190,7 @@ def test_the_evidence_of_levels_is_that_of_two_gaussians_with_outliers() -> None
 @pytest.mark.parametrize(("noise", "grainy"), [(0.02, False), (0.15, True)])
 def test_a_page_that_is_noisy_all_over_is_left_to_other_priors(noise: float, grainy: bool) -> None:
     sheet = reading(scanned(noise)).sheet
-    assert sheet is not None and sheet.grainy == grainy
+    assert sheet is not None and sheet.for_others == grainy
     assert sheet.grain == pytest.approx(noise, rel=0.15, abs=0.01)
 
 
@@ -244,13 +245,13 @@ def test_ink_explains_the_variance_that_it_makes() -> None:
     assert sheet.explained == pytest.approx(0.5, abs=0.02)
     assert sheet.noise == pytest.approx(deviation, rel=0.02) and sheet.contrast == pytest.approx(0.4, abs=0.01)
     # A mean of nine has a third of the noise.
-    assert sheet.inked == pytest.approx(0.3, abs=0.01) and sheet.refusal is Status.NOT_INK
+    assert sheet.crowded == pytest.approx(0.3, abs=0.01) and sheet.refusal is Status.NOT_INK
     assert sheet.left == pytest.approx(deviation / 3 / 0.4 * (0.3 * 0.7) ** 0.5, rel=0.03)
 
 
 def test_dirt_of_one_strength_is_of_a_page_with_little_ink_and_of_a_photograph_with_much() -> None:
     """Levels on either side of the limit; where ink explains nearly all, neither other limit decides."""
-    few, much = 0.1, MOST_INK - 0.03
+    few, much = 0.1, 0.25
     dirt = MOST_LEFT / (few * (1 - few) * much * (1 - much)) ** 0.25
     draw = np.random.default_rng(0)
     for share in (few, much):
@@ -259,7 +260,7 @@ def test_dirt_of_one_strength_is_of_a_page_with_little_ink_and_of_a_photograph_w
         rest = dirt * gaussian_filter(draw.standard_normal(ink.shape), 2) * 4 * np.pi**0.5
         grey = np.where(ink, 0.3, 0.7) + 0.4 * rest
         sheet = Sheet.of(grey.astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32), None)
-        assert sheet.inked < MOST_INK and sheet.explained > EXPLAINED
+        assert sheet.explained > EXPLAINED
         assert sheet.refusal is (Status.NOT_INK if share == much else None)
 
 
@@ -380,3 +381,16 @@ def test_sums_are_those_of_the_gaussian() -> None:
     weights = np.exp(-((rows - 11.5) ** 2 + (columns - 19.5) ** 2) / (2 * REACH**2))
     assert actual.shape == (3, 4) and actual[1, 2] == pytest.approx((weights * values).sum(), rel=2e-2)
     assert np.ptp(Local(values.shape).image(np.full((3, 4), 2.0, np.float32))) < 1e-6
+
+
+@pytest.mark.parametrize("light", [1.0, 0.6])
+def test_codes_and_shapes_are_left_to_other_priors(light: float) -> None:
+    """Ink is all around their ink, and the prior of pages takes the inside of a shape for paper."""
+    code = np.kron(np.random.default_rng(2).random((24, 24)) < 0.5, np.ones((5, 5)))
+    rows, columns = np.mgrid[:240, :240]
+    shape = (np.sin(rows / 23) + np.cos(columns / 31) + np.sin((rows + columns) / 47) > 0).astype(float)
+    for clean in (code, shape):
+        grey = gaussian_filter(0.16 + 0.74 * clean, 0.6) * np.linspace(light, 1, clean.shape[1])
+        grey += np.random.default_rng(3).normal(0, 0.012, clean.shape)
+        result, solution = restore.denoise(np.rint(255 * grey.clip(0, 1)).astype(np.uint8), return_solution=True)
+        assert np.mean((result > 127) != (clean > 0)) < 0.003 and "conv-scan" not in solution.model
