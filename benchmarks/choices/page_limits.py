@@ -4,8 +4,7 @@
 
 Pages are those of `real_pages.py`, their middle of 360 pixels, and of up to 1,500; photographs are those of
 scikit-image, in full and at a half and a third of their size, their middle and corners. `explained` has a least value
-for a page, `left` and `inked` a largest; the rows are those that are on the wrong side of a limit, and the counts are
-of all.
+for a page, `left` a largest; the rows are those that are on the wrong side of a limit, and the counts are of all.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from benchmarks.peers.real_pages import YEARS, pages
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
 from restore.inference.open import open_engine
-from restore.inference.scans.sheet import EXPLAINED, MOST_INK, MOST_LEFT, Sheet
+from restore.inference.scans.sheet import EXPLAINED, MOST_LEFT, Sheet
 from restore.zoo import reader
 
 SIDE, WHOLE = 360, 1500
@@ -55,7 +54,7 @@ def main() -> None:
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     prior = Prior(open_engine(reader()))
-    head("", "explained", "left", "inked", "answer", left=("answer",))
+    head("", "explained", "left", "answer", left=("answer",))
     middles, wholes = (
         ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), side)) for side in (SIDE, WHOLE)
     )
@@ -68,10 +67,10 @@ def main() -> None:
             sheet = Sheet.of(grey, paper, None)
             total, refused = total + 1, refused + (sheet.refusal is not None)
             if (sheet.refusal is not None) == (kind != "photograph"):
-                figures = (f"{value:.4f}" for value in (sheet.explained, sheet.left, sheet.inked))
+                figures = (f"{value:.4f}" for value in (sheet.explained, sheet.left))
                 row(f"{kind} {name}", *figures, "refused" if sheet.refusal else "read")
         counts.append(f"{refused} of {total} {kind}s are refused")
-    limits = f"{EXPLAINED} explained, {MOST_LEFT} left, {MOST_INK} inked"
+    limits = f"{EXPLAINED} explained, {MOST_LEFT} left"
     print(f"\nLimits: {limits}; {', '.join(counts)}.")
 
 
