@@ -108,7 +108,7 @@ def verdict(name: str, scores: Scores) -> str:
     won = sum(ahead(name, reports) for reports in scores.values())
     none = f"not worth using yet, and left out by {option('model', 'auto')}"
     words = "worth using" if won == len(scores) else "worth using in part" if won else none
-    few = f", judged by only {count} held-out images" if count < FEW_IMAGES else ""
+    few = f", judged by only {count} held-out image{'s' * (count > 1)}" if count < FEW_IMAGES else ""
     return f"{words}{few}: {'; '.join(figures)}"
 
 
