@@ -38,7 +38,7 @@ from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run import checkpoint as checkpoints
-from restore.learning.run.folder import Stopped, epoch_seconds, locked
+from restore.learning.run.folder import Stopped, epoch_records, locked
 from restore.learning.run.session import Progress, Session
 from restore.learning.train import epoch_folder, train
 from restore.priors import RBM
@@ -113,7 +113,7 @@ def test_a_run_follows_from_its_seed_and_logs_each_epoch(learner: str, tmp_path:
     assert all(record[monitor] > 0 or monitor == "lawless" for record in records for monitor in monitors)
     assert [(passed.done, passed.total, passed.progress) for passed in told] == [(n, 4, n / 4) for n in (1, 2, 3, 4)]
     assert told[0].monitors == {monitor: records[0][monitor] for monitor in monitors}
-    assert epoch_seconds(tmp_path) == seconds
+    assert [record["seconds"] for record in epoch_records(tmp_path)] == seconds
 
 
 def test_the_first_prior_has_the_pixel_means_and_no_correlations() -> None:
@@ -233,7 +233,7 @@ def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:
         if content is not None:
             (tmp_path / "log.jsonl").write_bytes(content)
         with pytest.raises(TrainingError) as caught:
-            epoch_seconds(tmp_path)
+            epoch_records(tmp_path)
         assert str(caught.value).startswith(f"{tmp_path}/log.jsonl: ") and "\n" not in str(caught.value)
 
 

@@ -23,7 +23,7 @@ from restore.learning.optimizers import scheduled_rate
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import Growth
-from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.run.folder import Stopped, epoch_records, stage_folder
 from restore.learning.run.session import Clock, Session
 from restore.priors import RBM
 from restore.zoo.inference import Inference
@@ -169,7 +169,7 @@ def test_a_stopped_run_goes_on_in_the_time_that_is_left(tmp_path: Path) -> None:
     assert learner.hands.now == 12
     learner.hands.now = 1000.0
     in_time(settings, learner, tmp_path, resume=True)
-    assert learner.hands.now == 1000 + 44 - 12 and epoch_seconds(tmp_path)[-1] == 44
+    assert learner.hands.now == 1000 + 44 - 12 and epoch_records(tmp_path)[-1]["seconds"] == 44
     # It has ended, and ends again without another step; with more time it goes on.
     in_time(settings, learner, tmp_path, resume=True)
     assert learner.hands.now == 1032
@@ -189,10 +189,10 @@ def test_pretraining_leaves_half_of_the_time_and_is_over_once_it_has_ended(tmp_p
     with pytest.raises(Stopped):
         in_time(settings, learner, tmp_path, watch=interrupted(2))
     # 90 s, of which each layer may take a quarter.
-    assert [epoch_seconds(stage_folder(tmp_path, number))[-1] for number in (1, 2)] == [22, 44]
+    assert [epoch_records(stage_folder(tmp_path, number))[-1]["seconds"] for number in (1, 2)] == [22, 44]
     more = replace(settings, training=replace(settings.training, minutes=4.0))
     trained = in_time(more, learner, tmp_path, resume=True)
-    assert [epoch_seconds(stage_folder(tmp_path, number))[-1] for number in (1, 2)] == [22, 44]
+    assert [epoch_records(stage_folder(tmp_path, number))[-1]["seconds"] for number in (1, 2)] == [22, 44]
     assert learner.hands.now == 179 and trained.prior.description.deeper == (3,)
 
 
