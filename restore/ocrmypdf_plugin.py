@@ -20,7 +20,7 @@ from PIL import Image, ImageFilter
 
 from restore.channels.damage import Damage, Observed
 from restore.errors import RestoreError, reason
-from restore.images.kinds import unpack
+from restore.images.colours import picture_of
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.zoo import describe, find
@@ -77,10 +77,10 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
     It is grey, as the images are that OCR has learnt from. A grey page keeps the levels of its ink, on white paper. In
     one of black and white doubtful pixels are grey, and edges are smoothed.
     """
-    item = unpack(image, max_pixels=image.width * image.height).items[0]
-    (answer,) = restore([Observed(item.pixels, damage)], Options(model, soft=True))
+    picture = picture_of(image, "the page")
+    (answer,) = restore([Observed(picture.pixels, damage)], Options(model, soft=True))
     clean = answer.flipped is not None and answer.flipped < CLEAN
-    for note in (*item.notes, *answer.notes):
+    for note in (*picture.notes, *answer.notes):
         _LOG.info("page %d: %s%s", number + 1, "left as it is: " if answer.refused else "", note)
     if answer.refused or clean:
         return image

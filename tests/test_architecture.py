@@ -185,7 +185,7 @@ for words in eval(sys.argv.pop()):
 
 
 def test_importing_what_pictures_need_loads_no_torch() -> None:
-    modules = ("restore.api", "restore.inference.restore", "restore.images.kinds", "restore.channels")
+    modules = ("restore.api", "restore.inference.restore", "restore.api.kinds", "restore.channels")
     assert not heavy_after(f"import restore, {', '.join(modules)}, restore.inference.open")
 
 

@@ -111,7 +111,5 @@ def test_what_killed_processes_left_is_removed_after_a_while(tmp_path: Path) -> 
 
 
 def test_images_and_files_are_imported_without_what_windows_lacks() -> None:
-    code = (
-        "import sys; sys.modules['fcntl'] = sys.modules['resource'] = None; import restore.files, restore.images.kinds"
-    )
+    code = "import sys; sys.modules['fcntl'] = sys.modules['resource'] = None; import restore.files, restore.api.kinds"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -16,13 +16,12 @@ from PIL import Image
 
 from restore import console
 from restore.api.batch import RestoredBatch
+from restore.api.kinds import is_sequence, unpack, unpack_masks
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display
 from restore.errors import Foreign, RestoreWarning, UsageError, shown
 from restore.images.colours import BY_LUMINANCE
-from restore.images.kinds import is_sequence, unpack
-from restore.images.masks import unpack_masks
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from restore import console
 from restore.api.given import listing
+from restore.api.kinds import unpack
 from restore.api.restoring import Restorer
 from restore.console import Display
-from restore.images.kinds import unpack
 from restore.images.outputs import IMAGE_SUFFIXES
 from restore.inference.open import require_torch
 from restore.learning.options import TrainOptions

@@ -1,16 +1,14 @@
-"""Which pixels of pictures to fill: masks as files, and masks of the caller's own kind."""
+"""Which pixels of a picture to fill: a mask, from its levels or its file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from restore.errors import InputError, RestoreError, shown
+from restore.errors import InputError, shown
 from restore.images.colours import BY_LUMINANCE
-from restore.images.kinds import unpack
 from restore.images.reading import Source, read_picture
 from restore.sizes import DEFAULT_MAX_PIXELS
 
@@ -42,27 +40,12 @@ def read_mask(
         notes.append("the mask has soft edges or grey levels, and pixels above half of white are filled")
     if picture.alpha is not None and (picture.alpha < picture.white).any():
         notes.append("the mask is transparent in places, which count as black and are not filled")
-    mask = _mask(picture.pixels, shape, picture.notes, shown(name))
+    mask = mask_of(picture.pixels, shape, picture.notes, shown(name))
     return Mask(mask.hidden, (*notes, *mask.notes))
 
 
-def unpack_masks(masks: Any, shapes: Sequence[tuple[int, ...]], max_pixels: int = DEFAULT_MAX_PIXELS) -> list[Mask]:
-    """One mask for each picture of these shapes, or one for all, as `read_mask` reads them: images, arrays, tensors.
-
-    Raises InputError as `read_mask`, or if there is another number of them.
-    """
-    try:
-        items = unpack(masks, max_pixels=max_pixels, mask=True).items
-    except RestoreError as fault:
-        raise type(fault)(f"the mask: {fault}") from fault
-    items *= len(shapes) if len(items) == 1 else 1
-    if len(items) != len(shapes):
-        raise InputError(f"there are {len(items)} masks for {len(shapes)} images; give one for each, or one for all")
-    return [_mask(item.pixels, shape, item.notes) for item, shape in zip(items, shapes, strict=True)]
-
-
-def _mask(levels: np.ndarray, shape: tuple[int, ...], read: Sequence[str], label: str = "") -> Mask:
-    """The mask of these levels (H, W) for a picture of this shape; `read` notes how they were read."""
+def mask_of(levels: np.ndarray, shape: tuple[int, ...], read: Sequence[str], label: str = "") -> Mask:
+    """The mask of these levels (H, W), of which `read` tells how they were read; raises InputError for what is none."""
     if levels.shape != tuple(shape[:2]):
         sizes = f"{levels.shape[1]}x{levels.shape[0]} pixels, but the image has {shape[1]}x{shape[0]}"
         raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)

@@ -76,7 +76,8 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         ModelError: if no candidate can be run.
     """
     sample = Crops.of(pictures, grey)
-    choices = _best(sample, sample.guess, pictures, candidates)
+    most = [quietest(picture) if sample.damage.unknown == "sigma" else np.inf for picture in pictures]
+    choices = _best(sample, sample.guess, pictures, candidates, most)
     low, high = sample.damage.scale(grey=grey).near
     far = [index for index, choice in enumerate(choices) if choice.level and not low <= choice.level.value <= high]
     if not far:
@@ -86,14 +87,19 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     found = np.array([choice.level.value for choice in choices if choice.level])[far]
     guesses = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
     # By all candidates: those that do best under one level may be behind under another.
-    tries = [_best(part, part.damage.at(levels[part.owner][:, None, None]), rest, candidates) for levels in guesses]
+    most = [most[index] for index in far]
+    tries = [
+        _best(part, part.damage.at(levels[part.owner][:, None, None]), rest, candidates, most) for levels in guesses
+    ]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
 
 
-def _best(sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate]) -> list[Choice]:
-    """The best choice for each picture, predicted under some damage."""
+def _best(
+    sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], most: Sequence[float]
+) -> list[Choice]:
+    """The best choice for each picture, predicted under some damage; `most` is the largest level of each."""
     predictions, near = _predictions(sample, candidates, damage)
     scores = np.full(near.shape, -np.inf)
     for number, prediction in predictions.items():
@@ -103,8 +109,8 @@ def _best(sample: Crops, damage: Damage, pictures: Sequence[Observed], candidate
         number = int(scores[:, index].argmax())
         prediction, bits = predictions[number], float(scores[number, index])
         level = level_of(prediction, index)
-        if level is not None and level.name == "sigma":
-            level = replace(level, value=min(level.value, quietest(picture)))
+        if level is not None:
+            level = replace(level, value=min(level.value, most[index]))
         choices.append(
             Choice(
                 candidates[number],

@@ -24,7 +24,7 @@ from restore.inference.choose import Choice, choose
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines, assumed
 from restore.inference.options import Options
-from restore.inference.restored import Level, Restored, plain, share_changed, unsolved
+from restore.inference.restored import Level, Restored, of_one_level, share_changed, unsolved
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
 from restore.sizes import check_near, near, said
@@ -163,10 +163,10 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
     unknown = original.damage.unknown if original.damage.specks is not None else picture.damage.unknown
     named = engines.named
-    told, scanned = named and unknown is None, original.damage.scanned
-    if (scanned or not told) and (answer := plain(original, unknown)):
+    certain, scanned = named and unknown is None, original.damage.scanned
+    if (scanned or not certain) and (answer := of_one_level(original, unknown)):
         return answer
-    job = _Job(index, original, Reading(picture), opened, named, told or scanned)
+    job = _Job(index, original, Reading(picture), opened, named, certain or scanned)
     if header.grey:
         return job
     reader = opened[0] if header.kind.pages else None

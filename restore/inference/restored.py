@@ -52,8 +52,7 @@ class Restored:
         estimate: the restored picture, (H, W): 0 and 1, or grey levels.
         means: probability of white, or mean grey level, of every pixel, (H, W).
         deviations: posterior standard deviation of every pixel, (H, W).
-        status: how it ended; a solver that has learnt to stop after so many iterations has converged. A picture that
-            was refused is returned unchanged.
+        status: how it ended, as converged also where a solver has learnt to stop; a refused picture is unchanged.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
@@ -137,14 +136,14 @@ class Restored:
         return f"{self.status.sentence}; {self.remedy}"
 
 
-def plain(picture: Observed, unknown: str | None) -> Restored | None:
+def of_one_level(picture: Observed, unknown: str | None) -> Restored | None:
     """The answer about a picture whose visible pixels are all alike, with its unknown level; None for others."""
     first, visible = None, picture.visible
     for top in range(0, len(visible), STRIP):
         rows = slice(top, top + STRIP)
-        seen = np.asarray(picture.pixels[rows, :])[visible[rows]]
-        first = seen[0] if first is None and len(seen) else first
-        if (seen != first).any():
+        levels = np.asarray(picture.pixels[rows, :])[visible[rows]]
+        first = levels[0] if first is None and len(levels) else first
+        if (levels != first).any():
             return None
     if first is None:
         return None

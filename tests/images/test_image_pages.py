@@ -13,9 +13,9 @@ import pytest
 from bad_images import GREY, encoded, many_pages, pages
 from PIL import Image
 
+from restore.api.kinds import unpack
 from restore.errors import InputError
 from restore.images import bound, check_holds, encode, page_count, read_picture
-from restore.images.kinds import unpack
 
 BITS = GREY > 99
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
+from restore.api.kinds import unpack
 from restore.errors import OutputError, UsageError
 from restore.images import FORMATS, Picture, encode, to_levels
-from restore.images.kinds import unpack
 
 pytestmark = pytest.mark.usefixtures("silent")
 WRITTEN = [(name, mode) for name, format in FORMATS.items() if name != "PDF" for mode in format.modes.split()]

@@ -97,8 +97,8 @@ def read(
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
         if careful and getattr(picture.pixels, "classes", False):
             return Status.CLASSES
-        told = damage.touched and damage.unknown is None
-        if careful and not (told or split.drawn) and min(picture.shape) >= LEAST_PAGE:
+        known = damage.touched and damage.unknown is None
+        if careful and not (known or split.drawn) and min(picture.shape) >= LEAST_PAGE:
             return _page(picture, reader(), watch, careful=True)
         if careful and (not split.binary or has_third_tone(picture.pixels, cutoff, damage.hidden)):
             return Status.NOT_INK

@@ -13,10 +13,9 @@ from bad_images import COLOUR, GREY, GREY16, encoded
 from PIL import Image
 from scipy.sparse import csr_array
 
+from restore.api.kinds import unpack, unpack_masks
 from restore.errors import InputError, RestoreError, UsageError
 from restore.images import read_mask
-from restore.images.kinds import unpack
-from restore.images.masks import unpack_masks
 
 UNIT = GREY / 255
 

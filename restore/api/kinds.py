@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, UsageError, reason, require, shown
+from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
+from restore.images.masks import Mask, mask_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
@@ -88,6 +89,18 @@ def unpack(
         return _unpack(images, _Reading(channel_axis, beyond, max_pixels, colour, mask))
     except RecursionError:
         raise UsageError("the list of images contains itself; give a list of images") from None
+
+
+def unpack_masks(masks: Any, shapes: Sequence[tuple[int, ...]], max_pixels: int = DEFAULT_MAX_PIXELS) -> list[Mask]:
+    """One mask for each picture of these shapes, or one for all; raises InputError as `read_mask` does."""
+    try:
+        items = unpack(masks, max_pixels=max_pixels, mask=True).items
+    except RestoreError as fault:
+        raise type(fault)(f"the mask: {fault}") from fault
+    items *= len(shapes) if len(items) == 1 else 1
+    if len(items) != len(shapes):
+        raise InputError(f"there are {len(items)} masks for {len(shapes)} images; give one for each, or one for all")
+    return [mask_of(item.pixels, shape, item.notes) for item, shape in zip(items, shapes, strict=True)]
 
 
 def is_sequence(images: Any) -> bool:
