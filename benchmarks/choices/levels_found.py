@@ -17,6 +17,9 @@ from benchmarks.choices.families import FLIPS, damaged, with_prior, wrong_of_eac
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import FAMILIES
 
+# A level at which little is left.
+STRONG = 0.3
+
 SHOWN = ("pages", "masks", "strokes", "icons", "plans")
 
 
@@ -30,7 +33,7 @@ def main() -> None:
     for family in SHOWN:
         clean = [np.asarray(FAMILIES[family](asked.first + number)) for number in range(asked.pictures)]
         prior = "conv-text" if family == "pages" else "conv-art"
-        for p in FLIPS:
+        for p in (*FLIPS, STRONG):
             seen = damaged(clean, str(p), asked.first)
             untold, solutions = zip(
                 *(restore.denoise(each.ink, return_solution=True, force=True) for each in seen), strict=True

@@ -24,8 +24,8 @@ FEW = 0.02
 # photographs (`benchmarks/choices/page_limits.py`).
 EXPLAINED, MOST_LEFT = 0.70, 0.062
 
-# The share of ink within reach of ink: of print and handwriting at most .35, but for a title, of codes at least .41 (by
-# hand: benchmarks/README.md).
+# The share of ink within reach of ink: of 63 of 65 parts of pages at most .35, of QR codes .41, of other codes and of
+# shapes .45 at least (`benchmarks/choices/grey_shapes.py`; QR codes by hand).
 CROWDED = 0.38
 
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of

@@ -1,0 +1,98 @@
+"""Codes and shapes scanned in grey, restored without options, beside Otsu's threshold; wrong pixels in %, as a table.
+
+    RESTORE_DATA=DATA python benchmarks/choices/grey_shapes.py
+
+`CROWDED` in `restore/inference/scans/sheet.py`, the share of ink within reach of ink, tells them from pages: the first
+table has its largest values of the middles of 360 pixels of `real_pages.py`, the second those of codes, silhouettes and
+blobs, blurred by .6 pixels, in even light and in light that falls to a part of it at the left, with noise of .012.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+from skimage import data
+from skimage.filters import threshold_otsu
+
+import restore
+from benchmarks.measures.script import command_line, head, row
+from benchmarks.peers.real_pages import YEARS, otsu, pages
+from restore.channels.damage import Damage, Observed
+from restore.inference.candidates import Prior
+from restore.inference.open import open_engine
+from restore.inference.scans.sheet import Sheet
+from restore.zoo import reader
+
+PAPER, INK, BLUR, NOISE = 0.9, 0.16, 0.6, 0.012
+LIGHT = (1.0, 0.8, 0.6, 0.4)
+SIDE, LARGEST = 360, 4
+
+
+def code(side: int) -> np.ndarray:
+    return np.kron(np.random.default_rng(side).random((24, 24)) < 0.5, np.ones((side, side), bool))
+
+
+def blob(reach: int) -> np.ndarray:
+    field = gaussian_filter(np.random.default_rng(reach).random((240, 240)), reach)
+    return np.asarray(field > np.quantile(field, 0.4))
+
+
+def horse() -> np.ndarray:
+    return np.asarray(data.horse() > 0)
+
+
+def coins() -> np.ndarray:
+    smooth = gaussian_filter(data.coins().astype(float), 2)
+    return np.asarray(smooth > threshold_otsu(smooth))
+
+
+# White is True.
+SHAPES: dict[str, Callable[[], np.ndarray]] = {
+    "code of 4x4": lambda: code(4),
+    "code of 5x5": lambda: code(5),
+    "horse": horse,
+    "coins": coins,
+    **{f"blobs, {reach}": lambda reach=reach: blob(reach) for reach in (6, 10, 14, 18, 22)},
+}
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
+    chosen = parser.parse_args()
+    if chosen.data is None:
+        raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
+    warnings.simplefilter("ignore")
+    prior = Prior(open_engine(reader()))
+
+    def crowded(levels: np.ndarray) -> float:
+        grey = (levels / 255).astype(np.float32)
+        return Sheet.of(grey, prior.posterior(Observed(grey, Damage()), lambda share: None).means[0], None).crowded
+
+    found = sorted(((crowded(page), name) for name, page, _ in pages(chosen.data, list(YEARS), SIDE)), reverse=True)
+    head("page", "ink within reach of ink")
+    for share, name in found[:LARGEST]:
+        row(name, f"{share:.3f}")
+    head("", "light at the left", "ink within reach of ink", "Otsu", "`restore`", "with", left=("with",))
+    for name, drawn in SHAPES.items():
+        clean = drawn()
+        for light in LIGHT:
+            grey = gaussian_filter(INK + (PAPER - INK) * clean, BLUR) * np.linspace(light, 1, clean.shape[1])
+            grey += np.random.default_rng(3).normal(0, NOISE, clean.shape)
+            levels = np.rint(255 * grey.clip(0, 1)).astype(np.uint8)
+            try:
+                result, solution = restore.denoise(levels, return_solution=True)
+                answer = (f"{100 * np.mean((result > 127) != clean):.2f}", solution.model)
+            except restore.Foreign:
+                answer = ("", "refused")
+            wrong = 100 * np.mean(otsu(levels) == clean)
+            row(name, light, f"{crowded(levels):.2f}", f"{wrong:.2f}", *answer)
+
+
+if __name__ == "__main__":
+    main()
