@@ -9,7 +9,7 @@ in per cent; see `measures/contests.py` for the other measures. Faint is ink wit
 contrast. A page that is refused comes back as it was, and is counted apart. ISauvola, Wolf and Gatos are those of
 doxapy (PyPI), if it is installed. A third of the pages, chosen by a hash of the name, is held out of training.
 `--unet-minutes` has a network beside them that sees what `conv-scan` sees, and has learnt from the same pages, in the
-folder of the data, for so many minutes of processor time.
+folder of the data, for so many minutes of processor time. `--turns 1` has all pages lie on their sides.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ def measured(found: np.ndarray, truth: np.ndarray, page: np.ndarray) -> np.ndarr
     return np.array([wrong, f, pseudo, psnr(found, truth), drd(found, truth), width, faint])
 
 
-def pages(data: Path, years: list[str], side: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The middle of every page: its name, grey levels, and ink."""
+def pages(data: Path, years: list[str], side: int, turns: int = 0) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """The middle of every page, after so many quarter turns to the left: its name, grey levels, and ink."""
     for path in sorted(path for year in years for path in (data / "dibco" / year).glob("*.png")):
         if path.suffixes == [".png"]:
             grey = np.array(Image.open(path).convert("L"))
             ink = np.array(Image.open(path.with_suffix(".truth.png")).convert("L")) < 128
             middle = tuple(slice(max(0, (size - side) // 2), (size + side) // 2) for size in grey.shape)
-            yield path.stem, grey[middle], ink[middle]
+            yield path.stem, *(np.ascontiguousarray(np.rot90(image[middle], turns)) for image in (grey, ink))
 
 
 def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
@@ -140,6 +140,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=640, help="[%(default)s]")
     parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
     parser.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
+    parser.add_argument("--turns", type=int, default=0, help="to the left by right angles first [%(default)s]")
     parser.add_argument("--list", action="store_true", help="a line for each page")
     parser.add_argument("--unet-minutes", type=float, default=0.0, help="0 for none [%(default)s]")
     parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
@@ -152,7 +153,7 @@ def main() -> None:
         others["U-Net"] = unet.reader(chosen.unet, chosen.data, chosen.unet_minutes).read
     rows, reasons = list[dict[str, np.ndarray]](), list[str]()
     seconds = megapixels = 0.0
-    for name, page, truth in pages(chosen.data, chosen.years, chosen.side):
+    for name, page, truth in pages(chosen.data, chosen.years, chosen.side, chosen.turns):
         if chosen.held_out_for_choosing and not for_choosing(name):
             continue
         start = time.process_time()
