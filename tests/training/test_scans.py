@@ -115,3 +115,20 @@ def test_a_third_of_the_real_pages_is_held_out_for_choosing_and_always_the_same(
     assert 0.25 < len(held_out) / len(names) < 0.42
     real = ("2009-H01", "2009-P02", "2009-P03", "2013-HW01", "2013-HW02")
     assert [name for name in real if scans.for_choosing(name)] == ["2009-P02", "2013-HW01"]
+
+
+def test_real_pages_are_cut_into_parts_with_their_truth(tmp_path: Path) -> None:
+    ink = np.zeros((512, 700), bool)
+    ink[100:200, 300:] = True
+    for name in ("2009-H01", "2009-P02"):
+        page = tmp_path / "dibco" / "2009" / f"{name}.png"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.where(ink, 60, 200).astype(np.uint8)).save(page)
+        Image.fromarray(np.where(ink, 0, 255).astype(np.uint8)).save(page.with_suffix(".truth.png"))
+    made = scans.cut(page.parents[1], tmp_path)
+    # The other is for choosing. The second part ends with the page.
+    assert [path.stem for path in made] == ["2009-2009-H01-00", "2009-2009-H01-01"]
+    for path, left in zip(made, (0, 188), strict=True):
+        grey, truth = (np.asarray(Image.open(file)) for file in (path, path.with_suffix(".truth.png")))
+        np.testing.assert_array_equal(grey < 130, ink[:, left : left + 512])
+        np.testing.assert_array_equal(truth < 130, ink[:, left : left + 512])
