@@ -91,6 +91,7 @@ _MORE: dict[str, dict[str, Any]] = {
     "every": {"min": 0},
 }
 _SHORT = {"model": ("-m",)}
+_result = functools.partial(typer.Option, rich_help_panel=RESULTS)
 
 
 def annotated(kind: type) -> dict[str, Any]:
@@ -111,10 +112,8 @@ def annotated(kind: type) -> dict[str, Any]:
 _OPTIONS = annotated(Options)
 Model = Annotated[str, typer.Argument(help="Name or folder of a prior.", autocompletion=priors)]
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.", rich_help_panel=RESULTS)]
-SkipExisting = Annotated[
-    bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.", rich_help_panel=RESULTS)
-]
+Overwrite = Annotated[bool, _result("--overwrite", help="Replace existing outputs.")]
+SkipExisting = Annotated[bool, _result("--skip-existing", help="Skip inputs whose output exists.")]
 Frame = Annotated[int | None, typer.Option(help=FRAME)]
 MaxPixels = _OPTIONS["max_pixels"]
 MaxPixelsOfSets = Annotated[
@@ -127,8 +126,8 @@ Shape = Annotated[
     Any, typer.Option(parser=image_shape, metavar="HEIGHTxWIDTH", help="Size of the images. [their own, or square]")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all randomness.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, one object a line.", rich_help_panel=RESULTS)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.", rich_help_panel=RESULTS)]
+Json = Annotated[bool, _result("--json", help="Print JSON on stdout, one object a line.")]
+Quiet = Annotated[bool, _result("--quiet", "-q", help="Print no progress and no notes.")]
 
 
 @dataclass(frozen=True)
@@ -137,22 +136,20 @@ class Results:
 
     output: Annotated[
         str | None,
-        typer.Option(
+        _result(
             "--output",
             "-o",
             help="File, folder (ending with /), or - for stdout. [NAME.restored.png; TIFF and PDF stay what they are]",
-            rich_help_panel=RESULTS,
         ),
     ] = None
     overwrite: Overwrite = False
     skip_existing: SkipExisting = False
     part: Annotated[
         Any,
-        typer.Option(
+        _result(
             metavar="K/N",
             parser=part_of_all,
             help="Restore only part K of N of the images, for one of N machines; names decide which.",
-            rich_help_panel=RESULTS,
         ),
     ] = None
     jobs: Annotated[
@@ -160,16 +157,9 @@ class Results:
     ] = 1
     uncertainty: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the standard deviation of every pixel as an image: black is 0, white is 0.5, the maximum.",
-            rich_help_panel=RESULTS,
-        ),
+        _result(metavar="FILE", help="Write each pixel's standard deviation as an image: black is 0, white 0.5."),
     ] = None
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Restore, say what would be written, write nothing.", rich_help_panel=RESULTS),
-    ] = False
+    dry_run: Annotated[bool, _result("--dry-run", help="Restore, say what would be written, write nothing.")] = False
     frame: Frame = None
     json: Json = False
     quiet: Quiet = False

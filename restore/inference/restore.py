@@ -176,7 +176,7 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
     if reading in (Status.NOT_INK, Status.FAINT) and original.filled_only and not (named or original.coloured):
         return _Job(index, original, Reading(picture), engines.for_picture(original, grey=True), False, False)
     if isinstance(reading, Status):
-        return _refused(job, reading)
+        return _refused(job, reading, options)
     if reading.sheet is not None and not (named or reading.sheet.for_others):
         job = replace(job, engines=(engines.reader,))
     return replace(job, reading=reading, compared=named and unknown == "p" and not job.own_size)
@@ -208,7 +208,7 @@ def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Resto
         if job.certain or options.force or trust.recognised(choice):
             kinds.setdefault((choice.candidate, choice.unchanged), []).append(row)
         else:  # whatever the solver would find
-            answers[row] = _refused(job, Status.UNRECOGNISED, choice)
+            answers[row] = _refused(job, Status.UNRECOGNISED, options, choice)
     for rows in kinds.values():
         try:
             posterior = _posterior([jobs[row] for row in rows], [choices[row] for row in rows], watch)
@@ -354,7 +354,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
     before, after = (values if grey else values > 0.5 for values in (pixels, means))
     refusal, doubt = _judged(job, choice, (status, residual), (before, after, means), options.force)
     if refusal is not None:
-        return _refused(job, refusal, choice, residual)
+        return _refused(job, refusal, options, choice, residual)
     visible = job.picture.visible
     if not grey and trust.spotless(choice, float(np.mean((before != after)[visible]))):
         choice = replace(choice, level=Level("p", 0.0))
@@ -413,13 +413,12 @@ def _without_specks(job: _Job, options: Options) -> Restored:
     (choice,) = choose([job.picture], priors, grey=False)
     doubtful = not trust.recognised(choice)
     if doubtful and not (job.certain or options.force):
-        return _refused(job, Status.UNRECOGNISED, choice)
+        return _refused(job, Status.UNRECOGNISED, options, choice)
     prior, damage, pixels = choice.candidate.prior, job.original.damage, job.picture.values()
     assert prior is not None
     done = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
     choice = replace(choice, level=Level("specks", done.specks.share) if damage.unknown else None)
-    found = [choice.level.sentence] if choice.level else []
-    notes = [*job.reading.notes, *found, f"{done.count} specks were removed"]
+    found = (*job.reading.notes, *([choice.level.sentence] if choice.level else []))
     after, tones = done.white > 0.5, job.reading.tones
     removed = after != (pixels > 0.5)
     estimate = np.where(after, tones[1], tones[0]) if tones is not None else after
@@ -431,7 +430,7 @@ def _without_specks(job: _Job, options: Options) -> Restored:
         status=Status.CONVERGED,
         changed=share_changed(job.original, estimate, removed),
         flipped=float(np.mean(removed)),
-        notes=tuple(notes),
+        notes=(*found, f"{done.count} specks were removed"),
         replaced=removed,
         doubt=Status.UNRECOGNISED.sentence if doubtful else "",
     )
@@ -486,9 +485,10 @@ def _chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
     return named | {"level": choice.level or given, "bits": choice.bits}
 
 
-def _refused(job: _Job, status: Status, choice: Choice | None = None, residual: float = 0.0) -> Restored:
+def _refused(job: _Job, why: Status, options: Options, choice: Choice | None = None, residual: float = 0.0) -> Restored:
     """The answer for a picture that is refused."""
     picture, cut = job.original, job.reading.cut is not None
     facts: dict[str, Any] = {"replaced": np.zeros(picture.shape[:2], bool), "residual": residual}
-    facts["remedy"] = trust.remedy(status, picture, job.named, cut=cut, grey=job.header.grey)
-    return unsolved(picture.values(), status, status.sentence, **facts, **_chosen(choice, picture))
+    known = {"named": job.named, "inverted": options.invert, "cut": cut, "grey": job.header.grey}
+    facts["remedy"] = trust.remedy(why, picture, **known)
+    return unsolved(picture.values(), why, why.sentence, **facts, **_chosen(choice, picture))
