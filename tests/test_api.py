@@ -341,6 +341,20 @@ def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
     with pytest.raises(TypeError, match=r"'modl'.*sigma.*engine"):
         restore.denoise(np.zeros((30, 30)), modl="tap-mnist")
+    with pytest.raises(TypeError, match=r"'epoch'.*epochs.*learner"):
+        restore.train(np.zeros((30, 4, 4)), epoch=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("model", ["auto", "conv-scan"])
+def test_holes_of_a_page_have_its_own_ink_and_paper(model: str) -> None:
+    ink = np.zeros((160, 160), bool)
+    ink[np.arange(160) % 20 < 4, 20:140] = True
+    page = np.where(ink, 60, 200) + np.random.default_rng(0).normal(0, 3, ink.shape)
+    page, hole = np.rint(page).astype(np.uint8), np.zeros(ink.shape, bool)
+    hole[70:90, 60:90] = True
+    filled = restore.complete(page, hole, model=model)
+    np.testing.assert_array_equal(filled[~hole], page[~hole])
+    assert (np.abs(filled[hole].astype(float) - np.array([[60], [200]])).min(0) < 15).all()
 
 
 def test_what_is_called_a_page_and_looks_like_none_is_read_with_a_doubt() -> None:
@@ -380,3 +394,18 @@ def test_a_photograph_is_not_cut_as_its_level_is_given() -> None:
     scanned = gaussian_filter(0.1 + 0.8 * code, 0.5) + np.random.default_rng(2).normal(0, 0.02, code.shape)
     restored = restore.denoise(np.rint(255 * scanned.clip(0, 1)).astype(np.uint8), p=0.1)
     np.testing.assert_array_equal(restored > 127, code > 0)
+
+
+def test_a_page_that_was_resized_has_its_own_size_in_grey() -> None:
+    page = np.where(np.arange(200) % 20 < 5, 60, 200).astype(np.uint8) * np.ones((200, 1), np.uint8)
+    soft = restore.denoise(page, "conv-scan", p="scan", fit="resize", soft=True)
+    assert soft.shape == page.shape and soft[:, 2].mean() < soft[:, 12].mean()
+
+
+def test_a_small_page_is_not_left_to_the_first_prior_of_its_size() -> None:
+    rows, columns = np.mgrid[:28, :28]
+    ink = np.hypot(rows - 14, columns - 14) < 10
+    grey = np.where(ink, 0.2, 0.8) + np.random.default_rng(1).normal(0, 0.05, ink.shape)
+    for turned in (grey, 1 - grey):
+        found = restore.denoise(turned.clip(0, 1), p="scan")
+        assert ((found > 0.5) != (ink if turned is not grey else ~ink)).mean() < 0.01

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import ipaddress
 import json
+import re
 import socket
 import threading
 import time
@@ -177,7 +178,7 @@ class Guard:
             await send(message)
 
         app = self.app
-        if self.hosts and (host.rpartition(":")[0] or host) not in self.hosts:
+        if self.hosts and re.sub(r":\d*$", "", host) not in self.hosts:
             app = _fault(421, "this server answers to localhost only; start it with another --host")
         elif origin is not None and _site(origin) != host:
             app = _fault(403, "a page of another site may not ask this server; open the server's own")

@@ -266,8 +266,8 @@ class Work:
             content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
             mask = b"" if job.mask is None else read_content(job.mask, shown(job.mask), most)
             count = 1 if frame is not None else page_count(content, name=job.name, max_pixels=most)
-            masks = 1 if frame is not None or not mask else page_count(mask, name=str(job.mask), max_pixels=most)
-            if masks not in (1, count):
+            masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
+            if frame is None and masks not in (1, count):
                 pages = f"holds {masks} pages, and {shown(job.name)} {count}"
                 raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
             scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)

@@ -49,7 +49,7 @@ def run(
     from restore.inference import threads
 
     site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
-    server = Server(site, Workers(Answers(options), workers or threads.count(), queue), host, port)
+    server = Server(site, Workers(Answers(options), workers or threads.processors(), queue), host, port)
     tell(server.url, flush=True)
     say("restore: Ctrl-C ends it")
     if browser:

@@ -120,7 +120,7 @@ class Picture:
     def classes(self) -> bool:
         """True if it has few colours, not all grey, or few low levels, as of classes in a map: they have no order."""
         if self.inks is None:  # numbers of classes, which are black to the eye
-            return 1 < self.levels.max() < _CLASSES
+            return 1 < self.levels.max() < _CLASSES and len(np.unique(self.levels)) > 2
         if self.inks.bands.shape[2] not in (3, 4):
             return False
         codes = self.inks.bands[..., :3] @ (256 ** np.arange(3, dtype=np.uint32))

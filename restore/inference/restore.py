@@ -16,7 +16,7 @@ import numpy as np
 from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
 from restore.channels.values import probability_of
-from restore.errors import ModelError, UsageError, option
+from restore.errors import ModelError, UsageError, option, require
 from restore.images import enlarge, shrink
 from restore.inference import specks, trust
 from restore.inference.candidates import Candidate, Neighbours, Planes, Prior, Squares, squares_in
@@ -86,6 +86,11 @@ class _Job:
         return any(engine.header.image_shape == self.picture.shape[:2] for engine in self.engines)
 
     @property
+    def squares(self) -> bool:
+        """True if squares may restore it: no prior is named, or of its size."""
+        return len(self.engines) > 1 and not (self.own_size or self.header.grey)
+
+    @property
     def read_alone(self) -> bool:
         """True for a grey page of which the prior that reads it says all, as no other was named."""
         return self.reading.page is not None and self.header.kind.pages
@@ -94,7 +99,8 @@ class _Job:
     def alike(self) -> Any:
         """What small pictures share that are restored together; of larger ones each is alone."""
         damage, shape = self.picture.damage, self.picture.shape
-        alone = self.reading.page is not None or self.original.damage.specks is not None
+        # Squares of one picture are not those of another.
+        alone = self.reading.page is not None or self.original.damage.specks is not None or self.squares
         if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or alone:
             return self.index
         return *map(id, self.engines), self.certain, damage.unknown, type(damage.p), damage.hidden is None, shape
@@ -155,9 +161,12 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
     picture = replace(original, damage=assumed(original.damage, header))
     header.check_damage(picture.damage)
     if options.fit == "resize":
+        require(len(picture.shape) == 2, f"{option('fit', 'resize')} is not for colours; leave it out")
         if not options.force:
             check_near(picture.shape[:2], header.image_shape)
-        picture = _shrunk(picture, header.image_shape)
+        hidden = picture.damage.hidden
+        values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, header.image_shape)
+        picture = Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
     p = picture.damage.p
     if isinstance(p, np.ndarray) and p.shape != picture.shape[:2]:
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
@@ -179,6 +188,8 @@ def _read(index: int, original: Observed, options: Options, engines: Engines, wa
         return _refused(job, reading, options)
     if reading.sheet is not None and not (named or reading.sheet.for_others):
         job = replace(job, engines=(engines.reader,))
+    if reading.sheet is not None and not original.filled_only:
+        reading = replace(reading, tones=None)
     return replace(job, reading=reading, compared=named and unknown == "p" and not job.own_size)
 
 
@@ -189,12 +200,6 @@ def _for_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
         name = engines[0].header.name
         raise ModelError(f"{name} knows no colours; leave the model out, or convert a copy to greyscale")
     return of_photographs
-
-
-def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
-    hidden = picture.damage.hidden
-    values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, shape)
-    return Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
 
 
 def _answers(jobs: Sequence[_Job], options: Options, watch: Watch) -> list[Restored]:
@@ -264,11 +269,10 @@ def _candidates(job: _Job, options: Options) -> list[Candidate]:
     """The candidates: each prior in each polarity, and squares if no prior is named or of the picture's size."""
     if len(job.picture.shape) > 2:
         return [Planes(engine, options.invert) for engine in job.engines]
-    if job.certain and job.own_size:
+    if job.named and job.certain and job.own_size:
         return [Prior(job.engines[0], options.invert)]
     priors = [Prior(engine, invert) for engine in job.engines for invert in _polarities(engine, options.invert)]
-    squares = len(job.engines) > 1 and not (job.own_size or job.header.grey)
-    return [*priors, *(squares_in(job.picture) if squares else [])]
+    return [*priors, *(squares_in(job.picture) if job.squares else [])]
 
 
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
@@ -362,7 +366,7 @@ def _answer(job: _Job, choice: Choice, whole: Posterior, index: int, options: Op
         after = means > 0.5
     notes = [*job.reading.notes, *_notes(job, choice, whole, index, status, options)]
     notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
-    sheet = job.reading.sheet if job.read_alone and options.soft else None
+    sheet = job.reading.sheet if job.read_alone and options.soft and means.shape == original.shape else None
     replaced = ~original.visible if original.filled_only or choice.noiseless else None
     tones, cut = job.reading.tones, job.reading.cut
     if cut is not None and replaced is None:

@@ -156,6 +156,7 @@ def of_one_level(picture: Observed, unknown: str | None) -> Restored | None:
         engine="numpy",
         level=Level(unknown, 0.0) if unknown else None,
         changed=share_changed(picture, pixels, None),
+        replaced=~visible,
         observed=picture,
     )
 

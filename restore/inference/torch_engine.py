@@ -134,7 +134,9 @@ class Engine:
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
         much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // MANY_HIDDEN)
-        first, kept, size = 0, self.device, max(1, self._planned(ROWS_AT_ONCE[self.device.type]) // much)
+        rows, free = ROWS_AT_ONCE[self.device.type], room(self.device)
+        rows = rows if free is None else min(rows, free // (4 * ARRAYS_PER_ROW * sum(header.sizes)))
+        first, kept, size = 0, self.device, max(1, rows // much)
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -155,11 +157,6 @@ class Engine:
             return concatenate(done)
         except torch.cuda.OutOfMemoryError:
             return concatenate([earlier.moved(torch.device("cpu")) for earlier in done])
-
-    def _planned(self, rows: int) -> int:
-        """The number of rows, at most `rows`, for which a GPU has room; running out of memory is handled, too."""
-        free = room(self.device)
-        return rows if free is None else min(rows, free // (4 * ARRAYS_PER_ROW * sum(self.header.sizes)))
 
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:

@@ -32,6 +32,7 @@ from restore.app import server as server_module
 from restore.app.answers import OPERATOR, Answers
 from restore.app.server import Server
 from restore.errors import Foreign, InputError, RestoreError, TooLarge, UsageError
+from restore.images import bound
 from restore.inference import open as opening
 from restore.inference.options import Options
 from restore.status import Status
@@ -91,7 +92,7 @@ def test_anything_else_is_refused(server: Server, target: str, method: str, host
     check_headers(answer)
 
 
-@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:9000"])
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:9000", "[::1]", "[::1]:8000"])
 def test_head_sends_the_headers_alone_to_this_machine(server: Server, host: str) -> None:
     answer, content = ask(server, "/index.html?x=/../..", "HEAD", host=host)
     assert answer.status == 200 and content == b""
@@ -170,6 +171,15 @@ def test_a_hole_is_filled_as_by_the_command(server: Server) -> None:
     assert status == 200
     np.testing.assert_array_equal(pixels_of(picture), restore.complete(pixels_of(torn), hole))
     np.testing.assert_array_equal(pixels_of(picture)[~hole], pixels_of(torn)[~hole])
+
+
+def test_of_several_pages_each_has_its_mask(server: Server) -> None:
+    torn, hole = pixels_of(content_of("digit-torn.png")), pixels_of(content_of("digit-hole.png"))
+    one, other = (encoded(page, "TIFF") for page in (torn, hole))
+    books = {"image": bound([other, one], "TIFF"), "mask": bound([one, other], "TIFF")}
+    status, _, picture = post(server, "/complete?frame=1", books)
+    assert status == 200
+    np.testing.assert_array_equal(pixels_of(picture), restore.complete(torn, hole > 127))
 
 
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)

@@ -151,6 +151,10 @@ def test_masks_and_maps_have_pages_too(run: Run, tmp_path: Path, capsys: pytest.
     for number, (page, hole) in enumerate(zip(STROKES, holes, strict=True)):
         assert ((levels(tmp_path / "whole.tif", number) > 0) == page)[~hole].all()
         assert levels(tmp_path / "map.tif", number).shape == SHAPE
+    # Of one page alone.
+    one = ("complete", book, "--mask", masks, "--model", QUICK, "--frame", 1, "-o", tmp_path / "one.png")
+    assert run(*one) == 0
+    np.testing.assert_array_equal(levels(tmp_path / "one.png", 0), levels(tmp_path / "whole.tif", 1))
     # One mask for all pages; and masks of another number.
     assert run(*words[:2], "--mask", tiff(tmp_path / "m.tif", holes[0]), *words[4:], "--overwrite") == 0
     assert run(*words[:2], "--mask", tiff(tmp_path / "m.tif", *holes[:2]), *words[4:], "--overwrite") == 3

@@ -69,6 +69,8 @@ def test_few_colours_are_classes_and_others_are_not() -> None:
         classes = dice.integers(0, min(count, 16), (600, 500))
         classes[301, 401] = count - 1
         assert read(encoded(colours[classes])).classes == expected
+    # Two classes are black and white.
+    assert [read(encoded(dice.integers(0, count, (20, 20), np.uint8) * 5)).classes for count in (2, 3)] == [False, True]
     assert not read(encoded(COLOUR)).classes and not read(encoded(GREY)).classes
     assert not read(encoded(colours[classes % 4]), colour=True).classes
     icon = Image.fromarray(np.dstack([np.full((*GREY.shape, 3), 9, np.uint8), GREY]))

@@ -215,6 +215,16 @@ def test_no_picture_of_a_batch_stops_the_others() -> None:
     assert results[1].estimate is not None and np.array_equal(results[1].estimate, ramp)
 
 
+def test_codes_of_one_shape_have_squares_of_their_own() -> None:
+    code = np.kron(np.random.default_rng(0).random((18, 18)) < 0.5, np.ones((4, 4)))
+    pictures = [Observed(with_flips(part), Damage("auto")) for part in (code[:60, :60], code[3:63, 1:61])]
+    for result, picture in zip(answers(pictures, field(), field(), named=False), pictures, strict=True):
+        alone = answer(picture.values(), Damage("auto"), field(), field(), named=False)
+        assert result.model == alone.model == "squares of 4x4 pixels"
+        np.testing.assert_array_equal(result.estimate, alone.estimate)
+    assert np.mean(result.estimate != code[3:63, 1:61]) < 0.005
+
+
 @pytest.mark.parametrize("level", [0.0, 1.0, 0.3])
 @pytest.mark.parametrize("damage", [Damage("auto"), Damage("scan"), Damage(specks="auto"), Damage(0.2)])
 def test_a_picture_of_one_level_needs_no_prior(level: float, damage: Damage) -> None:
@@ -232,6 +242,8 @@ def test_a_hole_in_one_level_is_filled_with_it(damage: Damage) -> None:
     result = answer(np.where(hidden, 1, picture), replace(damage, hidden=hidden), field(), named=False)
     np.testing.assert_array_equal(result.estimate, picture)
     assert result.changed == pytest.approx(hidden.mean())
+    # What is visible stays to the last bit, also where colours have one luminance.
+    np.testing.assert_array_equal(result.replaced, hidden)
 
 
 def test_two_levels_or_what_is_named_need_a_prior() -> None:
@@ -382,6 +394,8 @@ def test_a_picture_of_another_size_may_be_resized_and_back() -> None:
         assert answer(far, Damage(0.1), fit="resize", force=True).means.shape == far.shape
     with pytest.raises(UsageError):
         answer(small, Damage(0.1), fit="crop")
+    with pytest.raises(UsageError, match="colours"):
+        answer(np.zeros((9, 9, 3)), Damage(sigma=0.1), photographs(), fit="resize", force=True)
 
 
 @pytest.mark.parametrize("p", [np.full((4, 4), 0.1), np.full(12, 0.1), np.full((1, *SHAPE), 0.1)], ids=str)

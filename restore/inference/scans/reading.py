@@ -87,6 +87,8 @@ def read(
     grey = sample.ravel() if hidden is None or hidden.all() else sample[~hidden]
     low, high = float(grey.min()), float(grey.max())
     tones, level, drawn = None, None, False
+    if careful and getattr(picture.pixels, "classes", False):
+        return Status.CLASSES
     if bool(((grey == low) | (grey == high)).all()):
         cutoff = (low + high) / 2 if low < high else 0.5
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
@@ -95,8 +97,6 @@ def read(
         cutoff = (split.threshold + 0.5) / 255 if threshold is None else threshold
         parts, ends = (grey[grey <= cutoff], grey[grey > cutoff]), (0.0, 1.0)
         black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
-        if careful and getattr(picture.pixels, "classes", False):
-            return Status.CLASSES
         known = damage.touched and damage.unknown is None
         if careful and not (known or split.drawn) and min(picture.shape) >= LEAST_PAGE:
             return _page(picture, reader(), watch, careful=True)
@@ -134,7 +134,5 @@ def _page(picture: Observed, reader: Prior, watch: Watch, *, careful: bool) -> R
     odds = sheet.log_odds(turned(values.astype(np.float64))).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
     odds = -odds if reader.invert else odds
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
-    only_holes = hidden is not None and not picture.damage.touched
     dark, light = (sheet.white, sheet.black) if reader.invert else (sheet.black, sheet.white)
-    tones = (turned(dark), turned(light)) if only_holes else None
-    return Reading(read, tones, notes=(note,), page=posterior, sheet=sheet)
+    return Reading(read, (turned(dark), turned(light)), notes=(note,), page=posterior, sheet=sheet)

@@ -130,7 +130,8 @@ class MatchedMarginals(LearningRule):
         # Nothing made in inference mode can be differentiated.
         short = torch.autocast(batch.clean.device.type, torch.bfloat16, enabled=self.products == "bfloat16")
         with torch.inference_mode(False), torch.enable_grad(), short:
-            own = _copied(batch)
+            clean, start, tasks = (part.clone() for part in (batch.clean, batch.start, batch.tasks))
+            own = Restorations(clean, batch.evidence.mapped(Tensor.clone), start, tasks)
             leaves = {name: value.clone().requires_grad_() for name, value in prior.parameters.items()}
             machine = prior.with_parameters(leaves).tilt(own.evidence)
             fixed = machine
@@ -211,9 +212,3 @@ def _settled(
         return tuple(one + other for one, other in zip(direct[len(state) :], through, strict=True))
 
     return _Restored(losses, slopes)
-
-
-def _copied(batch: Restorations) -> Restorations:
-    """The mini-batch as tensors that can be differentiated with."""
-    evidence = batch.evidence.mapped(Tensor.clone)
-    return Restorations(batch.clean.clone(), evidence, batch.start.clone(), batch.tasks.clone())

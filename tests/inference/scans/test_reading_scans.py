@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_images import encoded
 from scipy.ndimage import gaussian_filter, label, maximum
 from scipy.stats import norm
 from skimage import data
@@ -16,6 +17,7 @@ from skimage import data
 import restore
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
+from restore.images import read_picture
 from restore.images.tones import THIRD, Tones, counted
 from restore.inference.candidates import Prior
 from restore.inference.open import Engines, open_engine
@@ -205,8 +207,6 @@ def test_what_lies_in_a_hole_says_nothing_of_a_page() -> None:
     np.testing.assert_array_equal(one.values(), other.values())
     np.testing.assert_array_equal(one.damage.p, other.damage.p)
     assert one.damage.hidden is hidden
-    # A page is restored, hidden or not, in black and white.
-    assert reading(grey, hidden=hidden).tones is None
 
 
 def test_holes_of_a_page_are_filled_with_the_ink_and_paper_of_their_place() -> None:
@@ -398,3 +398,12 @@ def test_codes_and_shapes_are_left_to_other_priors(light: float) -> None:
         grey += np.random.default_rng(3).normal(0, 0.012, clean.shape)
         result, solution = restore.denoise(np.rint(255 * grey.clip(0, 1)).astype(np.uint8), return_solution=True)
         assert np.mean((result > 127) != (clean > 0)) < 0.003 and "conv-scan" not in solution.model
+
+
+def test_colours_of_two_luminances_are_classes() -> None:
+    colours = np.array([[200, 0, 0], [0, 102, 0], [60, 60, 60], [255, 255, 255]], np.uint8)
+    picture = read_picture(encoded(colours[np.random.default_rng(0).integers(0, 4, (64, 64))]), name="map")
+    assert len(np.unique(picture.levels)) == 2
+    for damage in (Damage("auto"), Damage(hidden=np.eye(64) > 0)):
+        found = read(Observed(picture, damage), None, published, lambda share: None, careful=True)
+        assert found is Status.CLASSES
