@@ -225,7 +225,12 @@ def test_all_end_when_one_is_killed(tmp_path: Path) -> None:
     launcher = trained_by_two(tmp_path, "-o", "two", "--run", "run", "--quiet")
     log = tmp_path / "run" / "log.jsonl"
     wait_for(log.exists, launcher)
-    os.kill(process_of(launcher, 1), signal.SIGKILL)
+    first, other = (process_of(launcher, number) for number in (0, 1))
+    # The launcher ends all as soon as one is gone: not before the first has said why.
+    launcher.send_signal(signal.SIGSTOP)
+    os.kill(other, signal.SIGKILL)
+    wait_for(lambda: Path(f"/proc/{first}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z", launcher)
+    launcher.send_signal(signal.SIGCONT)
     _, stderr = launcher.communicate(timeout=HANG)
     (line,) = spoken(stderr)
     assert line.startswith("restore: another process of this training is gone (")
