@@ -146,6 +146,7 @@ LEVELS = {
     "specks": LevelOption(
         "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
         "FLOAT|auto",
-        "Remove specks of 2 to 8 pixels, alone, that cover this share of an image without a mask; auto estimates it.",
+        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it. "
+        "Not for an image with a mask.",
     ),
 }

@@ -355,6 +355,8 @@ def test_holes_of_a_page_have_its_own_ink_and_paper(model: str) -> None:
     filled = restore.complete(page, hole, model=model)
     np.testing.assert_array_equal(filled[~hole], page[~hole])
     assert (np.abs(filled[hole].astype(float) - np.array([[60], [200]])).min(0) < 15).all()
+    # With noise all of it is restored, hidden or not, in black and white.
+    assert set(np.unique(restore.complete(page, hole, model=model, p="scan"))) == {0, 255}
 
 
 def test_what_is_called_a_page_and_looks_like_none_is_read_with_a_doubt() -> None:

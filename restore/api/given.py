@@ -6,7 +6,7 @@ import inspect
 import logging
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -105,10 +105,15 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     return listed
 
 
+def check_names(how: Iterable[str], known: Collection[str]) -> None:
+    """Raise TypeError for an option that is not known, with those that are."""
+    if unknown := [name for name in how if name not in known]:
+        raise TypeError(f"there is no option {unknown[0]!r}; the options are {', '.join(known)}")
+
+
 def settings(model: str, p: Flips, how: dict[str, Any]) -> tuple[Damage, Options, int | None]:
     """The damage, the options and the axis of colours that a caller describes; `how` are the options in `Opening`."""
-    if unknown := [name for name in how if name not in Opening.__annotations__]:
-        raise TypeError(f"there is no option {unknown[0]!r}; the options are {', '.join(Opening.__annotations__)}")
+    check_names(how, Opening.__annotations__)
     rest = {name: value for name, value in how.items() if name not in (*LEVELS, "channel_axis", "progress")}
     levels = {name: how.get(name) for name in LEVELS if name != "p"}
     return Damage.of(p, **levels), Options(model, **rest), how.get("channel_axis")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from restore import console
-from restore.api.given import listing
+from restore.api.given import check_names, listing
 from restore.api.kinds import unpack
 from restore.api.restoring import Restorer
 from restore.console import Display
@@ -103,8 +103,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     from restore.learning.run.session import Clock, Session
     from restore.learning.train import train_and_save, watcher
 
-    if unknown := sorted(how.keys() - TrainTables.__annotations__.keys()):
-        raise TypeError(f"there is no option {unknown[0]!r}; the options are {', '.join(TrainTables.__annotations__)}")
+    check_names(how, TrainTables.__annotations__)
     given: dict[str, Any] = {"name": "untitled", **how}
     display = given.pop("progress", False)
     tables = {key: given.pop(key) for key in given.keys() - TrainManner.__annotations__.keys()}

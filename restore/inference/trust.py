@@ -142,23 +142,25 @@ def _pairs(values: np.ndarray) -> np.ndarray:
 def remedy(status: Status, picture: Observed, *, named: bool, inverted: bool, cut: bool, grey: bool) -> str:
     """What to do about a picture that was refused, by a prior that was named or by all, without harm to it.
 
-    `inverted`: the caller calls its ink light; `cut`: grey levels were cut off; `grey`: priors are of grey pictures.
+    `inverted`: the caller inverts it; `cut`: grey levels were cut off; `grey`: priors are of grey pictures.
     """
     model, noise = option("model"), option("sigma" if grey else "p")
     if status is Status.DIVERGED:
         return f"choose another with {model}"
     if status is Status.NOT_INK and picture.filled_only:
         return f"name a prior of photographs with {model}, such as em-photographs"
-    step = step_of(picture)
-    dark = float(np.mean(np.asarray(picture.pixels[::step, ::step]) > 0.5)) < 0.5
-    if inverted and not dark:
-        return f"leave {option('invert')} out if its ink is dark"
     if status in (Status.NOT_INK, Status.FAINT):
+        step = step_of(picture)
+        dark = float(np.mean(np.asarray(picture.pixels[::step, ::step]) > 0.5)) < 0.5
+        if inverted and not dark:
+            return f"leave {option('invert')} out if its ink is dark"
         turned = f", with {option('invert')} if its ink is light" if dark and not inverted else ""
         page = f"give {option('p', 'scan')} if it is a page{turned}"
         return page if status is Status.FAINT else f"{page}, or {option('sigma')} if it is a noisy photograph"
     if status is Status.CLASSES:
         return "restore each class as a picture of its own"
+    if inverted and not named:
+        return f"leave {option('invert')} out: the polarity that fits is found without it"
     if cut:
         return f"give {option('p', 'scan')} if it is a page, or {option('force')}"
     if status is Status.NOT_NOISE:

@@ -98,11 +98,12 @@ def test_a_negative_is_read_as_its_page_is() -> None:
     for wrong in (answer(1 - scanned(0.03), None), of_negative(scanned(0.03))):
         assert isinstance(wrong, Reading) and wrong.sheet is not None and wrong.sheet.for_others
     for grey, light in ((scanned(0.03), False), (1 - scanned(0.03), True)):
-        for inverted in (False, True):
-            answered = remedy(
-                Status.NOT_INK, Observed(grey, Damage()), named=False, inverted=inverted, cut=False, grey=False
-            )
-            assert ("invert" in answered) == (light != inverted)
+        picture = Observed(grey, Damage())
+        for inverted, named in product((False, True), repeat=2):
+            known = {"inverted": inverted, "named": named, "cut": False, "grey": False}
+            assert ("invert" in remedy(Status.NOT_INK, picture, **known)) == (light != inverted)
+            # A prior that was named may be of light strokes; of several the polarity is found.
+            assert ("invert" in remedy(Status.UNRECOGNISED, picture, **known)) == (inverted and not named)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.1])
