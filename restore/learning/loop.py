@@ -106,7 +106,7 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
         if not work.judged:
             use()
 
-    with lease(folder, identity, session.resume, session.overwrite) as held, torch.inference_mode():
+    with lease(folder, identity, session.resume) as held, torch.inference_mode():
         if held.checkpoint is None:
             work.begin()
         else:

@@ -24,7 +24,7 @@ from restore.learning.recipe.recipe import Recipe
 from restore.learning.rules.contract import InRounds
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.checkpoint import facts
-from restore.learning.run.folder import GROWTH
+from restore.learning.run.folder import GROWTH, cleared
 from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import keep, remedy, save
@@ -121,6 +121,8 @@ def train(
 
     main = replace(session, watch=watch, usable=use)
     before = ""
+    if session.overwrite and not session.resume:
+        from_first(lambda: cleared(folder))
     if recipe.in_rounds:
         result = _in_rounds(recipe, recipe.learner, training, validation, image_shape, main)
     else:

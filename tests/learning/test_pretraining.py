@@ -126,3 +126,11 @@ def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkey
     assert stops == 3 * (2 * 3) + 3 * 3
     assert bits(resumed) == bits(whole)
     assert stage_logs(tmp_path / "stopped") == stage_logs(tmp_path / "whole")
+
+
+def test_what_is_overwritten_is_trained_from_the_first_stage_on(tmp_path: Path) -> None:
+    """A finished run leaves the checkpoints of its stages, which must not pass for those of the new one."""
+    recipe = recipe_of()
+    first, again = run(recipe, tmp_path), run(recipe, tmp_path, overwrite=True)
+    for ours, theirs in zip(first.couplings, again.couplings, strict=True):
+        assert torch.equal(ours.weights, theirs.weights)

@@ -86,7 +86,7 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
 
 def _distinct(engine: PictureEngine, tiles: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
     """The posterior of tiles (N, h, w); equal tiles are solved once."""
-    every = (tiles, damage.hidden, damage.p)
+    every = (tiles, *vars(damage).values())
     parts = [part for part in every if isinstance(part, np.ndarray) and len(part) == len(tiles)]
     keys: dict[bytes, int] = {}
     same = np.array([keys.setdefault(b"".join(map(bytes, tile)), len(keys)) for tile in zip(*parts, strict=True)])

@@ -59,15 +59,13 @@ def circumstances() -> dict[str, int]:
 
 
 @contextmanager
-def lease(folder: Path, identity: Mapping[str, Any], resume: bool, overwrite: bool = False) -> Iterator[Lease]:
+def lease(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Lease]:
     """Hold a run's folder, find where to continue, and collect requests to stop."""
     with ExitStack() as held, _stop_requests() as stops:
 
         def begin() -> tuple[Checkpoint | None, str, Mapping[str, Any]]:
             held.enter_context(locked(folder))
             remove_abandoned(folder)
-            if overwrite and not resume:
-                checkpoints.remove(folder)
             return *_checkpoint_of(folder, identity, resume), identity
 
         checkpoint, threads, wanted = from_first(begin)
@@ -95,6 +93,13 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def cleared(folder: Path) -> None:
+    """Remove the checkpoints of a run and of its stages, which tell which stages are over."""
+    with locked(folder):
+        for checkpoint in [folder / checkpoints.NAME, *folder.glob(f"*/{checkpoints.NAME}")]:
+            checkpoints.remove(checkpoint.parent)
 
 
 def _checkpoint_of(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, str]:

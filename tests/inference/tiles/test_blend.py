@@ -17,7 +17,9 @@ from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
+from restore.inference.tiles import blend
 from restore.priors import RBM, ConvolutionalDBM
+from restore.registry import LEVELS
 from restore.solvers import TAP
 from restore.status import Status
 from restore.zoo.inference import Effort
@@ -160,3 +162,26 @@ def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPa
     for first, blind in ((60, False), (30, True)):
         hidden[first:] = True
         assert answer(alike(), Observed(pixels(90, 20), Damage(0.1, hidden=hidden))).blind[0] == blind
+
+
+class MeanOf:
+    """An engine that answers with all that it is given, and counts the tiles."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        self.counts.append(len(pictures))
+        means = pictures + sum(np.asarray(damage.known(name)) for name in LEVELS)
+        return Posterior.of_pixels(means if damage.hidden is None else means - damage.hidden, 0 * means)
+
+
+def test_tiles_are_equal_only_if_all_that_is_known_of_them_is() -> None:
+    tiles, level = np.ones((3, *SHAPE)), np.array([0.05, 0.5, 0.05]).reshape(3, 1, 1)
+    alone = np.zeros((3, *SHAPE), bool)
+    alone[1, 0, 0] = True
+    for damage in (Damage(p=level), Damage(sigma=level), Damage(p=0.1, hidden=alone)):
+        engine = MeanOf()
+        posterior = blend._distinct(engine, tiles, damage, "full")
+        assert np.array_equal(posterior.means, engine.solve(tiles, damage).means)
+        assert engine.counts == [2, 3]
