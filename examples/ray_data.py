@@ -1,8 +1,8 @@
 """Ray Data: folders of images that outgrow one machine.
 
 Each worker loads the prior once and restores batch after batch, with exactly the results of `restore.denoise`. Images
-stream through, so few of them are in memory, and those that are refused stay as they are with the reason. Here a folder
-of damaged pages stands for the images; the same lines read from a bucket.
+stream through, so few of them are in memory, and those that are not sure come back as they came with the reason. Here a
+folder of damaged pages stands for the images; the same lines read from a bucket.
 """
 
 import io

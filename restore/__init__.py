@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from restore.api import Restorer, batches, complete, denoise, list_models, load, train
     from restore.errors import (
-        Foreign,
         InputError,
         ModelError,
+        NotRestored,
         OutputError,
         PartialFailure,
         RestoreError,
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Foreign",
     "InputError",
     "ModelError",
+    "NotRestored",
     "OutputError",
     "PartialFailure",
     "RestoreError",
@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'restore' has no attribute {name!r}")
-    place = "errors" if name.endswith(("Error", "Failure", "Warning", "Foreign")) else "api"
+    place = "errors" if name.endswith(("Error", "Failure", "Warning", "NotRestored")) else "api"
     return getattr(import_module(f"restore.{place}"), name)
 
 

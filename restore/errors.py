@@ -51,8 +51,8 @@ class ModelError(RestoreError):
     exit_code = 4
 
 
-class Foreign(ModelError):
-    """A picture is returned unchanged, because no restoration can be trusted (exit code 4)."""
+class NotRestored(ModelError):
+    """With `strict`: no trustworthy restoration of a picture was found (exit code 4)."""
 
 
 class OutputError(RestoreError, OSError):

@@ -72,17 +72,18 @@ def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Ima
 
 
 def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Image.Image:
-    """The repaired image of a page, counted from 0; the image itself if it is clean, or `restore` refuses it.
+    """The repaired image of a page, counted from 0; the image itself if it is clean, or no repair can be trusted.
 
     It is grey, as the images are that OCR has learnt from. A grey page keeps the levels of its ink, on white paper. In
     one of black and white doubtful pixels are grey, and edges are smoothed.
     """
     picture = picture_of(image, "the page")
     (answer,) = restore([Observed(picture.pixels, damage)], Options(model, soft=True))
-    clean = answer.flipped is not None and answer.flipped < CLEAN
-    for note in (*picture.notes, *answer.notes):
-        _LOG.info("page %d: %s%s", number + 1, "left as it is: " if answer.refused else "", note)
-    if answer.refused or clean:
+    clean = answer.changed is not None and answer.changed < CLEAN
+    came = [f"as it came, {answer.outcome}: {answer.objection}"] if answer.unchanged else []
+    for note in (*picture.notes, *answer.notes, *came):
+        _LOG.info("page %d: %s", number + 1, note)
+    if answer.unchanged or clean:
         return image
     result = Image.fromarray(np.rint(255 * answer.picture(soft=True).clip(0, 1)).astype(np.uint8))
     if answer.lightened is None:

@@ -120,18 +120,22 @@ def smooth_solvers() -> str:
 
 @dataclass(frozen=True)
 class LevelOption:
-    """The option of a noise level: its texts for messages and `--help`, and its special words."""
+    """The option of a noise level: its texts for messages and `--help`, its special words, and what it is of."""
 
+    noun: str
     words: str
     metavar: str
     help: str
     # The default of the level, by command.
     defaults: Mapping[str, str] = field(default_factory=dict)
+    # False if it cannot go with a mask.
+    masked: bool = True
 
 
 # The levels of `restore.channels.damage.Damage`, by its fields.
 LEVELS = {
     "p": LevelOption(
+        "flipped pixels",
         "a flip probability in [0, 1] such as 0.1 or 10%, auto or scan",
         "FLOAT|auto|scan",
         "Share of flipped pixels, from 0 to 1 (for priors of grey images: of pixels turned black or white); scan: read "
@@ -139,14 +143,16 @@ LEVELS = {
         {"denoise": "estimated from the image", "complete": "0: visible pixels stay as they are"},
     ),
     "sigma": LevelOption(
+        "Gaussian noise",
         "a standard deviation above 0 and of at most 1, with black 0 and white 1, or auto",
         "FLOAT|auto",
         "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
     ),
     "specks": LevelOption(
+        "specks",
         "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
         "FLOAT|auto",
-        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it. "
-        "Not for an image with a mask.",
+        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it.",
+        masked=False,
     ),
 }

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+
+
+class Outcome(StrEnum):
+    """What a picture came back as.
+
+    >>> Outcome.NOT_SURE == "not sure"
+    True
+    """
+
+    RESTORED = "restored"  # something changed
+    CLEAN = "clean"  # as it came: damage was looked for, and none found
+    NOT_SURE = "not sure"  # as it came: what would change cannot be trusted
 
 
 class Status(IntEnum):
-    """Outcome for one picture; `sentence` is shown to users. From `DIVERGED` on the picture is returned unchanged.
+    """How restoring a picture ended; `sentence` is shown to users. From `DIVERGED` on it comes back as it was.
 
     >>> print(Status.MAX_ITER)
     max_iter
@@ -33,7 +45,7 @@ class Status(IntEnum):
 
     @property
     def refused(self) -> bool:
-        """True if the picture is returned unchanged."""
+        """True if the picture comes back as it was, as no restoration of it can be trusted."""
         return self >= Status.DIVERGED
 
 
@@ -43,10 +55,10 @@ _SENTENCES = {
     Status.DIVERGED: "the solver diverged (a value became infinite or NaN)",
     Status.UNRECOGNISED: "no prior recognises this picture",
     Status.NOT_INK: "it has grey tones, not only black and white",
-    Status.TOO_NOISY: "it looks noisier than anything that can be told from noise",
-    Status.NO_GAIN: "most of the wrong pixels would stay",
-    Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",
+    Status.TOO_NOISY: "its noise is too strong to be told from texture",
+    Status.NO_GAIN: "most of the wrong pixels would stay wrong",
+    Status.NOT_NOISE: "the pixels that would change form a pattern, so they are probably detail",
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
-    Status.CLASSES: "its few colours or levels name classes, which have no order",
+    Status.CLASSES: "it looks like a map of classes, not like a picture",
 }

@@ -26,7 +26,7 @@ import restore
 from restore import zoo
 from restore.api.batch import RestoredBatch
 from restore.inference.restored import Restored
-from restore.status import Status
+from restore.status import Outcome, Status
 
 HIDDEN = HOLE > 0
 
@@ -163,8 +163,9 @@ def test_a_notebook_says_each_thing_once_and_shows_what_was_hidden(model: restor
     factor = picture.width // SHAPE[1]
     coloured = np.asarray(picture)[::factor, ::factor]
     np.testing.assert_array_equal(np.ptp(coloured, axis=-1) > 0, HIDDEN)
-    refused = replace(filled, status=Status.UNRECOGNISED, remedy="name a prior")._repr_html_()
-    assert "as it was" in refused and "name a prior" in refused and "restored with" not in refused
+    known = {"outcome": Outcome.NOT_SURE, "reason": Status.UNRECOGNISED.sentence, "remedy": "name a prior"}
+    refused = replace(filled, status=Status.UNRECOGNISED, **known)._repr_html_()
+    assert "as it came" in refused and "name a prior" in refused and "restored with" not in refused
 
 
 def test_a_notebook_shows_how_many_images_ended_how() -> None:
@@ -182,8 +183,8 @@ def test_the_answers_about_several_images_are_arrays_and_one_by_one(model: resto
         assert np.shares_memory(several.means[row], answer.means) and several.changed[row] == answer.changed
         assert several.level[row] is answer.level
     one, other = several.answers
-    mixed = RestoredBatch.of([replace(one, changed=None, flipped=None), replace(other, flipped=None)])
-    assert mixed.flipped is None and mixed.changed is not None and np.isnan(mixed.changed[0])
+    mixed = RestoredBatch.of([replace(one, changed=None, bits=None), replace(other, bits=None)])
+    assert mixed.bits is None and mixed.changed is not None and np.isnan(mixed.changed[0])
     assert str(Status.MAX_ITER) == "max_iter" in repr(RestoredBatch.of([replace(one, status=Status.MAX_ITER)]))
 
 
@@ -277,13 +278,17 @@ STROKE[5:23, 13:15] = True
 NOISE = np.random.default_rng(0).random((28, 28)) < 0.5
 
 
-def test_a_single_picture_that_is_refused_is_a_fault(tmp_path: Path) -> None:
+def test_a_picture_that_is_not_sure_comes_back_as_it_came_and_with_strict_it_is_a_fault(tmp_path: Path) -> None:
     Image.fromarray(NOISE).save(tmp_path / "noise.png")
-    with pytest.raises(restore.Foreign):
-        restore.denoise(NOISE, "tap-mnist-25")
-    with pytest.raises(restore.Foreign) as fault:
-        restore.denoise(tmp_path / "noise.png", "tap-mnist-25", return_solution=True)
-    assert "noise.png" in str(fault.value)
+    with pytest.warns(restore.RestoreWarning) as told:
+        same, answer = restore.denoise(NOISE, "tap-mnist-25", return_solution=True)
+    assert len(told) == 1 and (same == NOISE).all()
+    assert (answer.outcome, answer.status) == ("not sure", Status.UNRECOGNISED) and answer.facts.lead < 1
+    with pytest.raises(restore.NotRestored):
+        restore.denoise(NOISE, "tap-mnist-25", strict=True)
+    with pytest.raises(restore.NotRestored) as fault:
+        restore.denoise(tmp_path / "noise.png", "tap-mnist-25", strict=True, return_solution=True)
+    assert "noise.png" in fault.value.subject
     assert restore.denoise(NOISE, "tap-mnist-25", force=True).shape == NOISE.shape
 
 
@@ -335,7 +340,7 @@ def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "restore")
     restore.denoise(STROKE, "tap-mnist-25")
     (record,) = caplog.records
-    assert record.name == "restore" and "tap-mnist-25" in record.getMessage() and "p = " in record.getMessage()
+    assert record.name == "restore" and "tap-mnist-25" in record.getMessage() and "clean" in record.getMessage()
 
 
 def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
@@ -362,8 +367,8 @@ def test_holes_of_a_page_have_its_own_ink_and_paper(model: str) -> None:
 def test_what_is_called_a_page_and_looks_like_none_is_read_with_a_doubt() -> None:
     photograph = data.camera()[100:260, 100:280]
     with pytest.warns(restore.RestoreWarning, match="doubtful"):
-        _, answer = restore.denoise(photograph, p="scan", return_solution=True)
-    assert not answer.refused and answer.doubt == Status.NOT_INK.sentence
+        _, answer = restore.denoise(photograph, p="scan", invert=False, return_solution=True)
+    assert answer.outcome == "restored" and answer.doubt == Status.NOT_INK.sentence
 
 
 def test_a_shape_after_many_flips_is_no_picture_of_squares() -> None:
@@ -389,8 +394,8 @@ def test_a_photograph_is_not_cut_as_its_level_is_given() -> None:
     photograph = data.moon()[:256, :256].copy()
     chosen = np.random.default_rng(0).random(photograph.shape)
     photograph[chosen < 0.1] = 255 * (chosen[chosen < 0.1] < 0.05)
-    with pytest.raises(restore.Foreign):
-        restore.denoise(photograph, p=0.1)
+    with pytest.raises(restore.NotRestored):
+        restore.denoise(photograph, p=0.1, strict=True)
     # Soft edges and grain are no grey tones.
     code = np.kron(np.random.default_rng(1).random((30, 30)) < 0.5, np.ones((4, 4)))
     scanned = gaussian_filter(0.1 + 0.8 * code, 0.5) + np.random.default_rng(2).normal(0, 0.02, code.shape)

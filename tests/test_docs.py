@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,9 +24,12 @@ from benchmarks.package import constants
 from restore.channels import specks
 from restore.cli import serve
 from restore.images import tiff
-from restore.inference import candidates, score, trust
+from restore.inference import candidates, score
+from restore.inference.decision import facts
+from restore.inference.decision.rules import limit_of
 from restore.inference.scans import sheet
 from restore.inference.tiles import blocks
+from restore.status import Status
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
@@ -206,16 +210,15 @@ def test_every_path_in_backticks_exists(page: Path) -> None:
 
 # What the pages say of limits: a pattern, and the limits that stand in for its groups.
 LIMITS: list[tuple[str, tuple[float, ...]]] = [
-    (r"Levels of `--p` above\s(\S+) must be given", (trust.NOISIEST_FLIPS,)),
-    (r"Up to (\S+) it is found; above, give it", (trust.NOISIEST_FLIPS,)),
-    (r"it looks noisier than `--p (\S+)`", (trust.NOISIEST_FLIPS,)),
+    (r"Levels of `--p` above\s(\S+) must be given", (limit_of(Status.TOO_NOISY, "level"),)),
+    (r"Up to (\S+) it is found; above, give it", (limit_of(Status.TOO_NOISY, "level"),)),
     (
         r"squares of (\d+) to (\d+) pixels a\sside, or of a multiple",
         (candidates.SQUARE_SIDES[0], candidates.SQUARE_SIDES[-1]),
     ),
     (r"Specks of dirt, of (\d+) to (\d+) pixels", (specks.SMALLEST, specks.LARGEST)),
-    (r"more than (\d+) % of the wrong pixels would stay", (round(100 * (1 - trust.LEAST_GAIN)),)),
-    (r"every displacement up to (\d+) pixels", (trust.PAIR_REACH,)),
+    (r"more than (\d+) % of the wrong pixels would stay", (round(100 * limit_of(Status.NO_GAIN, "stays")),)),
+    (r"every displacement up to (\d+) pixels", (facts.PAIR_REACH,)),
     (r"Of up to (\w+) crops of the image", (score.CROPS,)),
     (r"parts of at most (\d+)x\d+ pixels, each with (\d+) pixels around it", (blocks.PART_SIDE, blocks.PART_MARGIN)),
     (r"in a neighbourhood of some (\d+) pixels", (sheet.REACH,)),
@@ -365,3 +368,11 @@ def test_no_table_of_the_site_is_cut_off(site: Path) -> None:
 
     pages = [path.as_uri() for path in sorted(site.rglob("*.html")) if "demo" not in path.parts]
     assert len(pages) > 20 and not visited(pages, look)
+
+
+def test_the_table_of_rules_is_that_of_the_code() -> None:
+    from docs.rules import PAGE, meanings, table, written
+
+    page = PAGE.read_text(encoding="utf-8")
+    assert written(page) == page and set(meanings()) == {field.name for field in fields(facts.Facts)}
+    assert all(line in page for line in table())

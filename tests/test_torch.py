@@ -31,9 +31,10 @@ def test_after_enough_iterations_it_finds_what_restoring_finds(tmp_path: Path) -
     images, hidden = noisy(), torch.rand(3, 1, *SHAPE, generator=seeded(4)) < 0.3
     for p, mask in ((0.2, None), (0.1, hidden), (None, hidden)):
         if mask is None:
-            _, wanted = result.denoise(images[:, 0].numpy(), p=p, return_solution=True)
+            _, wanted = result.denoise(images[:, 0].numpy(), p=p, invert=False, return_solution=True)
         else:
-            _, wanted = result.complete(images[:, 0].numpy(), mask[:, 0].numpy(), p=p, return_solution=True)
+            pictures, holes = images[:, 0].numpy(), mask[:, 0].numpy()
+            _, wanted = result.complete(pictures, holes, p=p, invert=False, return_solution=True)
         got = layer(tmp_path, iterations=300)(images, p=p, mask=mask)
         # The library stops at its tolerance, and starts more than once; the machine has one fixed point.
         torch.testing.assert_close(got.flatten(1), torch.as_tensor(wanted.means).flatten(1), rtol=0, atol=0.01)

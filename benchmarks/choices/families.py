@@ -34,7 +34,7 @@ from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen
 from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import FAMILIES
-from restore.errors import Foreign
+from restore.errors import NotRestored
 from restore.learning.run.card import machine_facts
 from training.data.drawings import drawings
 
@@ -51,7 +51,7 @@ def without_options(seen: Seen) -> tuple[np.ndarray, str]:
             found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True)
         else:
             found, solution = restore.denoise(seen.ink, return_solution=True)
-    except Foreign:
+    except NotRestored:
         return seen.ink, "refused"
     return found, solution.model
 

@@ -88,7 +88,7 @@ def main() -> None:
             try:
                 result, solution = restore.denoise(levels, return_solution=True)
                 answer = (f"{100 * np.mean((result > 127) != clean):.2f}", solution.model)
-            except restore.Foreign:
+            except restore.NotRestored:
                 answer = ("", "refused")
             wrong = 100 * np.mean(otsu(levels) == clean)
             row(name, light, f"{crowded(levels):.2f}", f"{wrong:.2f}", *answer)

@@ -1,4 +1,4 @@
-"""What tells pages from photographs, on both, as a table: the limits of `restore/inference/scans/sheet.py` rest on it.
+"""What tells pages from photographs, on both, as a table: limits of `restore/inference/decision/rules.py` rest on it.
 
     RESTORE_DATA=DATA python benchmarks/choices/page_limits.py
 
@@ -19,9 +19,10 @@ from skimage import color, data
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.peers.real_pages import YEARS, pages
 from restore.channels.damage import Damage, Observed
-from restore.inference.candidates import Prior
+from restore.inference.decision.rules import limit_of, objection
 from restore.inference.open import open_engine
-from restore.inference.scans.sheet import EXPLAINED, MOST_LEFT, Sheet
+from restore.inference.scans.reading import Sample, read
+from restore.status import Status
 from restore.zoo import reader
 
 SIDE, WHOLE = 360, 1500
@@ -53,24 +54,25 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
-    prior = Prior(open_engine(reader()))
+    engine = open_engine(reader())
     head("", "explained", "left", "answer", left=("answer",))
     middles, wholes = (
         ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), side)) for side in (SIDE, WHOLE)
     )
     counts = []
     for kind, pictures in (("page", middles), ("whole page", wholes), ("photograph", photographs())):
-        refused = total = 0
+        refused = total = light = 0
         for name, picture in pictures:
-            grey = picture.astype(np.float32)
-            paper = prior.posterior(Observed(grey, Damage()), lambda share: None).means[0]
-            sheet = Sheet.of(grey, paper, None)
-            total, refused = total + 1, refused + (sheet.refusal is not None)
-            if (sheet.refusal is not None) == (kind != "photograph"):
-                figures = (f"{value:.4f}" for value in (sheet.explained, sheet.left))
-                row(f"{kind} {name}", *figures, "refused" if sheet.refusal else "read")
-        counts.append(f"{refused} of {total} {kind}s are refused")
-    limits = f"{EXPLAINED} explained, {MOST_LEFT} left"
+            observed, light_ink = Observed(picture, Damage("auto")), Sample.of(Observed(picture, Damage())).light_ink
+            reading = read(observed, None, lambda: engine, None, lambda share: None, careful=True)
+            why = objection(reading.facts) or (Status.NOT_INK if reading.sheet is None else None)
+            total, refused, light = total + 1, refused + (why is not None), light + light_ink
+            if (why is not None) == (kind != "photograph"):
+                figures = (f"{value:.4f}" for value in (reading.facts.explained, reading.facts.left))
+                row(f"{kind} {name}", *figures, "refused" if why else "read")
+        counts.append(f"{refused} of {total} {kind}s are refused, of {light} ink is light, if they are called pages")
+    explained, left = (limit_of(Status.NOT_INK, fact) for fact in ("explained", "left"))
+    limits = f"{explained} explained, {left} left"
     print(f"\nLimits: {limits}; {', '.join(counts)}.")
 
 

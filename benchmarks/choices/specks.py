@@ -34,7 +34,7 @@ from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.all_kinds import picture
 from benchmarks.pictures.letters import printed
 from restore.channels import Specks
-from restore.errors import Foreign
+from restore.errors import NotRestored
 from restore.inference.candidates import Prior
 from restore.inference.specks import Pieces, likeliest_rate, log_odds
 from restore.learning.run.card import machine_facts
@@ -95,7 +95,7 @@ def by_prior(model: str, **level: float | str) -> Candidate:
     def repair(seen: Seen, _: float) -> np.ndarray:
         try:
             return denoise(seen.ink, **level)
-        except Foreign:
+        except NotRestored:
             return seen.ink
 
     return Candidate(repair)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from restore.channels import Damage
-from restore.inference.candidates import mean_field
+from restore.inference.rivals.ising import mean_field
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,8 @@ KINDS = {
         export/graph.py FREE_SHAPE FOLDED
         export/packing.py TYPICAL_STARTS FEW_STARTS
         inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
-        inference/restore.py SMALL_PICTURE PICTURES_AT_ONCE
+        inference/case.py SMALL_PICTURE
+        inference/restore.py PICTURES_AT_ONCE
         inference/restored.py STRIP
         inference/tiles/blend.py HALF_PRECISION_PIXELS
         inference/tiles/blocks.py TILES

@@ -30,7 +30,7 @@ import restore
 from benchmarks.filters import unet
 from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
 from benchmarks.measures.script import command_line, head, row
-from restore.errors import Foreign, RestoreError
+from restore.errors import NotRestored, RestoreError
 from restore.learning.run.card import machine_facts
 from training.data.scans import for_choosing
 
@@ -121,7 +121,7 @@ def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
     """The ink without options, or None where the page is refused or fails; and why, or which prior restored it."""
     try:
         _, solution = restore.denoise(page, return_solution=True)
-    except Foreign as refusal:
+    except NotRestored as refusal:
         return None, str(refusal).partition(";")[0]
     except RestoreError as fault:
         return None, f"FAILED: {fault}"

@@ -88,7 +88,7 @@ def main() -> None:
             page, truth = damaged(covered, kind, number), covered >= 0.5
             try:
                 answers = {name: reading(page) for name, reading in READINGS.items()}
-            except restore.Foreign:
+            except restore.NotRestored:
                 refused += 1
                 continue
             for name, answer in answers.items():

@@ -17,7 +17,7 @@ def repaired(picture: Image.Image, model: str, p: float) -> tuple[Image.Image, I
     except restore.RestoreError as fault:
         raise gr.Error(str(fault)) from fault
     doubt = Image.fromarray(np.uint8(255 * np.clip(2 * answer.deviations, 0, 1)))
-    facts = [f"{answer.model}: {answer.status.sentence}", *answer.notes]
+    facts = [f"{answer.outcome} by {answer.model}: {answer.objection or answer.status.sentence}", *answer.notes]
     return clean, doubt, "\n".join(f"- {fact}" for fact in facts)
 
 

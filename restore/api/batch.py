@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from restore.inference.decision.facts import Facts
 from restore.inference.restored import Level, Restored
 
 # The arrays of pixels, of which each answer keeps its part of the whole; and numbers that an answer may lack.
 PIXELS = ("estimate", "means", "deviations")
-NUMBERS = ("changed", "flipped", "bits")
+NUMBERS = ("changed", "bits")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -23,11 +24,12 @@ class RestoredBatch:
     Attributes:
         answers: of each image.
         estimate, means, deviations: (N, H, W); arrays of arrays if shapes differ.
-        status: (N,), of `restore.status.Status`.
+        status, outcome: (N,), of `restore.status`.
+        reason, facts: of each image.
         iterations, residual: (N,).
         model, engine: the names, each once, joined by commas.
         level: of each image; None if no image has one.
-        changed, flipped, bits: (N,), NaN for images that have none; None if no image has one.
+        changed, bits: (N,), NaN for images that have none; None if no image has one.
         notes, doubt, remedy: of each image.
         replaced: (N, H, W); None if all pixels of some image are replaced.
         lightened: of each image; None if no image has one.
@@ -39,13 +41,15 @@ class RestoredBatch:
     means: np.ndarray
     deviations: np.ndarray
     status: NDArray[np.object_]
+    outcome: NDArray[np.object_]
+    reason: tuple[str, ...]
+    facts: tuple[Facts, ...]
     iterations: np.ndarray
     residual: np.ndarray
     model: str
     engine: str
     level: tuple[Level | None, ...] | None
     changed: NDArray[np.float64] | None
-    flipped: NDArray[np.float64] | None
     bits: NDArray[np.float64] | None
     notes: tuple[tuple[str, ...], ...]
     doubt: tuple[str, ...]
@@ -65,7 +69,7 @@ class RestoredBatch:
         joined |= {name: ", ".join(dict.fromkeys(every[name])) for name in ("model", "engine")}
         joined["replaced"] = None if any(one is None for one in every["replaced"]) else _together(every["replaced"])
         joined["layers"] = tuple(_together(layer) for layer in zip(*every["layers"], strict=False))
-        joined["status"] = np.array(every["status"], object)
+        joined |= {name: np.array(every[name], object) for name in ("status", "outcome")}
         parts = (replace(one, **{name: joined[name][row] for name in PIXELS}) for row, one in enumerate(answers))
         return cls(answers=tuple(parts), **joined)
 

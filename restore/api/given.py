@@ -20,7 +20,7 @@ from restore.api.kinds import is_sequence, unpack, unpack_masks
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display
-from restore.errors import Foreign, RestoreWarning, UsageError, shown
+from restore.errors import RestoreWarning, UsageError, shown
 from restore.images.colours import BY_LUMINANCE
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
@@ -68,8 +68,9 @@ class Manner(Levels, total=False):
     channel_axis: int | None
     fit: Fit
     force: bool
-    invert: bool
+    invert: bool | None
     soft: bool
+    strict: bool
     solver: str | None
     max_pixels: int
     progress: Display
@@ -153,11 +154,13 @@ def restored(
         answers = restore(pictures, options, engines or Engines(options, engine), meter)
     batch = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
-    if single and answers[0].refused:
-        raise Foreign(f"{shown(items[0].path) or 'the image'}: {answers[0].objection}")
+    if options.strict:
+        for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
+            answer.require(shown(item.path) or ("the image" if single else f"image {number}"))
     _warn(answers)
     for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
-        _LOG.info("%s: %s: %s", item.path or f"image {number}", answer.model, "; ".join(answer.notes))
+        facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
+        _LOG.info("%s: %s, %s: %s", item.path or f"image {number}", answer.outcome, answer.model, facts)
     values = [np.asarray(answer.picture(soft=options.soft), np.float64) for answer in answers]
     backs = zip(items, values, answers, strict=True)
     together = collection.together([item.back(value, answer.replaced) for item, value, answer in backs])
@@ -180,10 +183,12 @@ def _part(damage: Damage, index: int, count: int) -> Damage:
 
 def _warn(answers: Sequence[Restored]) -> None:
     """Warn of images that came back as they were, and of doubtful results, once each."""
-    kept = [answer.objection for answer in answers if answer.refused]
+    kept = [answer.objection for answer in answers if answer.not_sure]
     doubts = [answer.doubt for answer in answers if answer.doubt]
-    for sentences, what in ((kept, "came back as they were"), (doubts, "are doubtful")):
+    for sentences, one, many in (
+        (kept, "the image came back as it was", "came back as they were"),
+        (doubts, "the result is doubtful", "are doubtful"),
+    ):
         if sentences:
-            several = f"{len(sentences)} of {len(answers)} images {what}; the first"
-            whose = "the result is doubtful" if len(answers) == 1 and sentences is doubts else several
-            warnings.warn(f"{whose}: {sentences[0]}", RestoreWarning, stacklevel=4)
+            several = f"{len(sentences)} of {len(answers)} images {many}; the first"
+            warnings.warn(f"{one if len(answers) == 1 else several}: {sentences[0]}", RestoreWarning, stacklevel=4)

@@ -72,11 +72,11 @@ def denoise(image: Any, model: Model = "auto", p: Flips = None, *, return_soluti
 
     Returns:
         The same kind, type and shape as `image`. A path gives a PIL image, or a list of them for a TIFF or PDF of
-        several pages. If some of several images are refused, these are returned unchanged, and one `RestoreWarning`
-        says how many.
+        several pages. An image that is clean, or of which no restoration can be trusted, comes back as it came; of the
+        latter one `RestoreWarning` tells. The solution's `outcome` is "restored", "clean" or "not sure".
 
     Raises:
-        Foreign: if a single image is refused: no prior recognises it, the result would do harm, or the solver diverged.
+        NotRestored: with strict, if no restoration of an image can be trusted.
         RestoreError: the base of all errors; each message names the fault and the remedy.
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.

@@ -11,7 +11,7 @@ import numpy as np
 
 from restore import zoo
 from restore.channels.damage import Damage, Observed
-from restore.errors import Foreign, ModelError
+from restore.errors import ModelError
 from restore.images import Picture, encode, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
 from restore.images.pages import page_count
@@ -64,11 +64,11 @@ class Answers:
             whole: True to add means and deviations.
 
         Returns:
-            Facts on the result, and PNGs: `image`, `means` and `deviations` (twice as large). A picture that is refused
-            comes without, and with `error`.
+            Facts on the result, and PNGs: `image`, `means` and `deviations` (twice as large).
 
         Raises:
-            RestoreError: if the request, the picture or a prior cannot be used.
+            RestoreError: if the request, the picture or a prior cannot be used; NotRestored, with `strict`, if no
+                restoration can be trusted.
         """
         own = dict(wanted)
         damage, frame = Damage.of(**{name: own.pop(name, None) for name in LEVELS}), own.pop("frame", None)
@@ -88,8 +88,8 @@ class Answers:
         (restored,) = restore([Observed(picture, damage, BY_LUMINANCE in notes)], options, engines, watch)
         facts = restored.record(damage)
         facts |= {"notes": [*notes, *restored.notes], "seconds": perf_counter() - began}
-        if restored.refused:
-            return {"error": restored.objection, "class": Foreign.__name__} | facts, {}
+        if options.strict:
+            restored.require("image")
 
         def png(of: Picture, values: np.ndarray, hidden: np.ndarray | None = None) -> bytes:
             return encode(of, np.asarray(values), format="PNG", hidden=hidden)

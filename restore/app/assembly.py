@@ -11,8 +11,8 @@ from typing import Any
 from restore import zoo
 from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
+from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.contract import POLARITIES, read_intact
-from restore.inference.restore import BLIND
 from restore.status import Status
 from restore.zoo.description import Description
 

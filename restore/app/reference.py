@@ -14,7 +14,7 @@ RECORD_HEADER = "X-Restore"
 
 _FILE = {"type": "string", "format": "binary"}
 _TEXT = {"type": "string"}
-_RECORD = {"status": _TEXT, "model": _TEXT, "notes": {"type": "array", "items": _TEXT}}
+_RECORD = {"outcome": _TEXT, "status": _TEXT, "model": _TEXT, "notes": {"type": "array", "items": _TEXT}}
 _PICTURES = {name: {"type": "string", "format": "byte"} for name in ("image", "means", "deviations")}
 
 
@@ -39,7 +39,7 @@ RESPONSES |= {
         408: "It was sent too slowly.",
         413: "The image, or the whole, is too large.",
         421: "It names another host.",
-        422: "An option or image cannot be used, or the image is refused, because no restoration of it can be trusted.",
+        422: "An option or image cannot be used; with strict, no restoration of the image can be trusted.",
         503: "The queue is full.",
     }.items()
 }

@@ -217,8 +217,6 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
                 accepted = request.headers.get("accept", "").lower()
                 whole = JSON in accepted and PNG not in accepted
                 facts, pictures = await workers.restored(request, dict(parts), wanted.model_dump(), whole)  # type: ignore[attr-defined]
-            if "error" in facts:
-                return _fault(422, facts["error"], facts)
             if whole:
                 return JSONResponse(facts | {name: base64.b64encode(png).decode() for name, png in pictures.items()})
             return Response(pictures["image"], headers={RECORD_HEADER: json.dumps(facts)}, media_type=PNG)

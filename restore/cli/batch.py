@@ -17,12 +17,13 @@ import numpy as np
 from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
-from restore.cli.report import Failures, print_json, record_of, summary
+from restore.cli.report import Ending, Failures, print_json, record_of, summary
 from restore.console import progress, say, tell
-from restore.errors import Foreign, InputError, RestoreError, UsageError, option, require, shown
+from restore.errors import InputError, RestoreError, UsageError, option, require, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, exchanged, format_of, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
+from restore.images.formats import format_in
 from restore.images.outputs import (
     STDIN,
     STDIO,
@@ -69,6 +70,7 @@ class Job:
         pages: how many the source has.
         sheets: those to restore, in order; others are no scans, and stay as they are in their document.
         document: the PDF in which pages are exchanged; empty if the result is written anew.
+        content: of the source, until its result is written.
     """
 
     source: str
@@ -80,6 +82,14 @@ class Job:
     pages: int = 1
     sheets: list[Sheet] = field(default_factory=list)
     document: bytes = b""
+    content: bytes = b""
+
+    @property
+    def as_it_came(self) -> bool:
+        """True if nothing changed in any page, and the result has the format of the source."""
+        pages = len(self.sheets) in (self.pages, 1 if self.document else self.pages)
+        same = all(sheet.answer is not None and sheet.answer.unchanged for sheet in self.sheets)
+        return pages and same and format_in(self.content) == self.formats[self.target]
 
 
 @dataclass(eq=False, slots=True)
@@ -91,8 +101,8 @@ class Sheet:
         picture, mask: until it is restored.
         images: what to write of it, until that is done, file by file; empty for a page that stays as it is in its
             document.
-        record: what became of it, for reports.
-        objection: why it was refused; empty if it was not.
+        answer: what became of it, without its pixels.
+        record: the same, for reports.
     """
 
     job: Job
@@ -103,8 +113,8 @@ class Sheet:
     picture: Picture | None = None
     mask: Mask | None = None
     images: list[bytes] = field(default_factory=list)
+    answer: Ending | None = None
     record: dict[str, Any] = field(default_factory=dict)
-    objection: str = ""
 
     @property
     def name(self) -> str:
@@ -273,7 +283,7 @@ class Work:
             scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
             for target, format in job.formats.items():
                 check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
-            job.pages, job.document = count, b"" if scanned is None else content
+            job.pages, job.content, job.document = count, content, b"" if scanned is None else content
             numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
             job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
         except RestoreError as fault:
@@ -305,8 +315,6 @@ class Work:
             if job.pages > 1:
                 self.share((job.sheets.index(sheet) + 1) / len(job.sheets))
             if sheet is job.sheets[-1]:
-                if job.fault is None and all(page.objection for page in job.sheets):
-                    job.fault = Foreign(job.sheets[0].objection, job.name)
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
@@ -337,16 +345,18 @@ class Work:
                 sheet.job.fault = fault
 
     def _encode(self, sheet: Sheet, answer: Restored) -> None:
-        """Make what to write of a restored picture, and to report; a page that is refused stays as it is."""
+        """Make what to write of a restored picture, and to report; an unchanged page of a document stays as it is."""
         job, picture, lost = sheet.job, sheet.picture, list[str]()
         assert picture is not None
-        sheet.objection = answer.objection if answer.refused else ""
+        if self.options.strict:
+            answer.require(sheet.name)
+        sheet.answer = Ending(answer.outcome, answer.objection)
         values = answer.picture(soft=self.options.soft)
         for target, format in job.formats.items():
             if target != job.target:
                 blank = Picture(np.zeros(answer.deviations.shape, picture.levels.dtype), info=picture.info)
                 image = encode(blank, 2 * answer.deviations, format=format, name=target)
-            elif sheet.objection and job.document:
+            elif answer.unchanged and job.document:
                 image = b""
             else:
                 image = encode(picture, values, format=format, hidden=answer.replaced, name=target, note=lost.append)
@@ -357,7 +367,9 @@ class Work:
         """Write the files of a job to disk, or to stdout."""
         try:
             for number, (name, format) in enumerate(job.formats.items() if job.fault is None else ()):
-                if job.document and name == job.target:
+                if job.as_it_came and name == job.target:
+                    content = job.content
+                elif job.document and name == job.target:
                     changed = {sheet.page or 0: sheet.images[number] for sheet in job.sheets if sheet.images[number]}
                     content = exchanged(job.document, changed, shown(job.name))
                 else:
@@ -373,7 +385,7 @@ class Work:
             job.fault = fault
         for sheet in job.sheets:
             sheet.images.clear()
-        job.document = b""
+        job.document = job.content = b""
         return job
 
 

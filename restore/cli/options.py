@@ -103,7 +103,12 @@ def annotated(kind: type) -> dict[str, Any]:
         help, default = field.metadata["help"], field.metadata.get("default")
         more = {"help": f"{help} [{default}]" if default else help, **_MORE.get(field.name, {})}
         more["rich_help_panel"] = field.metadata.get("panel")
-        flags = [f"--{field.name.replace('_', '-')}", *_SHORT.get(field.name, ())]
+        name = field.name.replace("_", "-")
+        # What is found unless it is given can be denied, too.
+        flags = [
+            f"--{name}/--no-{name}" if kinds[field.name] == bool | None else f"--{name}",
+            *_SHORT.get(field.name, ()),
+        ]
         own = str | None if "parser" in more else kinds[field.name]
         made[field.name] = Annotated[own, typer.Option(*flags, **more)]
     return made
@@ -167,8 +172,10 @@ class Results:
 
 def restoring(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `LEVELS`, `Options` and `Results` in place of `damage`, `options` and `results`."""
-    levels = []
+    levels, masked = [], "mask" in inspect.signature(command).parameters
     for name, level in LEVELS.items():
+        if masked and not level.masked:
+            continue
         help = f"{level.help} [{level.defaults[command.__name__]}]" if level.defaults else level.help
         kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=help)]
         levels.append(_parameter(name, None, kind))

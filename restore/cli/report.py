@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from restore.errors import PartialFailure, RestoreError, shown
 from restore.images.outputs import STDIO
 from restore.inference.restored import Restored
 from restore.registry import LEVELS
+from restore.status import Outcome
 
 if TYPE_CHECKING:
     from restore.cli.batch import Job, Sheet
@@ -58,49 +60,110 @@ def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str
     """The outcome for a picture, for reports and --json; `lost` names what its file cannot hold."""
     job, record = sheet.job, answer.record(damage)
     own = [note for read in (sheet.picture, sheet.mask) if read is not None for note in read.notes]
-    notes = record["notes"]
-    if answer.refused:
-        notes[-1] = f"is left as it is: {notes[-1]}"
     return {
         "input": shown(job.source),
         "page": None if sheet.page is None else sheet.page + 1,
         "output": shown(job.target),
         "mask": None if job.mask is None else shown(job.mask),
         **record,
-        "notes": [*own, *notes, *lost],
+        "notes": [*own, *record["notes"], *lost],
     }
 
 
+@dataclass(frozen=True)
+class Ending:
+    """What a picture came back as, and if nothing changed, why."""
+
+    outcome: Outcome
+    objection: str
+
+    @property
+    def unchanged(self) -> bool:
+        return self.outcome is not Outcome.RESTORED
+
+
 def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iterator[str]:
-    """Lines on what was done, by this verb: notes on each picture, one on several once, and what all have in common."""
+    """Lines on what was done, by this verb: notes on the pictures, what came back as it came, and how many of each."""
     sheets = [sheet for job in jobs for sheet in job.sheets]
-    counted = Counter(note for sheet in sheets for note in sheet.record["notes"])
-    for sheet in sheets:
-        yield from (f"{sheet.name}: {note}" for note in sheet.record["notes"] if counted[note] == 1)
-    several = f"{len(sheets)} {'images' if len(sheets) == len(jobs) else 'pages'}"
-    yield from (f"{count} of {several}: {note}" for note, count in counted.items() if count > 1)
+    what = "images" if len(sheets) == len(jobs) else "pages"
+    yield from _notes(sheets, what)
     for job in jobs:
         if len(job.sheets) < job.pages:
             left = sorted({*range(job.pages)} - {sheet.page for sheet in job.sheets})
             numbers = ", ".join(str(page + 1) for page in left)
             yield f"{shown(job.name)}: left as they are, as they are no scans: pages {numbers}"
-    done = [sheet.record for sheet in sheets if not sheet.objection]
-    if not done:
+    ended = {
+        outcome: [sheet for sheet in sheets if sheet.answer and sheet.answer.outcome is outcome] for outcome in Outcome
+    }
+    records = [sheet.record for sheet in ended[Outcome.RESTORED]]
+    done = [_restored(records, damage, verb)] if records else []
+    if len(sheets) == 1:
+        ending = sheets[0].answer
+        unchanged = f"as it came, {ending.outcome}: {ending.objection}" if ending and ending.unchanged else ""
+        yield f"{sheets[0].name}: {unchanged or done[0]}{_where(jobs)}"
         return
-    models = Counter(record["model"] for record in done).most_common()
-    parts = [f"{verb} with {', '.join(f'{name} ({count})' for name, count in models)}"]
-    if len(models) == 1:
-        parts = [f"{verb} with {models[0][0]}"]
-    for kind in LEVELS:
-        given: Any = getattr(damage, kind)
-        levels = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
-        if levels:
-            span = f", {min(levels):.2g} to {max(levels):.2g}" if len(levels) > 1 else ""
-            parts.append(f"{kind} = {np.median(levels):.2g} (found{span})")
-        elif given is not None and given != "auto":  # a page is read without a level
-            parts.append(f"{kind} = {given}")
-    changed = [record["changed"] for record in done if record["changed"] is not None]
-    parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
-    who = sheets[0].name if len(sheets) == 1 else f"{len(done)} of {several}"
-    target = "stdout" if jobs[0].target == STDIO else shown(jobs[0].target)
-    yield f"{who}: {', '.join(parts)}" + (f": {target}" if len(jobs) == 1 else "")
+    came = [_counted(ended[outcome], outcome, how) for outcome, how in _CAME.items() if ended[outcome]]
+    done = [f"{len(records)} {text}" for text in done]
+    yield f"{len(sheets)} {what}: {'; '.join([*done, *came])}{_where(jobs)}"
+
+
+# How pictures came back in which nothing changed.
+_CAME = {Outcome.CLEAN: "as they came, clean", Outcome.NOT_SURE: "as they came, not sure"}
+
+
+def _where(jobs: Sequence[Job]) -> str:
+    """Where the result of a single file is."""
+    if len(jobs) != 1:
+        return ""
+    return f": {'stdout' if jobs[0].target == STDIO else shown(jobs[0].target)}"
+
+
+def _counted(sheets: Sequence[Sheet], outcome: Outcome, how: str) -> str:
+    """How many pictures came back as they were; and why, where nobody is sure."""
+    reasons = Counter(sheet.answer.objection for sheet in sheets if sheet.answer)
+    why = (
+        "" if outcome is Outcome.CLEAN else f" ({'; '.join(f'{count}: {reason}' for reason, count in reasons.items())})"
+    )
+    return f"{len(sheets)} {how}{why}"
+
+
+def _restored(records: Sequence[dict[str, Any]], damage: Damage, verb: str) -> str:
+    """What restored pictures, at which level, and how much changed."""
+    models = Counter(record["model"] for record in records).most_common()
+    names = models[0][0] if len(models) == 1 else ", ".join(f"{name} ({count})" for name, count in models)
+    levels = [_level(records, kind, getattr(damage, kind)) for kind in LEVELS]
+    changed = [record["changed"] for record in records if record["changed"] is not None]
+    share = f"{np.mean(changed):.2%} of pixels changed" if changed else ""
+    return ", ".join(filter(None, (f"{verb} with {names}", *levels, share)))
+
+
+def _level(records: Sequence[dict[str, Any]], kind: str, given: Any) -> str:
+    """A level of noise: found, or as it was given; empty if there is none."""
+    found = [float(np.mean(record[kind])) for record in records if record["found"] == kind]
+    if found:
+        span = ", ".join(dict.fromkeys((f"{min(found):.2g}", f"{max(found):.2g}")))
+        return f"{kind} = {np.median(found):.2g} (found" + (f", {span.replace(', ', ' to ')})" if ", " in span else ")")
+    return "" if given is None or given == "auto" else f"{kind} = {given}"  # a page is read without a level
+
+
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
+
+
+def _notes(sheets: Sequence[Sheet], what: str) -> Iterator[str]:
+    """Notes on pictures, each with its name; one line for all that differ in numbers alone, with their ranges."""
+    alike: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
+    for sheet in sheets:
+        for note in sheet.record["notes"]:
+            parts = _NUMBER.split(note)
+            alike.setdefault(tuple(parts[::2]), []).append((sheet.name, parts))
+    for notes in alike.values():
+        who = notes[0][0] if len(notes) == 1 else f"{len(notes)} of {len(sheets)} {what}"
+        yield f"{who}: {''.join(map(_span, zip(*(parts for _, parts in notes), strict=True)))}"
+
+
+def _span(parts: Sequence[str]) -> str:
+    """What several notes say at one place: the same words, or numbers, of which the least and the largest are shown."""
+    if len(set(parts)) == 1:
+        return parts[0]
+    numbers = sorted(parts, key=float)
+    return f"{numbers[0]} to {numbers[-1]}"

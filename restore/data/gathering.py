@@ -18,7 +18,7 @@ from restore.data.loading import open_stock
 from restore.data.stock import Limits, Stock, of_arrays, paired
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
-from restore.images.tones import Tones, counted, has_third_tone
+from restore.images.tones import THIRD, Tones, counted, third_tone
 
 Levels: TypeAlias = Literal["binary", "grey", "pairs"]
 Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
@@ -241,7 +241,7 @@ def _levels_of(
         return levels, threshold, ()
     tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
     sample = stock.images[:: 1 + len(stock.images) // SAMPLE]
-    toned = np.mean([has_third_tone(image / 255, (tones.threshold + 0.5) / 255) for image in sample])
+    toned = np.mean([third_tone(image / 255, (tones.threshold + 0.5) / 255) > THIRD for image in sample])
     facts = f"{tones.middle:.1%} of the pixels are neither dark nor light, {toned:.0%} of the images have a third tone"
     if tones.binary and toned <= 0.5:
         other = f"{option('levels', 'grey')} learns grey levels"

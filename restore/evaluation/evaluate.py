@@ -67,7 +67,7 @@ def restorer_of(engine: PictureEngine) -> Restorer:
         whole = damage.mapped(lambda values: np.broadcast_to(np.asarray(values), pixels.shape).copy())
         known = [Damage() if engine.header.task else whole.mapped(itemgetter(row)) for row in range(len(pixels))]
         answers = restore(list(map(Observed, pixels, known)), options, engines)
-        means = [np.full(image_shape, np.nan) if answer.refused else answer.means for answer in answers]
+        means = [np.full(image_shape, np.nan) if answer.not_sure else answer.means for answer in answers]
         replaced = [True if answer.replaced is None else answer.replaced for answer in answers]
         kept = [np.where(*parts) for parts in zip(replaced, means, pixels, strict=True)]
         return torch.from_numpy(np.stack(kept)).flatten(1).to(observed.dtype)

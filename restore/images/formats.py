@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from restore.errors import UsageError, shown
 
@@ -54,6 +57,17 @@ def paged(content: bytes) -> str:
     """The format of a file that holds pages, TIFF or PDF, by its first bytes; empty for all others."""
     start = content[:1024].lstrip()
     return next((name for name, format in FORMATS.items() if format.pages and start.startswith(format.pages)), "")
+
+
+def format_in(content: bytes) -> str:
+    """The format of the content of a file that Pillow knows, or of a PDF; empty if there is none."""
+    if kind := paged(content):
+        return kind
+    try:
+        with Image.open(io.BytesIO(content), formats=READ) as image:
+            return image.format or ""
+    except (OSError, ValueError):
+        return ""
 
 
 def format_of(path: str | os.PathLike[str]) -> str:

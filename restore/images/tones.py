@@ -18,14 +18,10 @@ _STRAY = 0.01
 # The middle of the range, from .25 to .75, and the largest share of pixels in it of a black-and-white picture. The
 # digits of MNIST have at most .10 there, the drawings of Omniglot .14, the faces of CBCL at least .21.
 _MIDDLE = (0.25, 0.75)
-_MOST = 0.2
+MOST_MIDDLE = 0.2
 # The share of pixels that may have a third tone: off black and white by this part of their distance, and equal to
 # their neighbours; and the side, in pixels, of the middle of a picture where they are counted.
 THIRD, _APART, _COUNTED_SIDE = 0.01, 0.125, 1024
-# Ink is darker than its paper by at least this share of the paper's level: on the pages of DIBCO 2009 to 2013 by .20 at
-# least, and what shows through an empty leaf by .10 at most.
-_FAINT = 0.15
-
 
 # The least share of pixels with one of two levels in what was drawn, whose edges may be soft. Scans have grain: one of
 # DIBCO 2009 to 2013 has .59, all others have .20 at most.
@@ -49,7 +45,7 @@ class Tones:
     @property
     def binary(self) -> bool:
         """True for black and white, False for grey."""
-        return self.middle <= _MOST
+        return self.middle <= MOST_MIDDLE
 
     @property
     def drawn(self) -> bool:
@@ -84,8 +80,8 @@ def counted(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.bincount(levels.ravel(), minlength=256)
 
 
-def has_third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) -> bool:
-    """True if even parts of a picture (H, W) are neither black nor white: soft edges and scans are nowhere even.
+def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) -> float:
+    """Share of pixels of a picture (H, W) in even parts that are neither black nor white; soft edges are nowhere even.
 
     Black and white are the medians of the pixels up to and above a threshold in [0, 1], like the grey values.
     """
@@ -96,13 +92,13 @@ def has_third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None
     black, white = np.median(below) if below.size else 0.0, np.median(above) if above.size else 1.0
     even = (part[1:, 1:] == part[:-1, 1:]) & (part[1:, 1:] == part[1:, :-1]) & visible[1:, 1:]
     off = np.minimum(np.abs(part - black), np.abs(part - white))[1:, 1:] > _APART * (white - black)
-    return bool((even & off).sum() > THIRD * even.size)
+    return float((even & off).sum() / max(even.size, 1))
 
 
-def faint(black: float, white: float) -> bool:
-    """True if what is darker differs too little from its paper to be ink, as what shows through from the other side.
+def contrast(black: float, white: float) -> float:
+    """Difference of two levels as a share of the lighter one; NaN if that is 0.
 
-    >>> faint(0.85, 0.92), faint(0.6, 0.92)
-    (True, False)
+    >>> round(contrast(0.6, 0.9), 2)
+    0.33
     """
-    return white - black < _FAINT * white
+    return (white - black) / white if white else float("nan")

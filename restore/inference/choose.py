@@ -43,6 +43,8 @@ class Choice:
         bits: the score, in bits per pixel; None if nothing was chosen.
         ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
+        field: the lead over an Ising field, in nats; NaN if it was not compared with one.
+        surprise: how many times as many predicted pixels were wrong as the candidate expected.
     """
 
     candidate: Candidate
@@ -51,6 +53,8 @@ class Choice:
     bits: float | None = None
     ahead: float | None = None
     pixels: int = 0
+    field: float = np.nan
+    surprise: float = 1.0
 
     @property
     def noiseless(self) -> bool:
@@ -119,6 +123,7 @@ def _best(
                 bits,
                 bits - float(alone[index]),
                 int(sample.sums(prediction.mask)[index]),
+                surprise=1.0 if sample.grey else float(prediction.surprise[index]),
             )
         )
     return choices
@@ -169,3 +174,9 @@ def _predictions(
         lost = np.minimum(LOST, count**0.5)
         near &= nats >= nats.max(0) - lost
     return predictions, near
+
+
+def ahead_of(choices: Sequence[Choice], fields: Sequence[Choice]) -> list[Choice]:
+    """The choices for pictures, with their lead over what an Ising field predicts of the same pixels."""
+    leads = [(own.bits or 0.0) - (other.bits or 0.0) for own, other in zip(choices, fields, strict=True)]
+    return [replace(own, field=lead * own.pixels * np.log(2)) for own, lead in zip(choices, leads, strict=True)]

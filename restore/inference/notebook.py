@@ -46,7 +46,7 @@ def html_of(answer: Restored, side: int = SHOWN) -> str:
         "" if answer.changed is None else f"{answer.changed:.2%} of the pixels changed",
         answer.status.sentence,
     ]
-    facts = [f"came back as it was: {answer.objection}"] if answer.refused else facts
+    facts = [f"as it came, {answer.outcome}: {answer.objection}"] if answer.unchanged else facts
     known = {answer.status.sentence, level.sentence if level is not None and level.estimated else ""}
     notes = "".join(f"<li>{escape(note)}</li>" for note in answer.notes if note not in known)
     shown = escape(", ".join(filter(None, facts)))

@@ -27,7 +27,8 @@ def _help(panel: str, text: str) -> dict[str, str]:
 _MODEL = _help("Prior", "Name or path of a prior; auto takes the one that predicts each image best.")
 _FIT = _help("Prior", "Restore images of another size than the prior's in overlapping tiles, or resized by at most 2.")
 _FORCE = _help("Prior", "Restore even what no prior recognises, and resize by any factor.")
-_INVERT = _help("Prior", "Invert dark strokes on light for the prior, and the result back. [chosen for each image]")
+_INVERT = _help("Prior", "Invert the image for the prior, and the result back; or not. [found for each image]")
+_STRICT = _help("Results", "Fail where no restoration can be trusted, instead of returning the image as it came.")
 _SOFT = _help(
     "Results", "Write grey levels: of a page, ink as dark as it was, on white; else the probability of white."
 )
@@ -49,8 +50,9 @@ class Options:
     model: str = field(default="auto", metadata=_MODEL)
     fit: Fit = field(default="tile", metadata=_FIT)
     force: bool = field(default=False, metadata=_FORCE)
-    invert: bool = field(default=False, metadata=_INVERT)
+    invert: bool | None = field(default=None, metadata=_INVERT)
     soft: bool = field(default=False, metadata=_SOFT)
+    strict: bool = field(default=False, metadata=_STRICT)
     engine: EngineName = field(default="auto", metadata=_ENGINE)
     device: str = field(default="auto", metadata=_DEVICE)
     solver: str | None = field(default=None, metadata=_SOLVER)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
+from restore.errors import NotRestored
+from restore.inference.decision.facts import Facts
 from restore.registry import LEVELS
-from restore.status import Status
+from restore.status import Outcome, Status
 
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
 UNEQUAL, STRIP = 1e-5, 256
@@ -52,22 +54,25 @@ class Restored:
         estimate: the restored picture, (H, W): 0 and 1, or grey levels.
         means: probability of white, or mean grey level, of every pixel, (H, W).
         deviations: posterior standard deviation of every pixel, (H, W).
-        status: how it ended, as converged also where a solver has learnt to stop; a refused picture is unchanged.
+        status: how it ended, as converged also where a solver has learnt to stop; or why nobody is sure.
+        outcome: "restored", "clean" or "not sure" (`restore.status.Outcome`).
+        reason: why it came back as it was; empty if it was restored.
+        facts: what was measured to decide that.
         model: the prior that restored it.
         engine: what computed it: "onnx", "torch", or "numpy".
         iterations: of the solver: the most of any tile.
         residual: how far means moved in the last iteration.
         level: the noise level: its name, its value, and True if it was estimated; None if there is none, as for a
             hole alone.
-        changed: share of pixels that differ from the picture's; None for grey pictures and pages.
-        flipped: share of black and white pixels that have the other colour now; None for grey pictures.
+        changed: share of pixels that differ from the picture's; of a page that was read, those that became ink or
+            paper; None for grey pictures.
         bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not measured.
         notes: what the user should know, one sentence each.
         doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
         lightened: a grey page with white paper, and ink as dark as it was; None for other pictures.
         layers: means of the hidden layers of the prior; empty after tiles, or a prior of any size.
-        remedy: what to do about a picture that was refused; else empty.
+        remedy: what to do about a picture that is "not sure"; else empty.
         observed: the picture before, with what is known of its damage.
     """
 
@@ -75,13 +80,15 @@ class Restored:
     means: np.ndarray
     deviations: np.ndarray
     status: Status
+    outcome: Outcome = Outcome.RESTORED
+    reason: str = ""
+    facts: Facts = field(default_factory=Facts)
     model: str
     engine: str
     iterations: int = 0
     residual: float = 0.0
     level: Level | None = None
     changed: float | None = None
-    flipped: float | None = None
     bits: float | None = None
     notes: tuple[str, ...] = ()
     doubt: str = ""
@@ -93,7 +100,7 @@ class Restored:
 
     def __repr__(self) -> str:
         size = "x".join(map(str, self.means.shape))
-        return f"Restored({size}, {self.status}, model={self.model!r})"
+        return f"Restored({size}, {self.outcome}, {self.status}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""
@@ -103,14 +110,24 @@ class Restored:
 
     def picture(self, *, soft: bool) -> np.ndarray:
         """The picture to write, (H, W): the estimate, or if `soft` the grey levels of a page, or means."""
-        if not soft or self.refused:
+        if not soft or self.unchanged:
             return self.estimate
         return self.means if self.lightened is None else self.lightened
 
     @property
-    def refused(self) -> bool:
-        """True if the picture came back as it was, as `status` says."""
-        return self.status.refused
+    def unchanged(self) -> bool:
+        """True if the picture comes back as it was."""
+        return self.outcome is not Outcome.RESTORED
+
+    @property
+    def not_sure(self) -> bool:
+        """True if it comes back as it was because no restoration can be trusted."""
+        return self.outcome is Outcome.NOT_SURE
+
+    def require(self, name: str) -> None:
+        """Raise NotRestored, which begins with a name, if no restoration of the picture can be trusted."""
+        if self.not_sure:
+            raise NotRestored(self.objection, name)
 
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
@@ -120,24 +137,28 @@ class Restored:
         return {
             "model": self.model or None,
             "engine": self.engine or None,
+            "outcome": str(self.outcome),
             "status": str(self.status),
+            "reason": self.reason or None,
+            "remedy": self.remedy or None,
             "iterations": self.iterations,
             "residual": self.residual if isfinite(self.residual) else None,
             **{name: getattr(known, name) for name in LEVELS},
             "found": None if level is None else level.name,
             "bits": self.bits,
             "changed": self.changed,
+            "facts": {name: value if isfinite(value) else None for name, value in self.facts.measured.items()},
             "notes": [note for note in self.notes if level is None or note != level.sentence],
         }
 
     @property
     def objection(self) -> str:
-        """Why the picture was refused, and what to do about it, in one sentence."""
-        return f"{self.status.sentence}; {self.remedy}"
+        """Why the picture came back as it was, and what to do about it, in one sentence."""
+        return "; ".join(filter(None, (self.reason, self.remedy)))
 
 
-def of_one_level(picture: Observed, unknown: str | None) -> Restored | None:
-    """The answer about a picture whose visible pixels are all alike, with its unknown level; None for others."""
+def level_of_blank(picture: Observed) -> Any:
+    """The value that all visible pixels of a picture share, a number or a colour; None if they differ, or none is."""
     first, visible = None, picture.visible
     for top in range(0, len(visible), STRIP):
         rows = slice(top, top + STRIP)
@@ -145,33 +166,55 @@ def of_one_level(picture: Observed, unknown: str | None) -> Restored | None:
         first = levels[0] if first is None and len(levels) else first
         if (levels != first).any():
             return None
-    if first is None:
-        return None
-    pixels = np.broadcast_to(first, picture.shape).copy()
-    return unsolved(
-        pixels,
-        Status.CONVERGED,
-        "all that is visible is alike: there is nothing to restore",
+    return first
+
+
+def blank(picture: Observed, value: Any) -> Restored:
+    """The answer about a picture whose visible pixels share a value: holes have it, too."""
+    pixels = np.broadcast_to(value, picture.shape).copy()
+    hole, unknown = ~picture.visible, picture.damage.unknown
+    reason = "all that is visible is alike"
+    filled = share_changed(picture, pixels, hole) > 0
+    return Restored(
+        **_as_it_came(pixels, hole),
+        status=Status.CONVERGED,
+        outcome=Outcome.RESTORED if filled else Outcome.CLEAN,
+        reason="" if filled else reason,
+        notes=(reason,) if filled else (),
         model="independent pixels",
         engine="numpy",
         level=Level(unknown, 0.0) if unknown else None,
-        changed=share_changed(picture, pixels, None),
-        replaced=~visible,
+        changed=float(np.mean(hole)) if filled else 0.0,
         observed=picture,
     )
 
 
-def unsolved(pixels: np.ndarray, status: Status, note: str, *, changed: float = 0.0, **facts: Any) -> Restored:
-    """The answer that these are the pixels, without a doubt, as no solver was asked; and its other attributes."""
-    common: dict[str, Any] = {"estimate": pixels, "means": pixels, "deviations": np.zeros(pixels.shape), "flipped": 0.0}
-    return Restored(**common, status=status, notes=(note,), changed=changed, **facts)
+def not_sure(picture: Observed, why: Status, remedy: str, facts: Facts, **others: Any) -> Restored:
+    """The answer that a picture comes back as it was, as no restoration can be trusted."""
+    return Restored(
+        **_as_it_came(picture.values(), np.zeros(picture.shape[:2], bool)),
+        status=why,
+        outcome=Outcome.NOT_SURE,
+        reason=why.sentence,
+        remedy=remedy,
+        facts=facts,
+        changed=0.0,
+        observed=picture,
+        **others,
+    )
+
+
+def _as_it_came(pixels: np.ndarray, replaced: np.ndarray) -> dict[str, Any]:
+    """The arrays of an answer that no solver was asked for."""
+    return {"estimate": pixels, "means": pixels, "deviations": np.zeros(pixels.shape), "replaced": replaced}
 
 
 def share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:
-    """The share of pixels that differ from the input picture, including those that a threshold changed."""
+    """The share of pixels whose value differs from the picture's, of those that are replaced."""
     count = 0
     for top in range(0, estimate.shape[0], STRIP):
         rows = slice(top, top + STRIP)
         differs = np.abs(estimate[rows] - np.asarray(picture.pixels[rows, :])) > UNEQUAL
+        differs = differs.any(-1) if differs.ndim > 2 else differs
         count += int(np.sum(differs if replaced is None else differs & replaced[rows]))
-    return count / max(1, estimate.size)
+    return count / max(1, estimate.shape[0] * estimate.shape[1])

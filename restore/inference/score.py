@@ -25,6 +25,9 @@ from restore.inference.restored import Level
 FOLDS = 4
 WIDEST_HOLE = 12
 
+# The share of pixels that copies of a picture's own holes hide, and how many copies at most.
+COPIED, COPIES_AT_MOST = 0.125, 16
+
 # The side of a crop in pixels, the greatest number of crops, and how many of them show which candidates may win.
 CROP_SIDE = 56
 CROPS = 8
@@ -68,6 +71,7 @@ class Crops:
         owner: the picture of each, (C,).
         count: how many pictures there are.
         grey: True for grey pictures.
+        holes: the part of each picture that shows most of its holes, boolean (h, w); empty for a picture without.
     """
 
     pixels: np.ndarray
@@ -76,6 +80,7 @@ class Crops:
     owner: np.ndarray
     count: int
     grey: bool
+    holes: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, pictures: Sequence[Observed], grey: bool) -> Crops:
@@ -89,6 +94,7 @@ class Crops:
             np.repeat(np.arange(len(places)), [len(crops) for crops in places]),
             len(pictures),
             grey,
+            tuple(_most_of_holes(picture.damage.hidden, pixels.shape[1:]) for picture in pictures),
         )
 
     @property
@@ -108,25 +114,19 @@ class Crops:
         hidden = self.damage.hidden
         return np.ones(self.pixels.shape, bool) if hidden is None else ~hidden
 
-    @property
-    def fold(self) -> np.ndarray:
-        """The turn in which each pixel is hidden, (C, h, w): alone, or in a block as wide as holes are narrow.
+    @cached_property
+    def folds(self) -> np.ndarray:
+        """The pixels hidden in each turn, boolean (FOLDS, C, h, w), each once: a quarter, or holes like those to fill.
 
         Grey pictures without holes hide a lattice at a time, which is the same in all tiles: a mixture of Gaussians
         needs a factorisation for each mask.
         """
-        height, width = self.pixels.shape[1:]
-        hidden = ~self.visible
-        if self.grey and not hidden.any():
-            lattice = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
-            return np.broadcast_to(lattice, self.pixels.shape)
-        runs = [self.sums(np.diff(hidden, axis=axis, prepend=False) & hidden) for axis in (1, 2)]
-        sides = np.clip(np.round(self.sums(hidden) / np.maximum(*runs).clip(1)), 1, WIDEST_HOLE).astype(int)
-        folds = {}
-        for side in set(sides.tolist()):
-            blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))
-            folds[side] = blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
-        return np.stack([folds[side] for side in sides[self.owner].tolist()])
+        height, width = shape = self.pixels.shape[1:]
+        if self.grey and not any(hole.any() for hole in self.holes):
+            turns = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
+            return np.broadcast_to(_turns(turns)[:, None], (FOLDS, *self.pixels.shape))
+        of_pictures = [_folds_like(hole, (shape[0], shape[1])) for hole in self.holes]
+        return np.stack([of_pictures[index] for index in self.owner.tolist()], 1)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over the pixels of each picture, (..., N), of values (..., C, h, w)."""
@@ -168,8 +168,8 @@ class Prediction:
         cls, sample: Crops, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
     ) -> Prediction:
         """Predict the pixels that some turns hide in some crops, under damage without unknown levels."""
-        pixels, count, fold = sample.pixels[crops], len(turns), sample.fold[crops]
-        out = np.concatenate([fold == turn for turn in turns])
+        pixels, count = sample.pixels[crops], len(turns)
+        out = sample.folds[list(turns)][:, crops].reshape(-1, *pixels.shape[1:])
 
         def repeated(values: np.ndarray) -> np.ndarray:
             return np.tile(values[crops], (count, 1, 1)) if len(values) > 1 else values
@@ -237,6 +237,13 @@ class Prediction:
         return np.stack([sample.sums(np.where(self.mask, values, 0)) for values in log_p])
 
     @property
+    def surprise(self) -> np.ndarray:
+        """How many times as many predicted pixels are wrong as the candidate expects, (N,)."""
+        white, wrong = self.means > 0.5, np.minimum(self.means, 1 - self.means)
+        found = self.sample.sums((white != (self.sample.pixels > 0.5)) & self.mask)
+        return np.asarray((found + 1) / (self.sample.sums(np.where(self.mask, wrong, 0)) + 1))
+
+    @property
     def nats(self) -> np.ndarray:
         """log p at the best level of each picture, (N,), by which candidates are compared."""
         return np.asarray(self.curve(SURER).max(0))
@@ -296,6 +303,48 @@ def _peak(curve: np.ndarray, places: np.ndarray) -> float:
         return float(places[best])
     left, top, right = curve[best - 1 : best + 2]
     return float(places[best] + (places[1] - places[0]) * (left - right) / (2 * (left - 2 * top + right) or 1))
+
+
+def _most_of_holes(hidden: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """The part (h, w) of a mask (H, W) of which most is hidden, at most a half; empty if there is none."""
+    nothing = np.zeros((0, 0), bool)
+    if hidden is None or not hidden.any():
+        return nothing
+    best, most = nothing, 0
+    rows, columns = (_steps(size, part) for size, part in zip(hidden.shape, shape, strict=True))
+    for top in rows:
+        for left in columns:
+            part = hidden[top : top + shape[0], left : left + shape[1]]
+            count = int(part.sum())
+            if most < count <= part.size / 2:
+                best, most = part, count
+    return best if most else np.ones(shape, bool)
+
+
+def _steps(length: int, part: int) -> list[int]:
+    """The starts of parts that overlap by half, and of one at the end."""
+    last = max(0, length - part)
+    return sorted({*range(0, last + 1, max(1, part // 2)), last})
+
+
+def _folds_like(hole: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Pixels to hide in each turn, boolean (FOLDS, h, w): single ones, copies of holes, or blocks if those are wide."""
+    draw = np.random.default_rng(0)
+    share = hole.mean() if hole.size else 0.0
+    if 0 < share <= 0.5:
+        copies = int(np.ceil(COPIED / share)) if share < COPIED else 1
+        moves = draw.integers(0, shape, (FOLDS, min(copies, COPIES_AT_MOST), 2))
+        copies_of = [np.any([np.roll(hole, tuple(move), (0, 1)) for move in turn], 0) for turn in moves.tolist()]
+        first = np.argmax(copies_of, 0)  # each pixel is hidden once
+        return np.array(copies_of) & _turns(first)
+    side = WIDEST_HOLE if share else 1
+    turns = draw.integers(0, FOLDS, (-(-shape[0] // side), -(-shape[1] // side)))
+    return _turns(turns.repeat(side, 0).repeat(side, 1)[: shape[0], : shape[1]])
+
+
+def _turns(numbers: np.ndarray) -> np.ndarray:
+    """The pixels of each turn, boolean (FOLDS, h, w), from the number of each pixel's turn."""
+    return numbers == np.arange(FOLDS)[:, None, None]
 
 
 def _places(picture: Observed) -> list[tuple[slice, slice]]:

@@ -13,39 +13,39 @@ from typing import Any
 from restore.families import FAMILIES
 from restore.registry import Entry
 
-RULES = "restore.learning.rules"
-TAP = Entry(f"{RULES}.tap_likelihood:TAPLikelihood")
-MATCHED = Entry(f"{RULES}.matched:MatchedMarginals")
+RULES_PACKAGE = "restore.learning.rules"
+TAP = Entry(f"{RULES_PACKAGE}.tap_likelihood:TAPLikelihood")
+MATCHED = Entry(f"{RULES_PACKAGE}.matched:MatchedMarginals")
 
 LEARNERS: Mapping[str, Mapping[str, Entry]] = {
     "rbm": {
         "tap": TAP,
         "matched": MATCHED,
-        "contrastive": Entry(f"{RULES}.contrastive:ContrastiveDivergence"),
-        "spectral": Entry(f"{RULES}.spectral:SpectralDescent"),
-        "frank_wolfe": Entry(f"{RULES}.frank_wolfe:FrankWolfe"),
-        "frank_wolfe_linear": Entry(f"{RULES}.frank_wolfe:LinearFrankWolfe"),
-        "principal": Entry(f"{RULES}.principal:Principal"),
+        "contrastive": Entry(f"{RULES_PACKAGE}.contrastive:ContrastiveDivergence"),
+        "spectral": Entry(f"{RULES_PACKAGE}.spectral:SpectralDescent"),
+        "frank_wolfe": Entry(f"{RULES_PACKAGE}.frank_wolfe:FrankWolfe"),
+        "frank_wolfe_linear": Entry(f"{RULES_PACKAGE}.frank_wolfe:LinearFrankWolfe"),
+        "principal": Entry(f"{RULES_PACKAGE}.principal:Principal"),
     },
     "crbm": {
-        "belief_propagation": Entry(f"{RULES}.conditional.likelihood:BeliefPropagationLikelihood"),
-        "mean_field": Entry(f"{RULES}.conditional.likelihood:MeanFieldLikelihood"),
-        "contrastive": Entry(f"{RULES}.conditional.divergence:ConditionalDivergence"),
-        "perceptron": Entry(f"{RULES}.conditional.divergence:PerceptronLoss"),
-        "marginal_max_margin": Entry(f"{RULES}.conditional.max_margin:MarginalMaxMargin"),
-        "latent_max_margin": Entry(f"{RULES}.conditional.max_margin:LatentMaxMargin"),
-        "logistic": Entry(f"{RULES}.conditional.likelihood:LogisticRegression"),
+        "belief_propagation": Entry(f"{RULES_PACKAGE}.conditional.likelihood:BeliefPropagationLikelihood"),
+        "mean_field": Entry(f"{RULES_PACKAGE}.conditional.likelihood:MeanFieldLikelihood"),
+        "contrastive": Entry(f"{RULES_PACKAGE}.conditional.divergence:ConditionalDivergence"),
+        "perceptron": Entry(f"{RULES_PACKAGE}.conditional.divergence:PerceptronLoss"),
+        "marginal_max_margin": Entry(f"{RULES_PACKAGE}.conditional.max_margin:MarginalMaxMargin"),
+        "latent_max_margin": Entry(f"{RULES_PACKAGE}.conditional.max_margin:LatentMaxMargin"),
+        "logistic": Entry(f"{RULES_PACKAGE}.conditional.likelihood:LogisticRegression"),
     },
     "fvbm": {
-        "bslm": Entry(f"{RULES}.bslm:BSLM"),
-        "gradient_ascent": Entry(f"{RULES}.bslm:GradientAscent"),
-        "quasi_newton": Entry(f"{RULES}.bslm:QuasiNewton"),
+        "bslm": Entry(f"{RULES_PACKAGE}.bslm:BSLM"),
+        "gradient_ascent": Entry(f"{RULES_PACKAGE}.bslm:GradientAscent"),
+        "quasi_newton": Entry(f"{RULES_PACKAGE}.bslm:QuasiNewton"),
     },
     "deep": {"tap": TAP, "matched": MATCHED},
     "deep_convolutional": {"matched": MATCHED},
     "informed_convolutional": {"matched": MATCHED},
     "conditional_convolutional": {"matched": MATCHED},
-    "mixture": {"expectation_maximisation": Entry(f"{RULES}.mixture:ExpectationMaximisation")},
+    "mixture": {"expectation_maximisation": Entry(f"{RULES_PACKAGE}.mixture:ExpectationMaximisation")},
 }
 
 

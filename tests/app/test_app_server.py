@@ -31,7 +31,7 @@ from restore.app import assembly
 from restore.app import server as server_module
 from restore.app.answers import OPERATOR, Answers
 from restore.app.server import Server
-from restore.errors import Foreign, InputError, RestoreError, TooLarge, UsageError
+from restore.errors import InputError, NotRestored, RestoreError, TooLarge, UsageError
 from restore.images import bound
 from restore.inference import open as opening
 from restore.inference.options import Options
@@ -185,10 +185,13 @@ def test_of_several_pages_each_has_its_mask(server: Server) -> None:
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
 
 
-def test_a_picture_that_is_refused_comes_with_a_sentence(server: Server) -> None:
+def test_a_picture_that_is_not_sure_comes_back_as_it_came_and_with_strict_it_is_an_error(server: Server) -> None:
     status, result, _ = post(server, "/denoise", encoded(NOISE), **JSON)
-    assert status == 422 and result["class"] == Foreign.__name__ and result["status"] == "not_ink"
-    assert result["notes"][-1] == Status.NOT_INK.sentence and "image" not in result
+    assert status == 200 and (result["outcome"], result["status"]) == ("not sure", "not_ink")
+    assert result["reason"] == Status.NOT_INK.sentence and result["facts"]["middle"] > 0.2
+    np.testing.assert_array_equal(pixels_of(base64.b64decode(result["image"])), NOISE)
+    status, result, _ = post(server, "/denoise?strict=true", encoded(NOISE), **JSON)
+    assert status == 422 and result["class"] == NotRestored.__name__ and "image" not in result
     assert post(server, "/denoise?model=conv-text&p=0.1", encoded(NOISE), **JSON)[0] == 200
 
 
@@ -512,7 +515,7 @@ def test_figures_count_requests_by_task_and_status(site: dict[str, bytes]) -> No
 def test_the_schema_has_the_options_of_the_command(server: Server) -> None:
     schema = json.loads(ask(server, "/openapi.json")[1])
     wanted = {each.name: each.metadata["help"] for each in fields(Options) if each.metadata["panel"] != OPERATOR}
-    assert {"model", "fit", "force", "invert", "soft"} == set(wanted)
+    assert {"model", "fit", "force", "invert", "soft", "strict"} == set(wanted)
     for path in ("/denoise", "/complete"):
         operation = schema["paths"][path]["post"]
         told = {each["name"]: each["description"] for each in operation["parameters"]}

@@ -12,7 +12,7 @@ from priors import random_conditional, random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
-from restore.inference.restore import BLIND
+from restore.inference.decision.notes import BLIND
 from restore.status import Status
 
 ROOT = Path(__file__).parents[2]

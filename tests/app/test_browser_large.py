@@ -13,10 +13,11 @@ from PIL import Image
 from restore import zoo
 from restore.app import assembly
 from restore.channels.damage import Damage, Observed
+from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.restore import BLIND, restore
+from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.inference.tiles.blocks import parts_of
 from restore.status import Status

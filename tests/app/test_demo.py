@@ -133,6 +133,10 @@ def test_the_app_of_a_space_answers_with_both_pictures_and_what_was_done(monkeyp
         clean, doubt, said = app.demo.call(digit, "auto", 0)
         given = app.demo.call(digit, "tap-mnist", 0.1)[0]
     assert clean.size == doubt.size == given.size == digit.size
-    assert np.ptp(np.asarray(doubt)) > 100 and re.search(r"^- tap-mnist: .*\n- p = ", said)
+    assert np.ptp(np.asarray(doubt)) > 100 and re.search(r"^- restored by tap-mnist: .*\n- p = ", said)
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 2, (28, 28), np.uint8) * 255)
+    with pytest.warns(restore.RestoreWarning):
+        same, _, said = app.demo.call(noise, "auto", 0)
+    assert np.array_equal(same, noise) and said.startswith("- not sure")
     with pytest.raises(Fault):
-        app.demo.call(Image.fromarray(np.random.default_rng(0).integers(0, 2, (28, 28), np.uint8) * 255), "auto", 0)
+        app.demo.call(noise, "no such prior", 0)

@@ -50,12 +50,15 @@ def test_an_empty_mask_gives_an_unchanged_copy_and_a_warning(
     assert "mask" in capsys.readouterr().err
 
 
-def test_inverted_polarity_is_noticed(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_given_polarity_that_does_not_fit_is_noticed(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # The random prior's pixels are white in 3 of 10 cases.
     dark, light = np.zeros(bad_images.SHAPE, np.uint8), np.full(bad_images.SHAPE, 255, np.uint8)
+    light[0, 0], dark[0, 0] = 0, 255
     for name, content, warned in (("dark.png", dark, False), ("light.png", light, True)):
         Image.fromarray(content).save(tmp_path / name)
-        assert run("denoise", tmp_path / name, "--model", model, "--p", 0.47) == 0
+        assert run("denoise", tmp_path / name, "--model", model, "--p", 0.47, "--no-invert") == 0
         assert ("--invert" in capsys.readouterr().err) == warned
     (tmp_path / "light.restored.png").unlink()
     assert run("denoise", tmp_path / "light.png", "--model", model, "--p", 0.47, "--invert") == 0

@@ -56,7 +56,7 @@ def test_other_priors_that_are_told_nothing_find_the_level(
     run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other, out = saved_prior(tmp_path, SHAPE), tmp_path / "out.png"
-    assert run("denoise", image, "--model", other, "-o", out) == 4
+    assert run("denoise", image, "--model", other, "-o", out, "--strict") == 4
     assert run("denoise", image, "--model", other, "-o", out, "--force") == 0
     said = capsys.readouterr().err
     found, wanted = (np.asarray(Image.open(path)) > 127 for path in (out, image))

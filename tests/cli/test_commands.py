@@ -177,11 +177,16 @@ def test_a_map_of_uncertainty_shows_two_standard_deviations(run: Run, tmp_path: 
 
 
 def test_which_images_of_a_batch_look_inverted(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Said of those alone, and of several once."""
+    """Said of those whose polarity was given, and of several once; else the polarity that fits is found."""
     pictures = {"a": 1 - stroke(), "b": stroke(), "c": 1 - stroke().T, "d": stroke().T}
     source = digits(tmp_path / "in", **pictures)
     words = ("--model", QUICK, "--p", 0.05, "--json", "--overwrite", "-o", f"{tmp_path}/out/")
     assert run("denoise", source, *words) == 0
+    assert "looks inverted" not in capsys.readouterr().out
+    for light, dark in (("a", "b"), ("c", "d")):
+        found = [levels(tmp_path / "out" / f"{name}.restored.png").astype(int) for name in (light, dark)]
+        np.testing.assert_array_equal(found[0], 255 - found[1])
+    assert run("denoise", source, *words, "--no-invert") == 0
     said = capsys.readouterr()
     records = [json.loads(line) for line in said.out.splitlines()]
     assert [any("looks inverted" in note for note in record["notes"]) for record in records] == [True, False] * 2

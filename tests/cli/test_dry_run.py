@@ -25,7 +25,17 @@ def source(tmp_path: Path) -> Path:
 def test_it_says_of_each_image_what_would_be_done_and_writes_nothing(
     jobs: int, run: Run, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("denoise", source, "--model", QUICK, "-o", f"{tmp_path}/out/", "--uncertainty", f"{tmp_path}/maps/")
+    words = (
+        "denoise",
+        source,
+        "--model",
+        QUICK,
+        "--strict",
+        "-o",
+        f"{tmp_path}/out/",
+        "--uncertainty",
+        f"{tmp_path}/maps/",
+    )
     assert run(*words, "--dry-run", "--jobs", jobs) == 6
     out, err = capsys.readouterr()
     assert list(tmp_path.iterdir()) == [source] and len(list(source.iterdir())) == 3
@@ -39,7 +49,7 @@ def test_it_says_of_each_image_what_would_be_done_and_writes_nothing(
 def test_its_facts_are_those_of_the_run(
     run: Run, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("denoise", source, "--model", QUICK, "--json", "-o", f"{tmp_path}/out/")
+    words = ("denoise", source, "--model", QUICK, "--strict", "--json", "-o", f"{tmp_path}/out/")
     assert run(*words, "--dry-run") == 6
     facts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert not (tmp_path / "out").exists()

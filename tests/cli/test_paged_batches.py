@@ -76,13 +76,17 @@ def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
     book, maps = make(tmp_path / f"book.{ending}", dirty, NOISE, STROKES[1]), tmp_path / f"maps.{ending}"
     assert run("denoise", book, "--model", QUICK, "--uncertainty", maps, "--json") == 0
     out = capsys.readouterr()
-    assert f"book.{ending}, page 2 of 3: is left as it is" in out.err
+    assert "not sure" in out.err.splitlines()[-1]
+    outcomes = [json.loads(line)["outcome"] for line in out.out.splitlines()]
+    assert outcomes == ["restored", "not sure", "clean"]
     assert [json.loads(line)["status"] for line in out.out.splitlines()] == ["converged", "unrecognised", "converged"]
     np.testing.assert_array_equal(levels(tmp_path / f"book.restored.{ending}", 1) > 0, NOISE)
     assert not levels(maps, 1).any() and levels(maps, 0).any()
     nothing = make(tmp_path / f"nothing.{ending}", NOISE, NOISE)
-    assert run("denoise", nothing, "--model", QUICK) == 4
+    assert run("denoise", nothing, "--model", QUICK, "--strict") == 4
     assert not (tmp_path / f"nothing.restored.{ending}").exists()
+    assert run("denoise", nothing, "--model", QUICK) == 0
+    assert (tmp_path / f"nothing.restored.{ending}").read_bytes() == nothing.read_bytes()
 
 
 def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +103,7 @@ def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys:
     out = capsys.readouterr()
     records = [json.loads(line) for line in out.out.splitlines()]
     assert [(record["page"], record["status"]) for record in records] == [(1, "converged"), (2, "unrecognised")]
-    assert "page 2 of 3: is left as it is" in out.err and "book.pdf: left as they are" in out.err
+    assert "not sure" in out.err.splitlines()[-1] and "book.pdf: left as they are" in out.err
     restored = tmp_path / "book.restored.pdf"
     with pikepdf.open(path) as before, pikepdf.open(restored) as after:
         assert len(after.pages) == 3 and str(after.docinfo.Title) == str(before.docinfo.Title)

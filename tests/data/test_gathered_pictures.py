@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from restore.data.fitting import drawn, patches, resized, spread
 from restore.data.gathering import WINDOW_SIDE, WINDOWS, held_out_of
 from restore.errors import TrainingError
 from restore.images import shrink
+from restore.inference.decision.rules import objection
 from restore.inference.scans import reading
 from restore.status import Status
 
@@ -128,9 +130,14 @@ def test_levels_found_and_asked_for() -> None:
     assert not any("taken for" in note for note in asked.notes)
 
 
+def _no_page() -> Any:
+    pytest.fail("a page")
+
+
 def _read(grey: np.ndarray) -> reading.Reading | Status:
     """An icon in black and white, for which no prior of pages is asked."""
-    return reading.read(Observed(grey, Damage()), None, lambda: pytest.fail("a page"), lambda share: None, careful=True)
+    found = reading.read(Observed(grey, Damage()), None, _no_page, None, lambda share: None, careful=True)
+    return objection(found.facts) or found
 
 
 def test_what_is_learnt_as_black_and_white_is_not_refused_by_restoring() -> None:

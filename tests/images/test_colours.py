@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from restore.images import as_pil, encode
-from restore.images.tones import Tones, counted, has_third_tone
+from restore.images.tones import THIRD, Tones, counted, third_tone
 
 Colour = tuple[int, int, int]
 
@@ -140,7 +140,7 @@ def three_tones(grey: float, share: float, speckled: bool = False) -> np.ndarray
 def test_a_third_tone_is_even_grey_off_black_and_white_over_a_share_of_the_picture(turned: bool) -> None:
     def toned(grey: float, share: float, speckled: bool = False, hidden: np.ndarray | None = None) -> bool:
         picture = three_tones(grey, share, speckled)
-        return has_third_tone(1 - picture if turned else picture, 0.5, hidden)
+        return third_tone(1 - picture if turned else picture, 0.5, hidden) > THIRD
 
     # More than a hundredth of the picture, but for the area's first row and column.
     assert toned(0.3, 0.016) and not toned(0.3, 0.008)
@@ -151,7 +151,7 @@ def test_a_third_tone_is_even_grey_off_black_and_white_over_a_share_of_the_pictu
     assert not toned(0.3, 0.1, hidden=hidden) and toned(0.3, 0.1, hidden=~hidden & False)
     ramp = three_tones(0.3, 0.0)
     ramp[10:50, 5:45] = np.linspace(0.2, 0.45, 40)
-    assert not any(has_third_tone(picture, 0.5) for picture in (ramp, ramp.T))  # even along one side alone
+    assert not any(third_tone(picture, 0.5) > THIRD for picture in (ramp, ramp.T))  # even along one side alone
     # By how much grey is off is in parts of the distance of black and white.
     faint = 0.4 + 0.2 * three_tones(0.3, 0.1)
-    assert has_third_tone(1 - faint if turned else faint, 0.5)
+    assert third_tone(1 - faint if turned else faint, 0.5) > THIRD

@@ -18,7 +18,7 @@ from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
 from restore.channels.specks import LARGEST, log_share
 from restore.channels.values import probability_of
-from restore.errors import Foreign, UsageError
+from restore.errors import NotRestored, UsageError
 from restore.inference.candidates import Prior
 from restore.inference.options import Options
 from restore.inference.restore import restore
@@ -221,8 +221,8 @@ def test_a_picture_without_pieces(white: np.ndarray) -> None:
 
 def test_a_picture_that_no_prior_recognises_is_refused() -> None:
     noise = np.random.default_rng(0).random((60, 60)) < 0.5
-    with pytest.raises(Foreign):
-        package.denoise(noise, "conv-text", specks="auto")
+    with pytest.raises(NotRestored):
+        package.denoise(noise, "conv-text", specks="auto", strict=True)
 
 
 def test_the_answer_of_one_picture_does_not_depend_on_others() -> None:

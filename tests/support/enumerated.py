@@ -13,10 +13,10 @@ from oracle import exact_moments
 
 from restore.channels.damage import Damage, Observed
 from restore.families import Features
-from restore.inference.candidates import Neighbours
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
+from restore.inference.rivals.ising import Neighbours
 from restore.inference.tiles.blend import Watch
 from restore.priors import RBM
 from restore.status import Status
@@ -73,8 +73,11 @@ class Opened:
     engines: tuple[PictureEngine, ...]
     named: bool = True
 
-    def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
+    def for_picture(self, picture: Observed, grey: bool | None = None) -> tuple[PictureEngine, ...]:
         return self.engines
+
+    def with_options(self, options: Options) -> Opened:
+        return self
 
     @property
     def reader(self) -> PictureEngine:

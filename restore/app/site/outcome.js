@@ -18,10 +18,10 @@ export function sentence(...parts) {
  * The line below a result.
  * @param {string} model
  * @param {string[]} facts
- * @param {{iterations: number, seconds: number, changed: number}} numbers changed: share of all pixels
+ * @param {{iterations: number, seconds: number, changed: number | null}} numbers changed: share of all pixels, or null
  */
 export function report(model, facts, { iterations, seconds, changed }) {
   const time = seconds < 1 ? `${(1000 * seconds).toFixed(0)} ms` : `${seconds.toFixed(1)} s`;
-  const share = `${(100 * changed).toFixed(1)} % of pixels changed`;
-  return `${model}: ${[...facts, `${iterations} iterations in ${time}`, share].join("; ")}.`;
+  const share = changed === null ? [] : [`${(100 * changed).toFixed(1)} % of pixels changed`];
+  return `${model}: ${[...facts, `${iterations} iterations in ${time}`, ...share].join("; ")}.`;
 }

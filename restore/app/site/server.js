@@ -21,21 +21,23 @@ export class Server {
     const body = new FormData();
     body.append("image", await encoded(pixels, width, height), "image.png");
     if (fill) body.append("mask", await encoded(mask, width, height), "mask.png");
-    const options = new URLSearchParams({ model: prior.name, invert: String(invert) });
+    const options = new URLSearchParams({ model: prior.name });
+    if (invert) options.set("invert", "true"); // else the polarity is found
     if (p !== null) options.set("p", String(p));
     this.#asked = new AbortController();
     const { signal } = this.#asked;
     try {
       const told = await post(`${fill ? "complete" : "denoise"}?${options}`, body, signal);
-      if (told.class === "Foreign") {
+      if (told.error) throw new Refused(sentence(told.error));
+      if (told.outcome === "not sure") {
         const named = prior.name !== "auto" && p !== null;
-        const why = `${told.notes.at(-1)}, and the image stays as it is`;
+        const why = `${told.reason}, and the image stays as it is`;
         throw new Refused(sentence(why, named ? "" : "choose a prior and p to restore it"));
       }
-      if (told.error) throw new Refused(sentence(told.error));
       const [restored, means, twice] = await Promise.all([told.image, told.means, told.deviations].map(decoded));
       const deviations = twice.map((value) => value / 2);
-      return { restored, means, deviations, said: report(told.model, told.notes, told), advice: "" };
+      const clean = told.outcome === "clean" && sentence(`as it came, clean: ${told.reason}`);
+      return { restored, means, deviations, said: clean || report(told.model, told.notes, told), advice: "" };
     } catch (fault) {
       if (signal.aborted) return null;
       throw fault;

@@ -8,21 +8,14 @@ from functools import reduce
 
 import numpy as np
 
-from restore.images.tones import faint
-from restore.status import Status
+from restore.images.tones import contrast
+from restore.inference.decision.facts import Facts
 
 # Standard deviation, in pixels, of the Gaussian over which a level is averaged, and side of the cells that it averages.
 REACH, CELL = 20.0, 8
 
 # Ink has a level of its own where it is more than this share of the pixels within reach; else that of the whole page.
 FEW = 0.02
-
-# On a page ink explains at least this share of the variance of grey levels where it lies, averaged over 3x3 pixels,
-# which leaves a third of white noise and all of a photograph's texture. The standard deviation of the rest, in
-# contrasts, times that of ink and paper as 1 and 0, is at most this: paper may be dirty, but what is dark over wide
-# areas and varies there is no ink. None of 65 whole pages is refused, two of their middles, and all of 81 parts of
-# photographs (`benchmarks/choices/page_limits.py`).
-EXPLAINED, MOST_LEFT = 0.70, 0.062
 
 # The share of ink within reach of ink: of 63 of 65 parts of pages at most .35, of QR codes .41, of other codes and of
 # shapes .45 at least (`benchmarks/choices/grey_shapes.py`; QR codes by hand).
@@ -82,7 +75,7 @@ class Sheet:
         black, white = (_level(local, grey, part, visible) for part in parts)
         count = max(float(visible.sum()), 1.0)
         residual = grey - paper * white - (1 - paper) * black
-        around = grey - local.image(local.sums(grey * visible) / local.sums(visible).clip(1e-6))
+        around = grey - local.mean(grey, visible)
         noise = float((visible * residual**2).sum() / count) ** 0.5
         density = local.image(local.sums(ink) / local.sums(visible).clip(1e-6))
         near = (density / FEW).clip(0, 1)
@@ -130,12 +123,10 @@ class Sheet:
         return float(np.mean(self.white - self.black))
 
     @property
-    def refusal(self) -> Status | None:
-        """The reason why it is no page of ink on paper, or None."""
-        # First, as an empty leaf has nothing that ink could explain, and must not pass for a page with greys.
-        if faint(float(np.mean(self.black)), float(np.mean(self.white))):
-            return Status.FAINT
-        return Status.NOT_INK if self.explained < EXPLAINED or self.left > MOST_LEFT else None
+    def facts(self) -> Facts:
+        """What tells whether it is a page of ink on paper."""
+        levels = float(np.mean(self.black)), float(np.mean(self.white))
+        return Facts(contrast=contrast(*levels), explained=self.explained, left=self.left)
 
 
 def _averaged(values: np.ndarray) -> np.ndarray:
@@ -173,6 +164,10 @@ class Local:
         rows, columns = (np.arange(0, size, CELL) for size in values.shape)
         cells = np.add.reduceat(np.add.reduceat(values, rows, 0), columns, 1)
         return np.asarray(self._gather[0] @ cells @ self._gather[1].T)
+
+    def mean(self, values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The weighted mean of an image (H, W) around every pixel."""
+        return self.image(self.sums(values * weight) / self.sums(weight).clip(1e-6))
 
     def image(self, cells: np.ndarray) -> np.ndarray:
         """Values of cells as an image (H, W), linear between the cells' centres."""

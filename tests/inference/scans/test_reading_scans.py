@@ -20,11 +20,12 @@ from restore.errors import ModelError
 from restore.images import read_picture
 from restore.images.tones import THIRD, Tones, counted
 from restore.inference.candidates import Prior
+from restore.inference.decision.rules import limit_of, objection
+from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
-from restore.inference.scans.sheet import COUNTED, EXPLAINED, MOST_LEFT, OUTLIERS, REACH, Local, Sheet
-from restore.inference.trust import remedy
+from restore.inference.scans.sheet import COUNTED, OUTLIERS, REACH, Local, Sheet
 from restore.status import Status
 from restore.zoo import describe, find, reader
 
@@ -48,28 +49,30 @@ def scanned(noise: float) -> np.ndarray:
     return LIGHT * np.where(INK, 0.2, 0.9) + noise * np.random.default_rng(1).standard_normal(SHAPE)
 
 
+EXPLAINED, MOST_LEFT = (limit_of(Status.NOT_INK, fact) for fact in ("explained", "left"))
+
+
 @cache
-def published() -> Prior:
+def published() -> PictureEngine:
     """The published prior that reads pages."""
-    return Prior(open_engine(reader()))
+    return open_engine(reader())
 
 
-def answer(
-    grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None, careful: bool = True
-) -> Reading | Status:
-    return read(Observed(grey, Damage(p, hidden=hidden)), None, published, lambda share: None, careful=careful)
+def reading(
+    grey: np.ndarray,
+    p: Any = "scan",
+    hidden: np.ndarray | None = None,
+    careful: bool = True,
+    inverted: bool | None = None,
+) -> Reading:
+    picture = Observed(grey, Damage(p, hidden=hidden))
+    return read(picture, None, published, inverted, lambda share: None, careful=careful)
 
 
-def reading(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None, careful: bool = True) -> Reading:
-    result = answer(grey, p, hidden, careful)
-    assert isinstance(result, Reading)
-    return result
-
-
-def of_negative(grey: np.ndarray, hidden: np.ndarray | None = None) -> Reading | Status:
-    """As `answer`, of a picture whose ink is light, without options."""
-    reader = Prior(published().engine, invert=True)
-    return read(Observed(grey, Damage(hidden=hidden)), None, lambda: reader, lambda share: None, careful=True)
+def answer(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None) -> Reading | Status:
+    """A picture as it is read, or why it is not."""
+    result = reading(grey, p, hidden)
+    return objection(result.facts) or result
 
 
 def wrong(result: Reading, ink: np.ndarray = INK) -> float:
@@ -84,8 +87,8 @@ def test_a_negative_is_read_as_its_page_is() -> None:
     hidden = np.zeros(SHAPE, bool)
     hidden[40:60, 40:80] = True
     for hole in (None, hidden):
-        page, negative = answer(scanned(0.03), None, hole), of_negative(1 - scanned(0.03), hole)
-        assert isinstance(page, Reading) and isinstance(negative, Reading)
+        page, negative = (reading(grey, "scan", hole) for grey in (scanned(0.03), 1 - scanned(0.03)))
+        assert not page.inverted and negative.inverted
         np.testing.assert_array_equal(negative.picture.values(), 1 - page.picture.values())
         np.testing.assert_allclose(negative.picture.damage.p, page.picture.damage.p, atol=1e-4)
         assert page.sheet is not None and negative.sheet is not None
@@ -94,16 +97,10 @@ def test_a_negative_is_read_as_its_page_is() -> None:
     assert page.tones is not None and negative.tones is not None
     np.testing.assert_allclose(negative.tones[1], 1 - page.tones[0], atol=1e-5)
     np.testing.assert_allclose(negative.tones[0], 1 - page.tones[1], atol=1e-5)
-    # Read the wrong way both are left to priors that take either polarity.
-    for wrong in (answer(1 - scanned(0.03), None), of_negative(scanned(0.03))):
-        assert isinstance(wrong, Reading) and wrong.sheet is not None and wrong.sheet.for_others
-    for grey, light in ((scanned(0.03), False), (1 - scanned(0.03), True)):
-        picture = Observed(grey, Damage())
-        for inverted, named in product((False, True), repeat=2):
-            known = {"inverted": inverted, "named": named, "cut": False, "grey": False}
-            assert ("invert" in remedy(Status.NOT_INK, picture, **known)) == (light != inverted)
-            # A prior that was named may be of light strokes; of several the polarity is found.
-            assert ("invert" in remedy(Status.UNRECOGNISED, picture, **known)) == (inverted and not named)
+    # Read the wrong way, as the caller says, both are left to priors that take either polarity.
+    for grey, inverted in ((1 - scanned(0.03), False), (scanned(0.03), True)):
+        wrong = reading(grey, None, inverted=inverted)
+        assert wrong.sheet is not None and wrong.sheet.for_others
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.1])
@@ -230,7 +227,7 @@ def test_without_a_reader_a_page_is_an_error() -> None:
         raise ModelError("no prior reads grey pages")
 
     with pytest.raises(ModelError, match="grey pages"):
-        read(Observed(scanned(0.05), Damage("scan")), None, none, lambda share: None, careful=True)
+        read(Observed(scanned(0.05), Damage("scan")), None, none, None, lambda share: None, careful=True)
 
 
 def test_ink_of_a_lightened_page_is_as_dark_as_it_was() -> None:
@@ -250,7 +247,7 @@ def test_ink_explains_the_variance_that_it_makes() -> None:
     assert sheet.explained == pytest.approx(0.5, abs=0.02)
     assert sheet.noise == pytest.approx(deviation, rel=0.02) and sheet.contrast == pytest.approx(0.4, abs=0.01)
     # A mean of nine has a third of the noise.
-    assert sheet.crowded == pytest.approx(0.3, abs=0.01) and sheet.refusal is Status.NOT_INK
+    assert sheet.crowded == pytest.approx(0.3, abs=0.01) and objection(sheet.facts) is Status.NOT_INK
     assert sheet.left == pytest.approx(deviation / 3 / 0.4 * (0.3 * 0.7) ** 0.5, rel=0.03)
 
 
@@ -266,7 +263,7 @@ def test_dirt_of_one_strength_is_of_a_page_with_little_ink_and_of_a_photograph_w
         grey = np.where(ink, 0.3, 0.7) + 0.4 * rest
         sheet = Sheet.of(grey.astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32), None)
         assert sheet.explained > EXPLAINED
-        assert sheet.refusal is (Status.NOT_INK if share == much else None)
+        assert objection(sheet.facts) is (Status.NOT_INK if share == much else None)
 
 
 def test_empty_paper_around_ink_does_not_change_what_ink_explains() -> None:
@@ -277,7 +274,7 @@ def test_empty_paper_around_ink_does_not_change_what_ink_explains() -> None:
     dirt = 0.25 * gaussian_filter(draw.standard_normal(ink.shape), 2)
     grey, paper = (np.where(ink, 0.3, 0.7) + dirt).astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32)
     part, whole = (Sheet.of(grey[:size, :size], paper[:size, :size], None) for size in (200, side))
-    assert whole.refusal is part.refusal is None
+    assert objection(whole.facts) is objection(part.facts) is None
     assert whole.explained == pytest.approx(part.explained, abs=0.05)
     assert 1 - np.var(dirt) / np.var(grey) < EXPLAINED
 
@@ -316,7 +313,7 @@ def test_soft_edges_are_cut_at_a_level_that_is_told() -> None:
     cut = Tones.of(counted(np.rint(255 * soft()).astype(np.uint8))).threshold / 255
     np.testing.assert_array_equal(result.picture.values() > 0.5, soft() > cut)
     assert result.cut == pytest.approx(cut, abs=1 / 255) and result.drawn
-    own = read(Observed(soft(), Damage("auto")), 0.8, published, lambda share: None, careful=True)
+    own = read(Observed(soft(), Damage("auto")), 0.8, published, None, lambda share: None, careful=True)
     assert isinstance(own, Reading)
     np.testing.assert_array_equal(own.picture.values() > 0.5, soft() > 0.8)
 
@@ -354,7 +351,7 @@ def test_what_shows_through_an_empty_leaf_is_no_ink() -> None:
     for depth in (0.04, 0.08, 0.12):
         leaf = grainy(0.92 - depth * back, 0.012)
         assert answer(leaf, "auto") is Status.FAINT, depth
-        assert isinstance(answer(leaf, careful=False), Reading)
+        assert reading(leaf, careful=False).sheet is not None
     assert isinstance(answer(grainy(0.92 - 0.6 * back, 0.012), "auto"), Reading)
 
 
@@ -406,5 +403,5 @@ def test_colours_of_two_luminances_are_classes() -> None:
     picture = read_picture(encoded(colours[np.random.default_rng(0).integers(0, 4, (64, 64))]), name="map")
     assert len(np.unique(picture.levels)) == 2
     for damage in (Damage("auto"), Damage(hidden=np.eye(64) > 0)):
-        found = read(Observed(picture, damage), None, published, lambda share: None, careful=True)
-        assert found is Status.CLASSES
+        found = read(Observed(picture, damage), None, published, None, lambda share: None, careful=True)
+        assert objection(found.facts) is Status.CLASSES

@@ -1,0 +1,155 @@
+"""A picture on its way: as it came, as priors see it, the priors to choose among, and what the caller fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from restore.channels.damage import Observed
+from restore.errors import ModelError, UsageError, option, require
+from restore.images import shrink
+from restore.inference.decision.rules import Ask, objection
+from restore.inference.engine import PictureEngine
+from restore.inference.open import Engines, assumed
+from restore.inference.options import Options
+from restore.inference.restored import level_of_blank
+from restore.inference.scans.reading import Reading, read
+from restore.inference.tiles.blend import Watch
+from restore.sizes import check_near
+from restore.status import Status
+from restore.zoo.description import Description
+
+# The most pixels of pictures that are restored together.
+SMALL_PICTURE = 64 * 64
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A picture on its way.
+
+    Attributes:
+        index: its number among all.
+        original: as it came.
+        reading: as priors see it.
+        engines: the priors to choose among.
+        options: how to restore it.
+        named: True if the prior was named.
+        ask: what else the caller fixed.
+        blank: the value that all visible pixels share, if they do.
+        objection: why it is not worth a search, if a rule says so.
+    """
+
+    index: int
+    original: Observed
+    reading: Reading
+    engines: tuple[PictureEngine, ...]
+    options: Options
+    named: bool
+    ask: Ask
+    blank: Any = None
+    objection: Status | None = None
+
+    @classmethod
+    def of(cls, index: int, original: Observed, options: Options, engines: Engines, watch: Watch) -> Case:
+        """Read a picture for its priors.
+
+        Raises:
+            UsageError: if the damage does not fit the prior.
+            ModelError: if a prior cannot be opened, or the picture cannot be resized.
+        """
+        opened = engines.for_picture(original)
+        opened = _of_colours(opened) if len(original.shape) > 2 else opened
+        picture = _resized(replace(original, damage=assumed(original.damage, opened[0].header)), options, opened)
+        told, scanned = engines.named and picture.damage.unknown is None, original.damage.scanned
+        ask = Ask.TOLD if told or scanned else Ask.FORCE if options.force else Ask.FIND
+        case = cls(index, original, Reading(picture), opened, options, engines.named, ask)
+        solved = ask is Ask.TOLD and not (scanned or original.filled_only)
+        if not solved and (blank := level_of_blank(original)) is not None:
+            return replace(case, blank=blank)
+        return case if case.header.grey else case._read(engines, watch)
+
+    def _read(self, engines: Engines, watch: Watch) -> Case:
+        """The case in black and white; as it was, with priors of grey pictures, where grey levels are to be filled."""
+        header, careful = self.header, self.ask is Ask.FIND and not self.header.task
+        reader = self.engines[0] if header.kind.pages else None
+        threshold = header.threshold / 255 if self.named else None
+        inverted = self.options.invert
+        reading = read(self.picture, threshold, lambda: reader or engines.reader, inverted, watch, careful=careful)
+        why = objection(reading.facts) if careful else None
+        grey_hole = self.original.filled_only and not (self.named or self.original.coloured)
+        if why in (Status.NOT_INK, Status.FAINT) and grey_hole:
+            return replace(self, engines=engines.for_picture(self.original, grey=True))
+        if why is not None:
+            return replace(self, objection=why, reading=replace(reading, picture=self.picture))
+        if reading.sheet is not None and not self.original.filled_only:
+            reading = replace(reading, tones=None)
+        alone = reading.sheet is not None and not (self.named or reading.sheet.for_others)
+        return replace(self, reading=reading, engines=(engines.reader,) if alone else self.engines)
+
+    @property
+    def picture(self) -> Observed:
+        return self.reading.picture
+
+    @property
+    def header(self) -> Description:
+        """The header of the first prior."""
+        return self.engines[0].header
+
+    @property
+    def own_size(self) -> bool:
+        """True for a picture of the size of a prior, too small to tell what it is not."""
+        return any(engine.header.image_shape == self.picture.shape[:2] for engine in self.engines)
+
+    @property
+    def squares(self) -> bool:
+        """True if squares may restore it: no prior is named, or of its size."""
+        return len(self.engines) > 1 and not (self.own_size or self.header.grey)
+
+    @property
+    def answered_by_reader(self) -> bool:
+        """True if the output of the prior that reads grey pages is the answer."""
+        return self.reading.page is not None and self.header.kind.pages
+
+    @property
+    def compared(self) -> bool:
+        """True if a named prior has to be ahead of an Ising field."""
+        return self.named and self.picture.damage.unknown == "p" and not self.own_size
+
+    @property
+    def batch_key(self) -> Any:
+        """Small pictures with equal keys are restored in one batch; large ones have unique keys."""
+        damage, shape = self.picture.damage, self.picture.shape
+        # Squares of one picture are not those of another.
+        alone = self.reading.page is not None or self.original.damage.specks is not None or self.squares
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or alone:
+            return self.index
+        return *map(id, self.engines), self.ask, damage.unknown, type(damage.p), damage.hidden is None, shape
+
+
+def _of_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
+    """The priors that restore colours; raises ModelError if there are none."""
+    of_photographs = tuple(engine for engine in engines if engine.header.kind.photographs)
+    if not of_photographs:
+        name = engines[0].header.name
+        raise ModelError(f"{name} knows no colours; leave the model out, or convert a copy to greyscale")
+    return of_photographs
+
+
+def _resized(picture: Observed, options: Options, engines: Sequence[PictureEngine]) -> Observed:
+    """A picture in the size of its prior, if that was asked for; and its damage, checked."""
+    header, shape = engines[0].header, picture.shape[:2]
+    header.check_damage(picture.damage)
+    if options.fit == "resize":
+        require(len(picture.shape) == 2, f"{option('fit', 'resize')} is not for colours; leave it out")
+        if not options.force:
+            check_near((shape[0], shape[1]), header.image_shape)
+        hidden = picture.damage.hidden
+        values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, header.image_shape)
+        picture = Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
+    p = picture.damage.p
+    if isinstance(p, np.ndarray) and p.shape != picture.shape[:2]:
+        raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel: {picture.shape[:2]}")
+    return picture

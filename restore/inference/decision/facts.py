@@ -1,0 +1,126 @@
+"""The numbers by which it is decided whether a picture is restored or comes back as it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+
+# Distance, in pixels, up to which pairs of changed pixels are counted.
+PAIR_REACH = 8
+
+# Pairs of changed pixels may exceed those of independent changes by this factor, and by this share of all pixels
+# (`benchmarks/choices/no_harm.py`, seeds 0, 1, 2 and 4).
+PAIRED, MORE = 1.5, 0.003
+
+# The lead that a prior needs over independent pixels: bits per pixel without noise, at least, and bits in all. Flips of
+# probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py
+# --tuning`). Among many candidates one is ahead by chance (`benchmarks/choices/no_harm.py --seed 11 --only grain`).
+MARGIN_PER_PIXEL, LEAST_MARGIN, MARGIN_IN_ALL = 0.02, 0.004, 4.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What was measured of a picture and of its answer; NaN where it was not.
+
+    Attributes:
+        classes: 1 if the few colours of the picture name classes.
+        contrast: how much darker ink is than its paper, as a share of the paper's level.
+        middle: the share of pixels that are neither dark nor light.
+        third: the share of pixels in even parts of a third tone.
+        explained: of a page, the share of the variance of grey levels near ink that two local levels explain.
+        left: of a page, the standard deviation of the rest, as a share of the contrast.
+        lead: the score ahead of independent pixels, as a multiple of what is needed.
+        field: the score ahead of an Ising field, in nats.
+        residual: how far a solver that stopped early moved in its last iteration; 0 if it converged.
+        level: the probability of flips that was found.
+        stays: the share of the wrong pixels that the posterior expects to stay wrong.
+        pairs: pairs of changed pixels beyond those of independent changes, as a multiple of what chance makes.
+        flips: the share of visible pixels that would change.
+    """
+
+    classes: float = nan
+    contrast: float = nan
+    middle: float = nan
+    third: float = nan
+    explained: float = nan
+    left: float = nan
+    lead: float = nan
+    field: float = nan
+    residual: float = nan
+    level: float = nan
+    stays: float = nan
+    pairs: float = nan
+    flips: float = nan
+
+    def __or__(self, other: Facts) -> Facts:
+        """These facts, and those that were measured since.
+
+        >>> (Facts(lead=1.0) | Facts(stays=0.2)).measured
+        {'lead': 1.0, 'stays': 0.2}
+        """
+        return replace(self, **other.measured)
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The facts that were measured, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(Facts)}
+        return {name: float(value) for name, value in values.items() if not isnan(value)}
+
+
+def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
+    """The lead over independent pixels, in bits per pixel, as a multiple of what is needed.
+
+    Args:
+        ahead: the lead.
+        p: the probability of flips, a number or one for each pixel.
+        pixels: how many were predicted.
+        harmless: True if only hidden pixels are to change, so that any lead will do that is not chance.
+    """
+    left = float(np.mean(1 - 2 * np.asarray(p))) ** 4
+    needed = 0.0 if harmless else max(MARGIN_PER_PIXEL * left, LEAST_MARGIN)
+    return ahead / max(needed, MARGIN_IN_ALL / max(pixels, 1))
+
+
+def stays_of(means: np.ndarray, p: Any, visible: np.ndarray) -> float:
+    """The share of the wrong visible pixels that a posterior expects to stay wrong: mean min(m, 1 - m) by mean p."""
+    now = np.broadcast_to(p, means.shape)[visible].mean()
+    expected = np.minimum(means, 1 - means)[visible].mean()
+    return float(expected / now) if now else np.inf
+
+
+def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> float:
+    """How often changed pixels are together beyond independent ones, as a multiple of what chance alone makes.
+
+    Fine lines, dots and grids of a picture are beside each other, or in steps. What goes beyond the pairs that may be,
+    in standard errors and squared, is summed over the displacements: half of these is what chance alone makes.
+
+    Args:
+        changed, white, visible: boolean (H, W): the pixels that changed; the restored picture, whose two colours may
+            have changed at different rates; and the pixels that count.
+
+    >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
+    >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
+    >>> every = np.ones((200, 200), bool)
+    >>> [pairs_of(changed, every, every) <= 1 for changed in (flips, lines)]
+    [True, False]
+    """
+    rates = np.zeros(changed.shape)
+    for colour in (visible & white, visible & ~white):
+        if colour.any():
+            rates[colour] = changed[colour].mean()
+    pairs, expected = _autocorrelation(changed), _autocorrelation(rates)
+    allowed = np.minimum(PAIRED * expected, expected + MORE * visible.sum())
+    beyond = (pairs - allowed).clip(0) ** 2 / (1 + expected)
+    return float(beyond.sum() / (beyond.size / 2))
+
+
+def _autocorrelation(values: np.ndarray) -> np.ndarray:
+    """Sums of products of pixels, for every displacement up to `PAIR_REACH` but none."""
+    padded = [size + PAIR_REACH for size in values.shape]
+    whole = np.fft.irfft2(np.abs(np.fft.rfft2(values, padded)) ** 2, padded)
+    down, across = np.arange(PAIR_REACH + 1), np.arange(-PAIR_REACH, PAIR_REACH + 1)
+    sums = whole[down[:, None] % padded[0], across % padded[1]]
+    return np.asarray(sums[(down[:, None] > 0) | (across > 0)])

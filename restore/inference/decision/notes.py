@@ -1,0 +1,69 @@
+"""What the user should know of how a picture was restored, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from restore.errors import option
+from restore.inference.candidates import Prior, Squares
+from restore.inference.case import Case
+from restore.inference.choose import Choice
+from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.rivals.diffusion import Diffusion
+from restore.sizes import near, said
+from restore.status import Status
+
+# A picture whose pixels are this much likelier after inversion, in nats per pixel, is inverted for its prior.
+INVERTED = 0.05
+
+# It is said if the posterior expects more than this share of the filled pixels to be wrong.
+UNSURE = 0.05
+
+# Said of a picture with pixels that no tile sees anything around.
+BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
+
+
+def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: Status) -> Iterator[str]:
+    """Sentences about picture `index` of a posterior; `status` is how the solver ended."""
+    yield from case.reading.notes
+    if choice.level is not None:
+        yield choice.level.sentence
+    hidden = case.picture.damage.hidden
+    if hidden is not None and hidden.any() and not case.header.grey:
+        doubt = choice.surprise * float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
+        if doubt > UNSURE:
+            yield f"of the filled pixels about {doubt:.0%} are expected to be wrong"
+    candidate = choice.candidate
+    if isinstance(candidate, Squares):
+        yield f"was restored as a picture drawn {candidate.side} times as large"
+    elif isinstance(candidate, Diffusion):
+        yield "no prior predicts such holes better than diffusion, which filled them"
+    elif isinstance(candidate, Prior):
+        yield from _of_prior(case, candidate, whole, index, status)
+
+
+def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: Status) -> Iterator[str]:
+    header, options = prior.engine.header, case.options
+    height, width = header.image_shape
+    if status is not Status.CONVERGED:
+        yield status.sentence
+    elif whole.unsettled[index] and not header.stops_as_learnt:
+        yield f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles"
+    if whole.tiles[index] > 1 and not header.whole:
+        yield f"restored in tiles of {width}x{height} pixels"
+    expected = expected_by(prior.engine)
+    if prior.invert and options.invert is None:
+        yield f"{header.name} expects {expected}, so the picture was inverted for it, and back"
+    if whole.blind[index]:
+        yield BLIND
+    if options.fit == "resize" and not near(case.original.shape[:2], header.image_shape):
+        yield f"was resized to {said(header.image_shape)} pixels and back, so little detail is left"
+    if whole.inversion[index] > INVERTED and options.invert is not None and not header.kind.photographs:
+        yield f"looks inverted: {header.name} expects {expected}; leave {option('invert')} out"
+
+
+def expected_by(engine: PictureEngine) -> str:
+    """The polarity that a prior expects, in words."""
+    return "dark on light" if engine.light_ground else "light strokes on dark"

@@ -1,0 +1,82 @@
+"""The rules by which a picture comes back as it was: do no harm. Each is one fact with one limit.
+
+`benchmarks/choices/rules.py` leaves out one rule at a time, and says what each prevents and what it costs.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Literal, NamedTuple
+
+from restore.images.tones import MOST_MIDDLE, THIRD
+from restore.inference.decision.facts import Facts
+from restore.status import Status
+
+
+class Rule(NamedTuple):
+    """Return a picture as it was if a fact lies above, or below, a limit.
+
+    Attributes:
+        status: the reason, which the user reads.
+        fact: an attribute of `Facts`.
+        side: on which side of the limit the picture is not restored.
+        limit: the limit.
+        chosen_by: the script that chose it.
+    """
+
+    status: Status
+    fact: str
+    side: Literal["above", "below"]
+    limit: float
+    chosen_by: str
+
+    def objects(self, facts: Facts) -> bool:
+        """True if the fact was measured and lies on that side."""
+        value = getattr(facts, self.fact)
+        return value > self.limit if self.side == "above" else value < self.limit  # never for NaN
+
+
+# Their order decides which reason the user reads.
+RULES = (
+    # Of reading: is it ink on paper?
+    Rule(Status.CLASSES, "classes", "above", 0.5, "no_harm.py"),
+    Rule(Status.NOT_INK, "middle", "above", MOST_MIDDLE, "page_limits.py"),
+    Rule(Status.NOT_INK, "third", "above", THIRD, "no_harm.py"),
+    # What is dark on a page is .20 darker than its paper at least, and what shows through an empty leaf .10 at most.
+    Rule(Status.FAINT, "contrast", "below", 0.15, "page_limits.py"),
+    Rule(Status.NOT_INK, "explained", "below", 0.70, "page_limits.py"),
+    Rule(Status.NOT_INK, "left", "above", 0.062, "page_limits.py"),
+    # Of choosing: does a prior know such pictures?
+    Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
+    # A prior that was named may be behind neighbours that agree, as of silhouettes, by so many nats.
+    Rule(Status.UNRECOGNISED, "field", "below", -60.0, "recognised.py"),
+    # Of the answer: would it do harm?
+    Rule(Status.UNSETTLED, "residual", "above", 0.1, "rules.py"),
+    # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
+    Rule(Status.TOO_NOISY, "level", "above", 0.35, "no_harm.py"),
+    Rule(Status.NO_GAIN, "stays", "above", 0.75, "no_harm.py"),
+    Rule(Status.NOT_NOISE, "pairs", "above", 1.0, "no_harm.py"),
+)
+
+# Where no level of flips above the lowest was found, and fewer pixels would change than this, there is no noise: as
+# many change of clean pictures, and of three times as many flips more are undone than done
+# (`benchmarks/choices/no_harm.py`).
+SPOTLESS = 1e-4
+
+
+class Ask(Enum):
+    """What the caller fixed: only what is to be found may be refused."""
+
+    FIND = "prior or level is to be found"
+    FORCE = "it is to be restored in any case"
+    TOLD = "prior and level are given"
+
+
+def limit_of(status: Status, fact: str) -> float:
+    """The limit of a rule, for messages and documents."""
+    return next(rule.limit for rule in RULES if (rule.status, rule.fact) == (status, fact))
+
+
+def objection(facts: Facts) -> Status | None:
+    """The first reason against restoring a picture, which the user reads; None to restore it."""
+    return next((rule.status for rule in RULES if rule.objects(facts)), None)

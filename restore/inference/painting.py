@@ -1,0 +1,148 @@
+"""What of an answer goes into the picture: which pixels are replaced, by which grey levels, in which size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from restore.channels.damage import Observed
+from restore.channels.levels import FLIPS, NOISE
+from restore.images import enlarge
+from restore.inference.case import Case
+from restore.inference.choose import Choice
+from restore.inference.decision.facts import Facts
+from restore.inference.decision.rules import SPOTLESS, Ask
+from restore.inference.restored import Level, Restored, share_changed
+from restore.registry import LEVELS
+from restore.status import Outcome
+
+# The lowest level of each kind that is looked for.
+LOWEST = {name: float(scale.levels[0]) for name, scale in (("p", FLIPS), ("sigma", NOISE))}
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """An answer in the pixels of its prior.
+
+    Attributes:
+        seen: the picture before, (H, W).
+        means, deviations: the posterior, (H, W).
+        grey: True if these are grey levels, False for black and white.
+    """
+
+    seen: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    grey: bool
+
+    @property
+    def before(self) -> np.ndarray:
+        return self.seen if self.grey else self.seen > 0.5
+
+    @property
+    def after(self) -> np.ndarray:
+        return self.means if self.grey else self.means > 0.5
+
+    def without_strays(self, hidden: np.ndarray | None) -> Draft:
+        """The same, with filled pixels that differ from all eight around them turned."""
+        return replace(self, means=np.where(_alone(self.means > 0.5, hidden), 1 - self.means, self.means))
+
+    def untouched(self, visible: np.ndarray) -> Draft:
+        """The same, with visible pixels as they were seen, and certain."""
+        means, deviations = np.where(visible, self.before, self.means), np.where(visible, 0, self.deviations)
+        return replace(self, means=means, deviations=deviations)
+
+    def enlarged(self, shape: tuple[int, ...]) -> Draft:
+        """The answer in another size; thresholded after enlarging, so that contours are smooth."""
+        size = shape[0], shape[1]
+        return replace(self, means=enlarge(self.means, size), deviations=enlarge(self.deviations, size))
+
+
+def spotless(choice: Choice, facts: Facts) -> bool:
+    """True if no flips were found: the level is the lowest, and next to nothing would change."""
+    level = choice.level
+    lowest = level is not None and level.name == "p" and np.allclose(level.value, LOWEST["p"])
+    return lowest and facts.flips < SPOTLESS
+
+
+def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any) -> Restored:
+    """The answer in the levels and the size of the picture.
+
+    Args:
+        case: the picture.
+        choice: what restored it.
+        draft: its answer.
+        doubt: why it may be wrong.
+        others: further attributes of `Restored`.
+    """
+    original, reading, tones = case.original, case.reading, case.reading.tones
+    notes = list(others.pop("notes"))
+    replaced = ~original.visible if original.filled_only or choice.noiseless else None
+    if reading.cut is not None and replaced is None:
+        if case.ask is not Ask.FIND or not reading.drawn or draft.before.shape != original.shape:
+            notes.append(f"has grey levels, which were cut to black and white at {round(255 * reading.cut)} of 255")
+            tones = None
+        else:
+            replaced = draft.before != draft.after
+    before, lightened = draft.before, _lightened(case, draft)
+    if draft.means.shape != original.shape:
+        before, draft = enlarge(before, (original.shape[0], original.shape[1])) > 0.5, draft.enlarged(original.shape)
+    estimate = np.where(draft.after, tones[1], tones[0]) if tones is not None and not draft.grey else draft.after
+    share = share_changed(original, estimate, replaced)
+    same, changed = share == 0, None if draft.grey else share
+    if reading.sheet is not None:  # a page is changed where ink became paper, or paper ink
+        differs = before != draft.after
+        changed = float(np.mean(differs if replaced is None else differs & replaced))
+    return Restored(
+        **chosen(choice, original),
+        observed=original,
+        estimate=estimate,
+        means=draft.means,
+        deviations=draft.deviations,
+        outcome=Outcome.CLEAN if same else Outcome.RESTORED,
+        reason=looked_for(original, choice) if same else "",
+        changed=changed,
+        notes=reading.notes if same else tuple(notes),
+        doubt=doubt,
+        replaced=replaced,
+        lightened=lightened,
+        **others,
+    )
+
+
+def chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
+    """The fields of an answer about the chosen prior and level, if any were chosen."""
+    given = Level.given(picture.damage)
+    if choice is None:
+        return {"model": "", "engine": "", "level": given}
+    model, backend = choice.candidate.names
+    return {"model": model, "engine": backend, "level": choice.level or given, "bits": choice.bits}
+
+
+def looked_for(picture: Observed, choice: Choice) -> str:
+    """What was looked for in a picture that comes back as it was, and not found."""
+    if picture.filled_only:
+        return "what fills the hole is what was there"
+    if choice.level is None:
+        return "no pixel had to change"
+    name = choice.level.name
+    least = f" above {name} = {LOWEST[name]:.1g}" if name in LOWEST else ""
+    return f"no {LEVELS[name].noun} found{least}"
+
+
+def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
+    """A grey page with white paper, if that is wanted."""
+    sheet, original = case.reading.sheet, case.original
+    if sheet is None or not (case.answered_by_reader and case.options.soft) or draft.means.shape != original.shape:
+        return None
+    return sheet.lightened(original.values(), draft.means, inverted=case.reading.inverted)
+
+
+def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+    """Hidden pixels of a black and white picture (H, W) that differ from all eight around them, boolean (H, W)."""
+    padded = np.pad(white, 1, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3), dtype=np.int8)
+    alone = windows == np.where(white, 1, 8)
+    return alone if hidden is None else alone & hidden
