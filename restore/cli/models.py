@@ -9,6 +9,7 @@ import typer
 
 from restore.cli.options import Model
 from restore.console import tell
+from restore.sizes import said
 
 if TYPE_CHECKING:
     from restore.zoo.description import Description
@@ -63,7 +64,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
 
 def _purpose(header: Description) -> str:
     """Write what a prior is for, and what it is."""
-    size = "any size" if header.anywhere else f"{header.image_shape[1]}x{header.image_shape[0]}"
+    size = "any size" if header.anywhere else said(header.image_shape)
     damage = f" after {header.task}" if header.task else " in grey" if header.grey and header.data == "mnist" else ""
     hidden = "+".join(map(str, header.hidden_counts))
     unfinished = f", unfinished: {header.unfinished}" if header.unfinished else ""

@@ -454,13 +454,12 @@ def _notes(job: _Job, choice: Choice, whole: Posterior, index: int, status: Stat
         return [*notes, f"was restored as a picture drawn {candidate.side} times as large"]
     assert isinstance(candidate, Prior)
     header = candidate.engine.header
-    height, width = header.image_shape
     if status is not Status.CONVERGED:
         notes.append(status.sentence)
     elif whole.unsettled[index] and not header.stops_as_learnt:
         notes.append(f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles")
     if whole.tiles[index] > 1 and not header.whole:
-        notes.append(f"restored in tiles of {width}x{height} pixels")
+        notes.append(f"restored in tiles of {said(header.image_shape)} pixels")
     if candidate.invert and not options.invert:
         expected = expected_by(candidate.engine)
         notes.append(f"{header.name} expects {expected}, so the picture was inverted for it, and back")

@@ -10,6 +10,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.registry import LEVELS
+from restore.sizes import said
 from restore.status import Status
 
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
@@ -92,8 +93,7 @@ class Restored:
     observed: Observed | None = None
 
     def __repr__(self) -> str:
-        size = "x".join(map(str, self.means.shape))
-        return f"Restored({size}, {self.status}, model={self.model!r})"
+        return f"Restored({said(self.means.shape[:2])}, {self.status}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""

@@ -36,6 +36,14 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert len(log) == 2 and "validation_error" in log[-1]
 
 
+def test_a_size_that_is_printed_is_one_that_may_be_asked_for(
+    home: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", "images", "--name", "parts", "--shape", "6x4", "--hidden", 2, *SHORT) == 0
+    assert "images of 6x4 pixels" in capsys.readouterr().err
+    assert zoo.describe(zoo.find("parts")).image_shape == (4, 6)
+
+
 def test_a_folder_of_data_sets_without_the_recipes_own_is_no_folder_of_images(tmp_path: Path) -> None:
     for name in ("mnist", "caltech101_silhouettes"):
         (tmp_path / name).mkdir()
