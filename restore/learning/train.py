@@ -60,7 +60,7 @@ def train_and_save(
             save(run, Trained(prior, progress.done, progress.score, ""), lesson, session.command, progress.seconds)
 
     try:
-        images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
+        images, held_out = split(recipe, lesson.pixels(device), lesson.held_out_pixels(device))
         trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, better=keep_unfinished)
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         folders = [folder for folder in (session.target, run) if folder is not None]
@@ -72,7 +72,7 @@ def train_and_save(
         lines = [f"{header.name}: {units}{trained.verdict}"] if trained.verdict else []
         if report:
             session.note("scoring it beside simple filters")
-            summary, worth = write_report(session.folder, lesson, trained, device, clock)
+            summary, worth = write_report(session.folder, trained, (images, held_out), device, clock)
             lines += summary
             if worth:
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
