@@ -15,7 +15,6 @@ import numpy as np
 
 from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
-from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, require
 from restore.images import enlarge, shrink
 from restore.inference import specks, trust
@@ -44,9 +43,6 @@ PICTURES_AT_ONCE = 256
 
 # It is said if the posterior expects more than this share of the filled pixels to be wrong.
 UNSURE = 0.05
-
-# How near to a half the share of white is in the images of a prior of both polarities.
-EVEN = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,23 +288,9 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
 
 def _polarities(engine: PictureEngine, invert: bool) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or none differs."""
-    header = engine.header
     if invert:
         return (True,)
-    if header.task or header.grey:
-        return (False,)
-    return (False,) if header.whole and abs(_share_of_white(engine) - 0.5) < EVEN else (False, True)
-
-
-def _share_of_white(engine: PictureEngine) -> float:
-    """The share of white in the images of a prior that treats all pixels alike.
-
-    Where one black pixel is all that is seen, the gain by inversion is its log-odds.
-    """
-    black = np.zeros((1, *engine.header.image_shape))
-    hidden = np.ones(black.shape, bool)
-    hidden[0, 0, 0] = False
-    return float(probability_of(engine.solve(black, Damage(hidden=hidden), "quick").inversion.astype(np.float64))[0])
+    return (False, True) if engine.header.polarised else (False,)
 
 
 def _judged(

@@ -142,8 +142,8 @@ def train(
         machine, inference = as_stored(recipe, result.machine), recipe.inference_after(max(result.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
-    header = description_of(recipe, image_shape, machine, inference)
     means, grey = pixels_of(recipe, training)
+    header = description_of(recipe, image_shape, machine, inference, means)
     prior = TrainedPrior(header, machine, means, modes, grey)
     if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
         tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))

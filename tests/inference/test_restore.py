@@ -68,9 +68,9 @@ def disc(size: int = 96) -> np.ndarray:
     return (np.hypot(rows - size / 2, columns - size / 2) < size / 3).astype(float)
 
 
-def field(coupling: float = 0.6) -> FieldEngine:
+def field(coupling: float = 0.6, white: float = 0.5) -> FieldEngine:
     """The mean field of neighbours that agree: it restores a disc of any size."""
-    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE), coupling=coupling)
+    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, white=white, **ANY_SIZE), coupling=coupling)
 
 
 def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:
@@ -135,6 +135,23 @@ def test_noise_is_refused(options: Any) -> None:
     noise = np.random.default_rng(0).integers(0, 2, (60, 60)).astype(float)
     result = answer(noise, Damage("auto"), field(), **options)
     assert result.refused and np.array_equal(result.estimate, noise)
+
+
+@pytest.mark.parametrize(
+    ("white", "seen"), [(0.5, {False}), (0.54, {False}), (0.1, {False, True}), (0.0, {False, True})]
+)
+def test_a_prior_of_pictures_as_often_white_as_black_is_asked_in_one_polarity(white: float, seen: set[bool]) -> None:
+    picture, prior = np.zeros((60, 60)), field(white=white)
+    picture[20:40, 10:50] = 1
+    answer(picture, Damage("auto"), prior)
+    # Two thirds and more of the picture are black.
+    shown = {bool(crop[~hidden].mean() > 0.5) for crops, damage in prior.calls for crop, hidden in parts(crops, damage)}
+    assert shown == seen
+
+
+def parts(crops: np.ndarray, damage: Damage) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    hidden = np.zeros(crops.shape, bool) if damage.hidden is None else np.broadcast_to(damage.hidden, crops.shape)
+    return zip(crops, hidden, strict=True)
 
 
 def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:

@@ -26,7 +26,8 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert run("train", "images", "--name", "parts", *SHORT) == 0
     said = capsys.readouterr().err
     assert "6x5 pixels" in said and "2 epochs" in said
-    header = zoo.describe(zoo.find("parts"))
+    header, means = zoo.describe(zoo.find("parts")), zoo.load(zoo.find("parts")).pixel_means
+    assert header.white == zoo.describe(Path("runs/parts")).white == pytest.approx(float(means.mean()), abs=1e-4)
     assert (header.name, header.image_shape, header.threshold, header.method) == ("parts", (5, 6), 127, "matched")
     assert header.data == "images"
     card = (zoo.find("parts") / "card.md").read_text()
