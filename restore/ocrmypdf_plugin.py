@@ -78,7 +78,7 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
     one of black and white doubtful pixels are grey, and edges are smoothed.
     """
     picture = picture_of(image, "the page")
-    (answer,) = restore([Observed(picture.pixels, damage)], Options(model, soft=True))
+    (answer,) = restore([Observed(picture, damage)], Options(model, soft=True))
     clean = answer.flipped is not None and answer.flipped < CLEAN
     for note in (*picture.notes, *answer.notes):
         _LOG.info("page %d: %s%s", number + 1, "left as it is: " if answer.refused else "", note)
