@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from priors import SPIKED, TRUNCATED, grey_prior, random_conditional
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning, UsageError
 from restore.images import enlarge, shrink
-from restore.images.colours import AXES
+from restore.images.colours import AXES, in_colours
 from restore.inference import trust
+from restore.inference.candidates import Planes
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.options import Options
 from restore.inference.restore import PICTURES_AT_ONCE, restore
@@ -561,6 +563,21 @@ def test_colours_are_restored_in_axes_that_share_the_noise() -> None:
         variances = np.diag((np.eye(16) - gain) @ prior)[:, None].repeat(3, 1)
         np.testing.assert_allclose(result.deviations[where].reshape(16, 3) ** 2, variances, atol=1e-5)
     assert result.status is Status.CONVERGED and result.estimate.shape == picture.shape
+
+
+def test_colours_vary_as_planes_that_vary_by_themselves() -> None:
+    """Over all eight signs of deviations that differ from plane to plane."""
+    wanted, picture = np.array([0.04, 0.01, 0.09]), np.random.default_rng(1).random((4, 4, 3))
+    turns = iter(wanted)
+
+    class Uneven(Watched):
+        def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+            return Posterior.of_pixels(pictures, np.full(pictures.shape, next(turns)))
+
+    posterior = Planes(Uneven(photographs())).posterior(Observed(picture, Damage(sigma=0.1)), lambda share: None)
+    signs = np.array(list(product((-1, 1), repeat=3))) * np.sqrt(wanted)
+    np.testing.assert_allclose(posterior.means[0], picture, atol=1e-6)
+    np.testing.assert_allclose(posterior.variances[0, 2, 1], in_colours(0.5 + signs).var(0), atol=1e-6)
 
 
 @pytest.mark.parametrize("plane", range(3))

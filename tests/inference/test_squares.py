@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
 from restore.channels.damage import Damage, Observed
@@ -15,12 +16,14 @@ from restore.inference.candidates import (
     NEIGHBOURS_TOLERANCE,
     SQUARE_SIDES,
     Neighbours,
+    Prior,
     Squares,
     mean_field,
     squares_in,
 )
 from restore.inference.options import Options
 from restore.inference.restore import restore
+from restore.priors import RBM
 from restore.status import Status
 
 
@@ -66,6 +69,20 @@ def test_the_posterior_is_that_of_a_colour_for_each_square(squares: Squares, dam
     # Evidence passes through single precision.
     np.testing.assert_allclose(actual.means[0], wanted, atol=1e-6)
     np.testing.assert_allclose(actual.variances[0], wanted * (1 - wanted), atol=1e-6)
+
+
+@pytest.mark.parametrize("damage", [DAMAGES["one"], DAMAGES["each"], DAMAGES["holes"]], ids=DAMAGES)
+def test_under_a_prior_that_knows_nothing_squares_are_as_without_one(damage: Damage) -> None:
+    """So a prior is told of each square how likely it is to be wrong, neither more nor less."""
+    flat = RBM.binary(torch.zeros(12, 1), torch.zeros(12), torch.zeros(1))
+    squares = Squares(3, 2, 1)  # of 7x11 pixels 3x4
+    picture = Observed(np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float), damage)
+    alone, told = (
+        one.posterior(picture, lambda share: None)
+        for one in (squares, replace(squares, prior=Prior(ExactEngine.of(flat, SHAPE))))
+    )
+    np.testing.assert_allclose(told.means, alone.means, atol=1e-6)
+    np.testing.assert_allclose(told.variances, alone.variances, atol=1e-6)
 
 
 @pytest.mark.parametrize("corner", [(0, 0), (1, 2), (5, 3)], ids=str)
