@@ -64,5 +64,7 @@ def export(
 
         content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
     write_atomically(target, content)
+    if beside:
+        zoo.remember(content)
     what = "for `restore import`" if bundle else "with its solver"
     say(f"{target}: {folder.resolve().name} {what}, {len(content) / 1e3:,.0f} kB")

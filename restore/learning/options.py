@@ -42,7 +42,7 @@ class TrainOptions:
         "by the images",
     )
     epochs: int | None = _option(None, "Passes over the images.", "by their number")
-    minutes: float | None = _option(None, "Time limit for everything; training ends with the best prior so far.")
+    minutes: float | None = _option(None, "Time limit for all but the graph; training ends with the best prior so far.")
     task: str | None = _option(None, "Learn to undo one kind of damage, such as flip:0.1.")
     shape: tuple[int, int] | None = _option(
         None,

@@ -40,8 +40,6 @@ from restore.zoo.inference import Inference
 RECIPE = "recipe.toml"
 # The share of the time that growth may take if another learner continues from there.
 GROWING = 0.25
-# Seconds left for the last lines, and for the process to end.
-LEAVING = 1.0
 
 
 def train_and_save(
@@ -49,8 +47,9 @@ def train_and_save(
 ) -> Trained:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
-    The recipe is written to the run's folder, to be changed or repeated. The session's clock counts from the moment
-    that the time limit does. Without a `report` nothing is scored or drawn. A stop says what to do now, in a note.
+    All but the graph ends within the time limit, and the session's clock counts from the moment that the limit does.
+    The recipe is written to the run's folder, to be changed or repeated. Without a `report` nothing is scored or drawn.
+    A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
     own, run = replace(session, data=lesson.fingerprint), session.kept_in
@@ -78,10 +77,13 @@ def train_and_save(
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
                 keep(session, lesson, trained, clock.used)
         session.note("making its graph")
-        # Last, as it can be cut short and made later.
-        fault = add_graph(folders, TrainingError, clock.limit - clock.used - LEAVING)
+        # Whatever the time: without one, torch would be loaded to restore.
+        before, fault = clock.used, add_graph(folders, TrainingError)
         how = f"`restore export {header.name} --beside` makes one"
         lines += [f"{header.name}: without a graph: {fault}; {how}"] if fault else []
+        if clock.used > clock.limit:
+            taken, over = clock.used - before, clock.used - clock.limit
+            lines.append(f"{header.name}: its graph was made in {taken:.0f} s, {over:.0f} s beyond the time limit")
         return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.

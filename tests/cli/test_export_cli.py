@@ -150,8 +150,11 @@ def test_export_names_the_file_after_the_prior(
     assert asked == [(False, False), (True, False), (False, True), (False, False)]
 
 
-def test_export_beside_the_weights(run: Run, plain: Path, quick: list[Any], capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("export", plain, "--beside") == 0
+def test_export_beside_the_weights(
+    run: Run, plain: Path, quick: list[Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(plain.parent / "home"))
+    assert run("export", plain, "--beside") == 0 and zoo.made_here(plain)
     assert (plain / GRAPH).read_bytes() == b"a graph" and quick == [(plain, {})]
     # What was written is named, and pipes stay empty.
     out, said = capfd.readouterr()
