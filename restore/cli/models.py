@@ -27,6 +27,9 @@ SHOWS = {
     "photographs": "photographs",
 }
 
+# What the word means, before the list.
+PRIOR = "A prior is a model of pictures of one kind, learnt from examples: it says which pictures are likely."
+
 # The groups of the list, in this order.
 TRIED_HEADING = "Tried if you name none, for black and white pictures:"
 GREY = "Tried if you name none, with --sigma:"
@@ -57,6 +60,8 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
         kind = OF_PAGES if header.kind.pages else GREY if header.grey else TRIED_HEADING
         group = kind if tried else OTHERS if published else YOURS
         groups[group].append(shown(f"  {folder.name:{width_of_names}}  {_purpose(header)}"))
+    if any(groups.values()):
+        tell(PRIOR)
     for title, lines in groups.items():
         if lines:
             tell("\n".join([title, *lines]))

@@ -161,7 +161,14 @@ class Results:
     ] = None
     dry_run: Annotated[bool, _result("--dry-run", help="Restore, say what would be written, write nothing.")] = False
     frame: Frame = None
-    json: Json = False
+    json: Annotated[
+        bool,
+        _result(
+            "--json",
+            help="Print JSON on stdout, one object a line. bits: how well the prior predicts pixels hidden from it, as "
+            "the mean log2 of their probability; 0 is certain, and a coin for each pixel has -1.",
+        ),
+    ] = False
     quiet: Quiet = False
 
 
