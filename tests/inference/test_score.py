@@ -445,3 +445,16 @@ def test_where_a_solver_diverges_nothing_is_predicted() -> None:
     assert not found.diverged and found.mask.all()
     np.testing.assert_allclose(found.means[0], np.where(np.isnan(known), 0.5, 0.3))
     np.testing.assert_allclose(found.variances[0], np.where(np.isnan(known), 0.25, 0.01))
+
+
+def test_crops_with_hardly_more_in_them_than_the_emptiest_are_not_looked_at() -> None:
+    """Of a hundred crops, in cells that are lighter and darker by turns, nine have twice as much contrast."""
+    draw, side = np.random.default_rng(1), room.CROP_SIDE
+    contrast = draw.uniform(0.1, 0.1 * (room.BLANK - 0.05), (10, 10))
+    rich = draw.choice(100, 9, replace=False)
+    contrast.flat[rich] = 0.2
+    cells = np.arange(10 * side) // room.CONTENT_CELL
+    picture = 0.5 + contrast.repeat(side, 0).repeat(side, 1) * np.where((cells[:, None] + cells) % 2, 1, -1)
+    sample = Crops.of([Observed(picture, Damage(sigma=0.1))], grey=True)
+    chosen = {10 * (top // side) + left // side for top, left in sample.corners}
+    assert len(chosen) == room.CROPS and chosen <= set(rich.tolist())
