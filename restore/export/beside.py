@@ -8,6 +8,7 @@ from pathlib import Path
 from restore import zoo
 from restore.errors import RestoreError
 from restore.files import write_atomically
+from restore.zoo.made import remember
 
 
 def add_graph(folders: Sequence[Path], error: type[RestoreError]) -> str:
@@ -26,5 +27,5 @@ def add_graph(folders: Sequence[Path], error: type[RestoreError]) -> str:
         return str(fault)
     for folder in folders:
         write_atomically(folder / zoo.GRAPH, graph, error)
-    zoo.remember(graph)
+        remember(folder)
     return ""

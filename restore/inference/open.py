@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, extra, option, shown
 from restore.inference.options import EngineName, Options
-from restore.zoo import GRAPH, candidates, describe, find, leave_out, made_here, reader, search
+from restore.zoo import GRAPH, candidates, describe, find, leave_out, reader, search
+from restore.zoo.made import made_here
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,6 @@ from restore.zoo.automatic import preferred as preferred
 from restore.zoo.automatic import readable as readable
 from restore.zoo.automatic import reader as reader
 from restore.zoo.card import with_facts as with_facts
-from restore.zoo.made import made_here as made_here
-from restore.zoo.made import remember as remember
 from restore.zoo.search import find as find
 from restore.zoo.search import folders as folders
 from restore.zoo.search import published_folder as published_folder

@@ -9,27 +9,29 @@ from pathlib import Path
 from restore.errors import OutputError
 from restore.files import check_regular, make_folder, write_atomically
 from restore.zoo import limits
-from restore.zoo.search import data_folder
+from restore.zoo.search import data_folder, user_folder
 from restore.zoo.store import GRAPH
 
 
-def remember(graph: bytes) -> None:
-    """Note that a graph was made here; where no note can be written, only a name makes it run."""
-    note = _note(graph)
+def remember(folder: Path) -> None:
+    """Note that the graph beside a prior was made here, if it lies where `auto` looks; without a note it is not run."""
+    if folder.resolve().parent != user_folder().resolve():
+        return
     with contextlib.suppress(OSError, OutputError):
+        note = _note(folder)
         make_folder(note.parent, "choose another place", OutputError)
         write_atomically(note, b"")
 
 
 def made_here(folder: Path) -> bool:
     """True if the graph beside a prior is one that was made on this machine, by training or `restore export`."""
-    path = folder / GRAPH
     try:
-        check_regular(path, limits.FILE)
-        return _note(path.read_bytes()).is_file()
+        return _note(folder).is_file()
     except (OSError, ValueError):
         return False
 
 
-def _note(graph: bytes) -> Path:
-    return data_folder() / "graphs" / hashlib.sha256(graph).hexdigest()
+def _note(folder: Path) -> Path:
+    """The file that is there if the graph beside a prior was made here; its name is the checksum of the graph."""
+    check_regular(folder / GRAPH, limits.FILE)
+    return data_folder() / "graphs" / hashlib.sha256((folder / GRAPH).read_bytes()).hexdigest()

@@ -20,6 +20,7 @@ from restore.inference.onnx.engine import PROVIDERS, OnnxEngine, providers
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.torch_engine import Engine
+from restore.zoo.made import remember
 
 
 @pytest.fixture
@@ -201,7 +202,8 @@ def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published_or_
     exported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: Callable[..., None]
 ) -> None:
     """It is a program, and a loop in it may never end."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("restore.zoo.made.data_folder", lambda: tmp_path / "home")
+    monkeypatch.setattr("restore.zoo.made.user_folder", lambda: Path(exported).parent)
 
     def engine(name: str, **options: Any) -> str:
         monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: (name,))
@@ -212,7 +214,7 @@ def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published_or_
     assert engine("tap-mnist-25") == "onnx" == engine(exported, model=exported)
     assert engine(exported) == "torch" == engine(exported, engine="onnx")
     graph = Path(exported) / zoo.GRAPH
-    zoo.remember(graph.read_bytes())
+    remember(Path(exported))
     assert engine(exported) == "onnx" and engine(exported, engine="torch") == "torch"
     graph.write_bytes(b"another one")
     assert engine(exported) == "torch"

@@ -26,6 +26,7 @@ from restore.learning.run.place import reserve
 from restore.learning.run.session import Clock, Progress, Session
 from restore.learning.train import train, train_and_save
 from restore.zoo import TrainedPrior
+from restore.zoo.made import made_here
 
 # --- however it ends ---
 
@@ -143,10 +144,11 @@ def test_the_graph_is_made_whatever_the_time_and_that_is_said(tmp_path: Path, mo
         return b"a graph"
 
     monkeypatch.setattr("restore.export.packing.beside_weights", slow)
-    session = Session(tmp_path / "run", lasting=True, clock=Clock(now=hands))
+    named = zoo.user_folder() / "named"
+    session = Session(tmp_path / "run", lasting=True, target=named, clock=Clock(now=hands))
     made = lesson(tables=QUICK, epochs=None, minutes=0.5)
     line = train_and_save(made, session, CPU, report=False).lines[-1]
-    assert (tmp_path / "run" / zoo.GRAPH).read_bytes() == b"a graph" and zoo.made_here(tmp_path / "run")
+    assert (tmp_path / "run" / zoo.GRAPH).read_bytes() == b"a graph" and made_here(named)
     taken, over = map(int, re.findall(r"(\d+) s", line))
     # The limit of half a minute left some seconds when the graph was begun.
     assert 100 <= taken <= 101 and taken - 30 < over < taken
