@@ -78,7 +78,7 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
     one of black and white doubtful pixels are grey, and edges are smoothed.
     """
     picture = picture_of(image, "the page")
-    (answer,) = restore([Observed(picture.pixels, damage)], Options(model, soft=True))
+    (answer,) = restore([Observed(picture, damage)], Options(model, soft=True))
     clean = answer.changed is not None and answer.changed < CLEAN
     came = [f"as it came, {answer.outcome}: {answer.objection}"] if answer.unchanged else []
     for note in (*picture.notes, *answer.notes, *came):

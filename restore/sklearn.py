@@ -180,8 +180,9 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         recipe, machine = self._recipe(check_random_state(self.random_state), name), self._machine(np.float32)
         starts, draw = torch.tensor(self.starts_, dtype=torch.float32), torch.Generator().manual_seed(recipe.seed)
         modes = own_modes(machine, starts, recipe.inference, draw)
-        header = description_of(recipe, image_shape, machine, recipe.inference)
-        return TrainedPrior(header, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
+        means = torch.tensor(self.feature_means_, dtype=torch.float32)
+        header = description_of(recipe, image_shape, machine, recipe.inference, means)
+        return TrainedPrior(header, machine, means, modes)
 
     def _recipe(self, generator: np.random.RandomState, name: str = "untitled") -> Recipe:
         """The recipe of `restore train` with these settings."""

@@ -134,7 +134,7 @@ def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
     assert answers.means.shape == (2, *SHAPE) and (several[0] == result).all()
     for each, first in ((solution, ()), (answers, (2,))):
         assert [layer.shape for layer in each.layers] == [(*first, model.description.hidden)]
-        assert "\n" not in repr(each) and len(repr(each)) < 100
+        assert "\n" not in repr(each) and len(repr(each)) < 100 and "12x10" in repr(each)
 
 
 def test_a_notebook_shows_the_picture_before_after_and_how_uncertain_it_is(model: restore.Restorer) -> None:

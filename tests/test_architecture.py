@@ -30,11 +30,11 @@ ROOMS: dict[str, str] = {
     "status": "",
     "fields": "",
     "registry": "",
-    "channels": "errors fields registry tracing",
+    "channels": "errors fields registry sizes tracing",
     "couplings": "tracing",
     "units": "errors fields registry tracing",
     "images": "errors buckets files sizes",
-    "data": "errors images",
+    "data": "errors sizes images",
     "priors": "errors fields tracing channels couplings units",
     "families": "errors registry fields channels couplings units priors",
     "zoo": "errors registry families channels couplings files sizes units priors",
@@ -45,7 +45,7 @@ ROOMS: dict[str, str] = {
     "torch": "errors channels registry priors zoo solvers",
     "export": "errors files data fields status registry families channels zoo solvers inference",
     "app": "errors status registry channels files images data zoo inference",
-    "evaluation": "errors console status channels units priors zoo solvers inference",
+    "evaluation": "errors console status sizes channels units priors zoo solvers inference",
     "learning": (
         "errors console fields status registry families channels couplings files sizes units priors data zoo "
         "solvers inference export evaluation"
@@ -88,6 +88,15 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"restore.{alias.name}" for alias in node.names) if node.module == "restore" else [node.module]
 
 
+def by_hand(path: Path) -> Iterator[str]:
+    """Sizes that an f-string puts together from two different values, such as f"{width}x{height}"."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        parts = node.values if isinstance(node, ast.JoinedStr) else ()
+        for one, between, two in zip(parts, parts[1:], parts[2:], strict=False):
+            if isinstance(between, ast.Constant) and between.value == "x" and ast.dump(one) != ast.dump(two):
+                yield f"{path}:{node.lineno}"
+
+
 def room_of(module: str) -> str:
     return module.split(".")[1]
 
@@ -111,6 +120,10 @@ def test_imports_point_one_way() -> None:
         rooms = {room_of(module) for module in modules if module.startswith("restore.")} - {room}
         assert rooms <= set(ROOMS[room].split()), f"{path}: {room} may import {ROOMS[room] or 'no other room'}"
         assert not {module.split(".")[0] for module in modules} & OUTSIDE, path
+
+
+def test_one_function_writes_sizes_so_that_they_have_one_order() -> None:
+    assert [place for path in files() for place in by_hand(path)] == []
 
 
 def test_files_and_folders_are_small() -> None:

@@ -23,7 +23,7 @@ UNIT = GREY / 255
 def back(images: Any) -> Any:
     """What comes back of images that are restored to themselves."""
     taken = unpack(images)
-    return taken.together([item.back(item.pixels, None) for item in taken.items])
+    return taken.together([item.back(item.values(), None) for item in taken.items])
 
 
 # --- arrays ---
@@ -50,8 +50,8 @@ LAYOUTS = {
 def test_layouts_do_not_matter(array: np.ndarray) -> None:
     white = np.iinfo(array.dtype).max if array.dtype.kind == "u" else 1
     (item,) = unpack(array).items
-    assert item.pixels.dtype == np.float64
-    np.testing.assert_array_equal(item.pixels, np.asarray(array, dtype=np.float64) / white)
+    assert item.values().dtype == np.float64
+    np.testing.assert_array_equal(item.values(), np.asarray(array, dtype=np.float64) / white)
     found = back(array)
     assert found.dtype == array.dtype
     np.testing.assert_allclose(found.astype(np.float64), np.asarray(array, np.float64), atol=1e-3 if white == 1 else 0)
@@ -60,7 +60,7 @@ def test_layouts_do_not_matter(array: np.ndarray) -> None:
 def test_what_rounding_carried_out_of_range_is_cut() -> None:
     """Resizing gives 1.0000001, which no picture should be refused for."""
     (item,) = unpack(np.array([[0.0, 1 + 1e-6], [-1e-3, 0.5]])).items
-    np.testing.assert_array_equal(item.pixels, [[0, 1], [0, 0.5]])
+    np.testing.assert_array_equal(item.values(), [[0, 1], [0, 0.5]])
     with pytest.raises(InputError):
         unpack(np.array([[0.0, 1.01]]))
 
@@ -144,11 +144,11 @@ def test_an_axis_of_colours_stays_where_it_is(axis: int, colour: bool) -> None:
         taken = unpack(images, axis, colour=colour)
         item = taken.items[0]
         grey = (channels[..., :3] == channels[..., :1]).all()
-        assert item.pixels.shape == (GREY.shape if grey or not colour else COLOUR.shape)
+        assert item.values().shape == (GREY.shape if grey or not colour else COLOUR.shape)
         assert bool(item.notes) == (not grey and not colour)
         hole = np.zeros(GREY.shape, bool)
         hole[1, 2] = True
-        found = taken.together([item.back(item.pixels, hole) for item in taken.items])
+        found = taken.together([item.back(item.values(), hole) for item in taken.items])
         assert found.shape == images.shape and found.dtype == images.dtype
         last = np.moveaxis(found, axis, -1)
         np.testing.assert_array_equal(last[..., ~hole, :], np.moveaxis(images, axis, -1)[..., ~hole, :])
@@ -170,7 +170,7 @@ def test_tensors_come_back_as_they_are() -> None:
         assert found.dtype == tensor.dtype and torch.equal(found, tensor)
     negative = torch.view_as_complex(torch.tensor(np.dstack([UNIT, -UNIT]))).conj().imag  # its sign is a flag
     assert negative.is_neg()
-    np.testing.assert_array_equal(unpack(negative).items[0].pixels, UNIT)
+    np.testing.assert_array_equal(unpack(negative).items[0].values(), UNIT)
 
 
 # --- PIL images ---
@@ -217,12 +217,12 @@ def test_modes_of_pictures(mode: str) -> None:
     taken = unpack(image)
     (item,) = taken.items
     white = 65535 if expected is GREY16 else 255
-    np.testing.assert_allclose(item.pixels, expected / white, atol=1e-7)
-    found = taken.together([item.back(item.pixels, None)])
+    np.testing.assert_allclose(item.values(), expected / white, atol=1e-7)
+    found = taken.together([item.back(item.values(), None)])
     assert isinstance(found, Image.Image) and found.size == (12, 10)
     kept_facts = {"dpi": (72, 36), "exif": b"some"} | ({"icc_profile": GREY_PROFILE} if fits(found) else {})
     assert {key: found.info[key] for key in found.info if key != "transparency"} == kept_facts
-    kept_as_is = taken.together([item.back(0 * item.pixels, np.zeros(item.pixels.shape[:2], bool))])
+    kept_as_is = taken.together([item.back(0 * item.values(), np.zeros(item.values().shape[:2], bool))])
     kept = {"HSV": "L", "PA": "LA", "P-transparent-bytes": "P"}.get(mode, mode)
     assert found.mode == kept
     assert bool(item.notes) == (mode in ("PA", "HSV"))  # what does not come back as it was
@@ -235,7 +235,7 @@ def test_modes_of_pictures(mode: str) -> None:
 def test_colours_that_are_multiplied_by_their_alpha(mode: str) -> None:
     (item,) = unpack(with_alpha("LA" if mode == "La" else "RGBA").convert(mode)).items
     opaque = GREY < 64  # whose alpha is above 191: what is divided by it again is rounded to a level or two
-    assert np.abs(item.pixels * 255 - GREY)[opaque].max() <= 2
+    assert np.abs(item.values() * 255 - GREY)[opaque].max() <= 2
 
 
 def test_a_damaged_or_too_large_file_that_pil_has_opened(tmp_path: Any) -> None:

@@ -1,9 +1,8 @@
-"""Give every published prior the digest that its recipe has now: in its weights file, its graph, its card and records.
+"""Write the headers of all published priors anew: in their weights files, graphs, cards and records.
 
-The facts at the head of each card are written anew from the header of its prior.
-
-A digest covers all settings of a recipe, so it changes when a setting is added or removed, and when a default changes
-that a recipe then writes out. Run this only if every recipe still trains the same prior:
+A header has the digest of its recipe, which covers all settings, so it changes when a setting is added or removed, and
+when a default changes that a recipe then writes out; and facts that follow from the tensors, such as the share of
+white. Run this only if every recipe still trains the same prior:
 
     python training/restamp.py
 
@@ -15,13 +14,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnx
+from onnx import helper
+
 from restore import zoo
 from restore.files import write_atomically
-from restore.inference.onnx.contract import SIZE, read_intact, sealed
+from restore.inference.onnx.contract import SIZE, GraphFacts, read_intact, sealed
 from restore.learning.recipe.recipe import read_recipe
+from restore.learning.run.outcome import share_of_white
+from restore.zoo.description import Description
+from restore.zoo.store import in_order
 
 TRAINING = Path(__file__).parent
 
@@ -36,16 +42,16 @@ def restamp(folder: Path, digest: str) -> dict[str, str]:
         Every hexadecimal number that was replaced, and by what: the digest, and the checksum of the weights file.
     """
     weights, graph, card = (folder / name for name in (zoo.WEIGHTS, zoo.GRAPH, zoo.CARD))
-    before, old = weights.read_bytes(), zoo.describe(folder).recipe
-    # Digests are of one length: tensors stay where graphs expect them.
-    after = before.replace(old.encode(), digest.encode(), 1)
+    before, prior = weights.read_bytes(), zoo.load(folder)
+    old, white = prior.description.recipe, share_of_white(prior.description, prior.pixel_means)
+    header = replace(prior.description, recipe=digest, white=white)
+    after = before if header == prior.description else with_header(before, header)
     assert payload(after) == payload(before), f"{weights}: tensors would change"
     found = {old: digest, _sha256(before): _sha256(after)}
-    contents = {
-        weights: after,
-        graph: resealed(read_intact(graph), found),
-        card: zoo.with_facts(zoo.card_of(folder).replace(old[:16], digest[:16], 1), zoo.describe(folder)).encode(),
-    }
+    contents = {card: zoo.with_facts(zoo.card_of(folder).replace(old[:16], digest[:16], 1), header).encode()}
+    if after != before:
+        contents[weights] = after
+        contents[graph] = moved(read_intact(graph), header, _sha256(after), len(after) - len(before))
     for path, content in contents.items():
         write_atomically(path, content)
     assert payload(weights.read_bytes()) == payload(before), f"{weights}: tensors have changed"
@@ -57,12 +63,24 @@ def payload(content: bytes) -> str:
     return _sha256(content[8 + int.from_bytes(content[:8], "little") :])
 
 
-def resealed(graph: bytes, found: Mapping[str, str]) -> bytes:
-    """A graph with some texts replaced by others of the same length, under a new checksum."""
-    body = graph[: len(graph) - SIZE]
-    for old, new in found.items():
-        body = body.replace(old.encode(), new.encode())
-    return sealed(body)
+def with_header(content: bytes, header: Description) -> bytes:
+    """A safetensors file with another header."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    table = json.dumps(json.loads(content[8:start]) | {"__metadata__": header.to_header()}).encode()
+    return in_order(len(table).to_bytes(8, "little") + table + content[start:])
+
+
+def moved(graph: bytes, header: Description, weights: str, shift: int) -> bytes:
+    """A graph for a weights file with another header and checksum, in which tensors begin `shift` bytes later."""
+    model = onnx.load_model_from_string(graph[: len(graph) - SIZE])
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "offset":
+                entry.value = str(int(entry.value) + shift)
+    facts = GraphFacts.from_metadata({entry.key: entry.value for entry in model.metadata_props}, header.name)
+    del model.metadata_props[:]
+    helper.set_model_props(model, replace(facts, header=header, weights=weights).to_metadata())
+    return sealed(model.SerializeToString())
 
 
 def outdated(record: Any, digests: Mapping[str, str]) -> Iterator[tuple[str, str]]:

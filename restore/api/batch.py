@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from restore.inference.decision.facts import Facts
 from restore.inference.restored import Level, Restored
+from restore.sizes import said
 
 # The arrays of pixels, of which each answer keeps its part of the whole; and numbers that an answer may lack.
 PIXELS = ("estimate", "means", "deviations")
@@ -74,8 +75,9 @@ class RestoredBatch:
         return cls(answers=tuple(parts), **joined)
 
     def __repr__(self) -> str:
-        size = "x".join(map(str, self.means.shape))
-        return f"RestoredBatch({size}, {', '.join(dict.fromkeys(map(str, self.status)))}, model={self.model!r})"
+        size = f" of {said(self.means.shape[1:3])}" * (self.means.ndim > 1)
+        ends = ", ".join(dict.fromkeys(map(str, self.status)))
+        return f"RestoredBatch({len(self.means)}{size}, {ends}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how the images ended, and the first of them."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,17 +17,19 @@ from PIL import Image
 
 from restore import console
 from restore.api.batch import RestoredBatch
-from restore.api.kinds import is_sequence, unpack, unpack_masks
+from restore.api.kinds import Item, is_sequence, unpack, unpack_masks
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
-from restore.console import Display
+from restore.console import Display, Meter
 from restore.errors import RestoreWarning, UsageError, shown
 from restore.images.colours import BY_LUMINANCE
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
-from restore.inference.restore import restore
+from restore.inference.portions import portions
+from restore.inference.restore import PICTURES_AT_ONCE, restore
 from restore.inference.restored import Restored
+from restore.inference.tiles.blend import Watch
 from restore.registry import LEVELS
 from restore.sizes import Fit
 
@@ -60,6 +63,9 @@ _LOG = logging.getLogger("restore")
 # square has to fit into single precision.
 FARTHEST = 6.0
 FARTHEST_OF_ALL = 1e15
+
+# Pixels after which answers are given back, before further pictures are restored: an answer has some 30 bytes for each.
+PORTION_PIXELS = 2**20
 
 
 class Manner(Levels, total=False):
@@ -135,36 +141,63 @@ def restored(
     """
     engine = None if isinstance(prior, str) else prior
     damage, options, axis = settings(prior if isinstance(prior, str) else prior.header.name, p, how)
+    colour = in_colour(options.model, damage, engine)
+    collection = unpack(images, axis, _beyond(damage), options.max_pixels, colour)
+    items, results, answers = collection.items, [], list[Restored]()
+    single = len(items) == 1 and not (is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3))
+    pictures = _observed(items, masks, damage, options.max_pixels)
+    with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
+        found = _answers(pictures, options, engines or Engines(options, engine), meter)
+        for item, answer in zip(items, found, strict=True):
+            name = shown(item.path) or ("the image" if single else f"image {len(answers)}")
+            if options.strict:
+                answer.require(name)
+            results.append(item.back(np.asarray(answer.picture(soft=options.soft), np.float64), answer.replaced))
+            answers.append(answer if return_solution else _without_pixels(answer))
+            facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
+            _LOG.info("%s: %s, %s: %s", name, answer.outcome, answer.model, facts)
+    _warn(answers)
+    together = collection.together(results)
+    return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
+
+
+def _beyond(damage: Damage) -> float:
+    """How far floats may lie outside [0, 1], as Gaussian noise carries them."""
     highest: Any = NOISE.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
-    beyond = min(FARTHEST * highest, FARTHEST_OF_ALL)
-    collection = unpack(images, axis, beyond, options.max_pixels, in_colour(options.model, damage, engine))
-    items = collection.items
-    holes: Sequence[Any] = [None] * len(items)
+    return min(FARTHEST * float(highest), FARTHEST_OF_ALL)
+
+
+def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int) -> list[Observed]:
+    """Images under masks, or None, with what is known of their damage."""
+    count, holes = len(items), list[Any]([None] * len(items))
     if masks is not None:
-        marked = unpack_masks(masks, [item.pixels.shape for item in items], options.max_pixels)
+        marked = unpack_masks(masks, [item.pixels.shape for item in items], max_pixels)
         holes = [mask.hidden for mask in marked]
         for sentence in dict.fromkeys(note for mask in marked for note in mask.notes):
-            warnings.warn(sentence, RestoreWarning, stacklevel=3)
-    pictures = [
-        Observed(item.pixels, replace(_part(damage, index, len(items)), hidden=hidden), BY_LUMINANCE in item.notes)
-        for index, (item, hidden) in enumerate(zip(items, holes, strict=True))
-    ]
-    with console.progress("restored", len(pictures) if len(pictures) > 1 else 1.0, how.get("progress", False)) as meter:
-        meter(0)
-        answers = restore(pictures, options, engines or Engines(options, engine), meter)
-    batch = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
-    single = len(items) == 1 and not batch
-    if options.strict:
-        for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
-            answer.require(shown(item.path) or ("the image" if single else f"image {number}"))
-    _warn(answers)
-    for number, (item, answer) in enumerate(zip(items, answers, strict=True)):
-        facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
-        _LOG.info("%s: %s, %s: %s", item.path or f"image {number}", answer.outcome, answer.model, facts)
-    values = [np.asarray(answer.picture(soft=options.soft), np.float64) for answer in answers]
-    backs = zip(items, values, answers, strict=True)
-    together = collection.together([item.back(value, answer.replaced) for item, value, answer in backs])
-    return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
+            warnings.warn(sentence, RestoreWarning, stacklevel=4)
+    known = [replace(_part(damage, index, count), hidden=hidden) for index, hidden in enumerate(holes)]
+    each = zip(items, known, strict=True)
+    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in each]
+
+
+def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Meter) -> Iterator[Restored]:
+    """The answers about pictures, in order: a few at a time, as each takes many times the memory of a picture."""
+    done = 0
+    meter(0)
+    for portion in portions(pictures, lambda picture: math.prod(picture.shape), PICTURES_AT_ONCE, PORTION_PIXELS):
+        yield from restore(portion, options, engines, _further(meter, done))
+        done += len(portion)
+
+
+def _further(meter: Meter, done: int) -> Watch:
+    return lambda share: meter(done + share)
+
+
+def _without_pixels(answer: Restored) -> Restored:
+    """What is said of a picture, without arrays as large as it is."""
+    none = np.empty((0, 0))
+    arrays: dict[str, Any] = {"estimate": none, "means": none, "deviations": none, "layers": ()}
+    return replace(answer, **arrays, replaced=None, lightened=None, observed=None)
 
 
 def _part(damage: Damage, index: int, count: int) -> Damage:

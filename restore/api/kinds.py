@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from restore.channels.damage import Pixels
 from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.masks import Mask, mask_of
@@ -23,6 +24,7 @@ from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
+from restore.sizes import said
 
 if TYPE_CHECKING:
     import torch
@@ -32,15 +34,45 @@ _NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One image of the caller: its file, if any, notes, and float64 in [0, 1], (H, W) or in colour (H, W, 3).
+    """One image of the caller: its file, if any, and notes.
 
-    `back` turns restored values of this shape, and the pixels to replace (all if None), into the caller's kind.
+    Its pixels are float64 in [0, 1], (H, W) or in colour (H, W, 3), converted part by part. `back` turns restored
+    values of this shape, and the pixels to replace (all if None), into the caller's kind.
     """
 
-    pixels: np.ndarray
+    pixels: Pixels
     back: Callable[[np.ndarray, np.ndarray | None], Any]
     path: str = ""
     notes: tuple[str, ...] = ()
+
+    def values(self) -> np.ndarray:
+        """All its pixels, in memory."""
+        return self.pixels[:, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The pixels of an array (H, W) or (H, W, 3), which as float64 may take eight times its memory.
+
+    Attributes:
+        image: the array.
+        white: the value of white.
+        beyond: how far they may lie outside [0, 1].
+        grey: True to read the luminance of colours.
+    """
+
+    image: np.ndarray
+    white: int
+    beyond: float
+    grey: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.image.shape[:2] if self.grey else self.image.shape
+
+    def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
+        pixels = (self.image[where].astype(np.float64) / self.white).clip(-self.beyond, 1 + self.beyond)
+        return pixels @ LUMINANCE if self.grey else pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +132,7 @@ def unpack_masks(masks: Any, shapes: Sequence[tuple[int, ...]], max_pixels: int 
     items *= len(shapes) if len(items) == 1 else 1
     if len(items) != len(shapes):
         raise InputError(f"there are {len(items)} masks for {len(shapes)} images; give one for each, or one for all")
-    return [mask_of(item.pixels, shape, item.notes) for item, shape in zip(items, shapes, strict=True)]
+    return [mask_of(item.values(), shape, item.notes) for item, shape in zip(items, shapes, strict=True)]
 
 
 def is_sequence(images: Any) -> bool:
@@ -143,12 +175,12 @@ def _unpack_file(path: str, how: _Reading) -> Collection:
 
 
 def _item_of(picture: Picture, path: str = "") -> Item:
-    return Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), path, picture.notes)
+    return Item(picture, lambda values, replaced: as_pil(picture, values, replaced), path, picture.notes)
 
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     """Read a PIL image; its result has its resolution, its colour profile and its other facts."""
-    require(0 not in image.size, f"the image has no pixels ({image.width}x{image.height}); give an image")
+    require(0 not in image.size, f"the image has no pixels ({said((image.height, image.width))}); give an image")
     if image.width * image.height > how.max_pixels:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):
@@ -216,15 +248,13 @@ def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
 
 def _array_item(image: np.ndarray, how: _Reading) -> Item:
     """An image (H, W), or (H, W, C) with 1, 3 or 4 channels."""
-    white, notes = _white(image), tuple[str, ...]()
+    white, image = _white(image), np.array(image)  # a copy, as the caller may change it before an answer is shown
     if image.dtype.kind == "f":
         check_unit_range(image, name="the array", beyond=how.beyond)
-    pixels = (image.astype(np.float64) / white).clip(-how.beyond, 1 + how.beyond)
-    if image.ndim == 3:
-        colours = pixels[..., :3]
-        grey = (colours == colours[..., :1]).all()
-        pixels = colours[..., 0] if grey else colours if how.colour else colours @ LUMINANCE
-        notes = () if grey or how.colour else (BY_LUMINANCE,)
+    colours = image[..., :3] if image.ndim == 3 else image
+    if image.ndim == 3 and (colours == colours[..., :1]).all():
+        colours = colours[..., 0]
+    by_luminance = colours.ndim == 3 and not how.colour
 
     def back(values: np.ndarray, replaced: np.ndarray | None) -> np.ndarray:
         # An unbounded pixel may end beyond black or white.
@@ -240,7 +270,8 @@ def _array_item(image: np.ndarray, how: _Reading) -> Item:
             result[where, :3] = levels[where] if levels.ndim == 3 else levels[where][:, None]
         return result
 
-    return Item(pixels, back, notes=notes)
+    notes = (BY_LUMINANCE,) if by_luminance else ()
+    return Item(Values(colours, white, how.beyond, by_luminance), back, notes=notes)
 
 
 def _white(images: np.ndarray) -> int:

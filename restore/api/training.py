@@ -112,7 +112,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     name, device = options.name or "untitled", pick_device(options.device)
     by_path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
-    lesson = lesson_of(os.fspath(images) if by_path else [item.pixels for item in items], options)
+    lesson = lesson_of(os.fspath(images) if by_path else [item.values() for item in items], options)
     target = reserve(name, None, options.overwrite, run, options.resume) if keep else None
     with tempfile.TemporaryDirectory() as temporary, console.progress(name, 1.0, display) as meter:
         session = Session(

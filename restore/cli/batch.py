@@ -39,6 +39,7 @@ from restore.images.outputs import (
 from restore.images.pages import bound, check_holds, page_count, page_name, scans
 from restore.images.reading import read_content
 from restore.inference.open import Engines, in_colour
+from restore.inference.portions import portions
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.inference.tiles.blend import Watch
@@ -194,8 +195,9 @@ def finished(
 
             pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
-        portions = _portions(_ahead(pool, work.read, sheets, READ_AHEAD))
-        whole = (job for portion in portions for job in work.restored(portion))
+        read = _ahead(pool, work.read, sheets, READ_AHEAD)
+        parts = portions(read, _pixels_of, CHUNK_PICTURES, CHUNK_PIXELS)
+        whole = (job for part in parts for job in work.restored(part))
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
 
@@ -389,18 +391,8 @@ class Work:
         return job
 
 
-def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
-    """Split pictures into lists that fit into memory."""
-    portion: list[Sheet] = []
-    pixels = 0
-    for sheet in sheets:
-        portion.append(sheet)
-        pixels += 0 if sheet.picture is None else sheet.picture.levels.size
-        if len(portion) == CHUNK_PICTURES or pixels >= CHUNK_PIXELS:
-            yield portion
-            portion, pixels = [], 0
-    if portion:
-        yield portion
+def _pixels_of(sheet: Sheet) -> int:
+    return 0 if sheet.picture is None else sheet.picture.levels.size
 
 
 def _ahead(

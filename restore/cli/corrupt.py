@@ -30,6 +30,7 @@ def corrupt(
     frame: given.Frame = None,
     max_pixels: given.MaxPixels = given.DEFAULT_MAX_PIXELS,
     json: given.Json = False,
+    quiet: given.Quiet = False,
 ) -> None:
     """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
@@ -41,6 +42,7 @@ def corrupt(
     from restore.buckets import Place
     from restore.channels import parse_task
     from restore.cli.report import Failures, print_json
+    from restore.console import say
     from restore.errors import RestoreError, UsageError, option, shown
     from restore.files import write_atomically
     from restore.images import Picture, bound, check_format, encode, format_of, read_picture
@@ -76,4 +78,9 @@ def corrupt(
             continue
         if json:
             print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
+    done = len(pairs) - failures.count
+    if done and not quiet:
+        where = f": {shown(pairs[0][1])}" if len(pairs) == 1 else ""
+        who = shown(pairs[0][0]) if len(pairs) == 1 else f"{done} of {len(pairs)} images"
+        say(f"{who}: damaged by {damage} with seed {seed}{where}")
     failures.verdict(len(pairs))

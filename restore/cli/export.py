@@ -37,6 +37,7 @@ def export(
     from restore.errors import ModelError, OutputError, UsageError, option
     from restore.files import write_atomically
     from restore.images.outputs import is_folder, require_writable
+    from restore.zoo.made import remember
 
     folder = zoo.find(model)
     if not folder.is_dir():
@@ -64,5 +65,7 @@ def export(
 
         content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
     write_atomically(target, content)
+    if beside:
+        remember(folder)
     what = "for `restore import`" if bundle else "with its solver"
     say(f"{target}: {folder.resolve().name} {what}, {len(content) / 1e3:,.0f} kB")

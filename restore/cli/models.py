@@ -9,6 +9,7 @@ import typer
 
 from restore.cli.options import Model
 from restore.console import tell
+from restore.sizes import said
 
 if TYPE_CHECKING:
     from restore.zoo.description import Description
@@ -25,6 +26,9 @@ SHOWS = {
     "drawings": "masks, codes, plans, icons, drawings",
     "photographs": "photographs",
 }
+
+# What the word means, before the list.
+PRIOR = "A prior is a model of pictures of one kind, learnt from examples: it says which pictures are likely."
 
 # The groups of the list, in this order.
 TRIED_HEADING = "Tried if you name none, for black and white pictures:"
@@ -56,6 +60,8 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
         kind = OF_PAGES if header.kind.pages else GREY if header.grey else TRIED_HEADING
         group = kind if tried else OTHERS if published else YOURS
         groups[group].append(shown(f"  {folder.name:{width_of_names}}  {_purpose(header)}"))
+    if any(groups.values()):
+        tell(PRIOR)
     for title, lines in groups.items():
         if lines:
             tell("\n".join([title, *lines]))
@@ -63,7 +69,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
 
 def _purpose(header: Description) -> str:
     """Write what a prior is for, and what it is."""
-    size = "any size" if header.anywhere else f"{header.image_shape[1]}x{header.image_shape[0]}"
+    size = "any size" if header.anywhere else said(header.image_shape)
     damage = f" after {header.task}" if header.task else " in grey" if header.grey and header.data == "mnist" else ""
     hidden = "+".join(map(str, header.hidden_counts))
     unfinished = f", unfinished: {header.unfinished}" if header.unfinished else ""

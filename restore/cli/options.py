@@ -30,10 +30,10 @@ def memory_size(text: str) -> int:
 
 
 def image_shape(text: str) -> tuple[int, int]:
-    """Height and width in a text such as 28x28."""
-    height, mark, width = text.partition("x")
+    """Height and width in a text such as 28x20, width first as in all sizes that are printed."""
+    width, mark, height = text.partition("x")
     if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise typer.BadParameter(f"{shown(text)} is not HEIGHTxWIDTH in pixels, such as 28x28")
+        raise typer.BadParameter(f"{shown(text)} is not WIDTHxHEIGHT in pixels, such as 28x20")
     return int(height), int(width)
 
 
@@ -87,7 +87,7 @@ _MORE: dict[str, dict[str, Any]] = {
     "method": {"autocompletion": methods},
     "hidden": {"metavar": "NUMBER|auto", "parser": _hidden},
     "task": {"autocompletion": tasks},
-    "shape": {"metavar": "HEIGHTxWIDTH", "parser": image_shape},
+    "shape": {"metavar": "WIDTHxHEIGHT", "parser": image_shape},
     "every": {"min": 0},
 }
 _SHORT = {"model": ("-m",)}
@@ -128,7 +128,7 @@ Device = _OPTIONS["device"]
 Engine = _OPTIONS["engine"]
 MaxMemory = _OPTIONS["max_memory"]
 Shape = Annotated[
-    Any, typer.Option(parser=image_shape, metavar="HEIGHTxWIDTH", help="Size of the images. [their own, or square]")
+    Any, typer.Option(parser=image_shape, metavar="WIDTHxHEIGHT", help="Size of the images. [their own, or square]")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all randomness.")]
 Json = Annotated[bool, _result("--json", help="Print JSON on stdout, one object a line.")]
@@ -166,7 +166,14 @@ class Results:
     ] = None
     dry_run: Annotated[bool, _result("--dry-run", help="Restore, say what would be written, write nothing.")] = False
     frame: Frame = None
-    json: Json = False
+    json: Annotated[
+        bool,
+        _result(
+            "--json",
+            help="Print JSON on stdout, one object a line. bits: how well the prior predicts pixels hidden from it, as "
+            "the mean log2 of their probability; 0 is certain, and a coin for each pixel has -1.",
+        ),
+    ] = False
     quiet: Quiet = False
 
 

@@ -15,6 +15,7 @@ from restore.cli.process.processes import launched_by, under_torchrun
 from restore.console import progress, say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
+from restore.sizes import said
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -57,7 +58,7 @@ def train(
     check_name(name)
     folder = options.run or Path("runs") / name
     typed = options.given | {"output": output, "threads": threads or None}
-    typed |= {"shape": "x".join(map(str, options.shape))} if options.shape else {}
+    typed |= {"shape": said(options.shape)} if options.shape else {}
     pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
     command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
     words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]

@@ -19,6 +19,7 @@ from restore.data.stock import Limits, Stock, of_arrays, paired
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import THIRD, Tones, counted, third_tone
+from restore.sizes import said
 
 Levels: TypeAlias = Literal["binary", "grey", "pairs"]
 Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
@@ -61,7 +62,7 @@ class Gathering:
     def __post_init__(self) -> None:
         require(
             not self.shape or (len(self.shape) == 2 and min(self.shape) >= 1),
-            f"shape is height and width, such as 28x28, not {'x'.join(map(str, self.shape))}",
+            f"shape is height and width, such as (28, 28), not {self.shape}",
         )
         kinds = ("auto", *get_args(Levels))
         require(self.levels in ("", *kinds), f"levels must be one of {', '.join(kinds)}, not {self.levels!r}")
@@ -166,7 +167,7 @@ def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[st
     if gathering.shape or min(commonest(stock.sizes)) <= LARGE_SIDE or stock.sizes.min() < WINDOW_SIDE:
         return gathering, ()
     shape = (WINDOW_SIDE, WINDOW_SIDE)
-    note = f"images larger than {LARGE_SIDE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
+    note = f"images larger than {LARGE_SIDE} pixels are learnt in {WINDOWS} windows of {said(shape)} pixels"
     return replace(gathering, shape=shape, patches=WINDOWS), (note,)
 
 
@@ -175,17 +176,17 @@ def _size_for(stock: Stock, gathering: Gathering) -> tuple[tuple[int, int], tupl
     size = (gathering.shape[0], gathering.shape[1]) if gathering.shape else commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         smaller = f"give a smaller {option('shape')}, or learn from parts of them with {option('patches')}"
-        raise TrainingError(f"images of {_said(size)} pixels are too large to learn; {smaller}", stock.label)
+        raise TrainingError(f"images of {said(size)} pixels are too large to learn; {smaller}", stock.label)
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
     if len(small) and gathering.patches:
         names = some(stock.names[number] for number in small)
-        fault = f"{len(small)} images are smaller than {_said(size)} ({names})"
+        fault = f"{len(small)} images are smaller than {said(size)} ({names})"
         raise TrainingError(f"{fault}; remove them or give a smaller {option('shape')}", stock.label)
     other = int((stock.sizes != size).any(axis=1).sum())
     if gathering.patches or not other:
         return size, ()
     chosen = "" if gathering.shape else ", the most common size"
-    return size, (f"{other} of {len(stock.images)} images are not of {_said(size)} pixels{chosen}, and are resized",)
+    return size, (f"{other} of {len(stock.images)} images are not of {said(size)} pixels{chosen}, and are resized",)
 
 
 def _pieces(
@@ -247,10 +248,6 @@ def _levels_of(
         other = f"{option('levels', 'grey')} learns grey levels"
         return "binary", threshold, (f"taken for black and white, cut at level {threshold}: {facts}; {other}",)
     return "grey", threshold, (f"taken for grey: {facts}; {option('levels', 'binary')} cuts at level {threshold}",)
-
-
-def _said(size: tuple[int, ...]) -> str:
-    return f"{size[0]}x{size[1]}"
 
 
 def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:

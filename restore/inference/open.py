@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import threading
 from dataclasses import replace
 from functools import cached_property
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING, get_args
 from restore.errors import ModelError, UsageError, extra, option, shown
 from restore.inference.options import EngineName, Options
 from restore.zoo import GRAPH, candidates, describe, find, leave_out, reader, search
+from restore.zoo.made import made_here
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from restore.channels.damage import Damage, Observed
     from restore.inference.engine import PictureEngine
     from restore.zoo.description import Description
@@ -148,24 +152,35 @@ class Engines:
     def open(self, name: str) -> PictureEngine | ModelError:
         """A prior by its name, or why it cannot be opened.
 
-        A graph is a program: of a prior that nobody named, only a published one is run.
+        A graph is a program: of a prior that nobody named, only a published one, or one made here, is run. The prior
+        needs torch without it, which takes seconds to load: nobody asked for that.
         """
         options = self._options
         try:
-            trusted = self.named or search.is_published(find(name))
+            folder = find(name)
         except ModelError as fault:
             return fault
+        trusted = self.named or search.is_published(folder) or made_here(folder)
         key = name, options.engine if trusted else "torch", options.solver
         with self._turn:
             if key not in self._opened:
                 try:
-                    if not trusted and find_spec("torch") is None:
-                        named = f"name it with {option('model')}, or {extra('torch')}"
-                        raise ModelError(f"without torch its graph runs only if it is named; {named}", name)
+                    if not trusted:
+                        self._check_torch(folder)
                     self._opened[key] = open_engine(*key[:2], options.device, options.max_memory, options.solver)
                 except ModelError as fault:
                     self._opened[key] = fault
             return self._opened[key]
+
+    def _check_torch(self, folder: Path) -> None:
+        """Raise ModelError for a prior that `auto` would need torch for, unless torch is wanted or at hand."""
+        if find_spec("torch") is None:
+            named = f"name it with {option('model')}, or {extra('torch')}"
+            raise ModelError(f"without torch its graph runs only if it is named; {named}", folder.name)
+        if "torch" not in sys.modules and self._options.engine != "torch":
+            words = "--beside --overwrite" if (folder / GRAPH).exists() else "--beside"
+            makes = f"`restore export {folder.name} {words}` makes one"
+            raise ModelError(f"has no graph that was made here, and torch takes seconds to load; {makes}", folder.name)
 
     def with_options(self, options: Options) -> Engines:
         """The same open priors, for other options of one engine, device, memory and solver; threads may share them."""

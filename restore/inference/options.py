@@ -24,7 +24,10 @@ def _help(panel: str, text: str) -> dict[str, str]:
     return {"panel": panel, "help": text}
 
 
-_MODEL = _help("Prior", "Name or path of a prior; auto takes the one that predicts each image best.")
+_MODEL = _help(
+    "Prior",
+    "Name or path of a prior, a model of pictures of one kind; auto takes the one that predicts each image best.",
+)
 _FIT = _help("Prior", "Restore images of another size than the prior's in overlapping tiles, or resized by at most 2.")
 _FORCE = _help("Prior", "Restore even what no prior recognises, and resize by any factor.")
 _INVERT = _help("Prior", "Invert the image for the prior, and the result back; or not. [found for each image]")

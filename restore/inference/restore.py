@@ -15,7 +15,6 @@ import numpy as np
 
 from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
-from restore.channels.values import probability_of
 from restore.errors import ModelError
 from restore.inference import specks
 from restore.inference.candidates import Candidate, Planes, Prior, Squares, squares_in
@@ -40,9 +39,6 @@ from restore.zoo.description import Description
 
 # The most small pictures that are restored at a time.
 PICTURES_AT_ONCE = 256
-
-# How near to a half the share of white is in the images of a prior of both polarities.
-EVEN = 0.05
 
 
 def restore(
@@ -278,29 +274,15 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
 
 def _polarities(engine: PictureEngine, given: bool | None) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or scores do not tell them apart."""
-    header = engine.header
     if given is not None:
         return (given,)
-    if header.task or header.grey:
-        return (False,)
-    return (False,) if header.whole and abs(_share_of_white(engine) - 0.5) < EVEN else (False, True)
+    return (False, True) if engine.header.polarised else (False,)
 
 
 def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
     found = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
     return found and bool(inversion > INVERTED)
-
-
-def _share_of_white(engine: PictureEngine) -> float:
-    """The share of white in the images of a prior that treats all pixels alike.
-
-    Where one black pixel is all that is seen, the gain by inversion is its log-odds.
-    """
-    black = np.zeros((1, *engine.header.image_shape))
-    hidden = np.ones(black.shape, bool)
-    hidden[0, 0, 0] = False
-    return float(probability_of(engine.solve(black, Damage(hidden=hidden), "quick").inversion.astype(np.float64))[0])
 
 
 def _why_not(case: Case, facts: Facts) -> Status | None:

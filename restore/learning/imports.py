@@ -19,6 +19,7 @@ from restore.learning.finish import own_modes
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.plan import STARTS
 from restore.priors import RBM
+from restore.sizes import said
 from restore.solvers import solver_of
 from restore.status import Status
 from restore.zoo import TrainedPrior, limits
@@ -70,7 +71,9 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
         raise ModelError("holds numbers that are NaN or infinite in single precision; train again", where)
     height, width = shape or (math.isqrt(len(weights)),) * 2
     if height * width != len(weights):
-        raise UsageError(f"{len(weights)} pixels are no image of {height}x{width}; give {option('shape')}", where)
+        raise UsageError(
+            f"{len(weights)} pixels are no image of {said((height, width))}; give {option('shape')}", where
+        )
     return RBM.binary(*values), (height, width)
 
 

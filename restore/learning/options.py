@@ -42,10 +42,12 @@ class TrainOptions:
         "by the images",
     )
     epochs: int | None = _option(None, "Passes over the images.", "by their number")
-    minutes: float | None = _option(None, "Time limit for everything; training ends with the best prior so far.")
+    minutes: float | None = _option(None, "Time limit for all but the graph; training ends with the best prior so far.")
     task: str | None = _option(None, "Learn to undo one kind of damage, such as flip:0.1.")
     shape: tuple[int, int] | None = _option(
-        None, "Height and width to learn; other images are resized.", "their own, or windows of large ones"
+        None,
+        "Size of images to learn, in Python (height, width); others are resized.",
+        "their own, or windows of large ones",
     )
     patches: int | None = _option(None, "Learn from this many random patches of larger images.")
     levels: Literal["auto", "binary", "grey"] | None = _option(

@@ -31,6 +31,7 @@ from restore.learning.run.folder import stage_folder
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
+from restore.sizes import said
 from restore.units import Bernoulli, Units
 from restore.units.contract import mapped
 from restore.zoo.inference import Inference
@@ -175,5 +176,4 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
 
 def _in_words(spec: Spec, image_shape: tuple[int, int]) -> str:
     layers = "-".join([spec.visible, spec.hidden_type, *map(str, spec.deeper)])
-    height, width = image_shape
-    return f"a {spec.kind.words} ({layers}) for images of {width}x{height} pixels"
+    return f"a {spec.kind.words} ({layers}) for images of {said(image_shape)} pixels"

@@ -40,8 +40,6 @@ from restore.zoo.inference import Inference
 RECIPE = "recipe.toml"
 # The share of the time that growth may take if another learner continues from there.
 GROWING = 0.25
-# Seconds left for the last lines, and for the process to end.
-LEAVING = 1.0
 
 
 def train_and_save(
@@ -49,8 +47,9 @@ def train_and_save(
 ) -> Trained:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
-    The recipe is written to the run's folder, to be changed or repeated. The session's clock counts from the moment
-    that the time limit does. Without a `report` nothing is scored or drawn. A stop says what to do now, in a note.
+    All but the graph ends within the time limit, and the session's clock counts from the moment that the limit does.
+    The recipe is written to the run's folder, to be changed or repeated. Without a `report` nothing is scored or drawn.
+    A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
     own, run = replace(session, data=lesson.fingerprint), session.kept_in
@@ -60,7 +59,7 @@ def train_and_save(
             save(run, Trained(prior, progress.done, progress.score, ""), lesson, session.command, progress.seconds)
 
     try:
-        images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
+        images, held_out = split(recipe, lesson.pixels(device), lesson.held_out_pixels(device))
         trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, better=keep_unfinished)
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         folders = [folder for folder in (session.target, run) if folder is not None]
@@ -72,16 +71,19 @@ def train_and_save(
         lines = [f"{header.name}: {units}{trained.verdict}"] if trained.verdict else []
         if report:
             session.note("scoring it beside simple filters")
-            summary, worth = write_report(session.folder, lesson, trained, device, clock)
+            summary, worth = write_report(session.folder, trained, (images, held_out), device, clock)
             lines += summary
             if worth:
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
                 keep(session, lesson, trained, clock.used)
         session.note("making its graph")
-        # Last, as it can be cut short and made later.
-        fault = add_graph(folders, TrainingError, clock.limit - clock.used - LEAVING)
+        # Whatever the time: without one, torch would be loaded to restore.
+        before, fault = clock.used, add_graph(folders, TrainingError)
         how = f"`restore export {header.name} --beside` makes one"
         lines += [f"{header.name}: without a graph: {fault}; {how}"] if fault else []
+        if clock.used > clock.limit:
+            taken, over = clock.used - before, clock.used - clock.limit
+            lines.append(f"{header.name}: its graph was made in {taken:.0f} s, {over:.0f} s beyond the time limit")
         return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
@@ -142,8 +144,8 @@ def train(
         machine, inference = as_stored(recipe, result.machine), recipe.inference_after(max(result.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
-    header = description_of(recipe, image_shape, machine, inference)
     means, grey = pixels_of(recipe, training)
+    header = description_of(recipe, image_shape, machine, inference, means)
     prior = TrainedPrior(header, machine, means, modes, grey)
     if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
         tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))

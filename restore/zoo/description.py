@@ -29,7 +29,10 @@ NEWEST = 2
 
 # Values that headers leave out.
 UNTOLD = {"deeper": (), "components": 0, "layers": (), "unfinished": "", "run": "", "auto": 0}
-UNTOLD |= {"temperature": 1, "overlap": 1}
+UNTOLD |= {"temperature": 1, "overlap": 1, "white": 0}
+
+# How near to a half the share of white is in the images of a prior of both polarities.
+EVEN = 0.05
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Description(Spec):
         auto: rank among the priors that `auto` tries, from 1; 0 to leave it out.
         temperature: divides the log-odds of its pixels, to correct a solver that is too sure of them;
             see `restore.learning.finish`.
+        white: share of white in its images, if it is black and white and takes any size; else 0.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Description(Spec):
     overlap: int = 1
     auto: int = 0
     temperature: float = 1.0
+    white: float = 0.0
     # Trained machines have a number.
     hidden: int = field(kw_only=True)
 
@@ -100,6 +105,12 @@ class Description(Spec):
     def anywhere(self) -> bool:
         """True if it restores images of any size, in overlapping tiles or whole."""
         return self.whole or self.overlap > 1
+
+    @property
+    def polarised(self) -> bool:
+        """True if it tells a picture from its inverse."""
+        known = self.task or self.grey or self.kind.pages
+        return not known and abs(self.white - 0.5) >= EVEN
 
     @property
     def weighs(self) -> bool:
@@ -249,7 +260,9 @@ class Description(Spec):
             raise ValueError(wrong)
         if self.grey and self.inference.modes:
             raise ValueError("modes of a prior of grey images")
-        limits.check_ranges(self, temperature=(limits.COLDEST, limits.HOTTEST), overlap=(1, limits.OVERLAP))
+        limits.check_ranges(
+            self, temperature=(limits.COLDEST, limits.HOTTEST), overlap=(1, limits.OVERLAP), white=(0, 1)
+        )
         if self.temperature != 1 and (self.grey or not SOLVERS[self.inference.solver].smooth):
             raise ValueError(f"a temperature of {self.temperature} of a prior of grey images, or without log-odds")
         if self.task:

@@ -58,11 +58,16 @@ def is_published(folder: Path) -> bool:
     return folder.parent == published_folder() or folder.parent in installed_folders()
 
 
-def user_folder() -> Path:
-    """The folder of priors trained by this user."""
+def data_folder() -> Path:
+    """The folder of what this user keeps."""
     import platformdirs
 
-    return Path(platformdirs.user_data_dir("restore")) / "models"
+    return Path(platformdirs.user_data_dir("restore"))
+
+
+def user_folder() -> Path:
+    """The folder of priors trained by this user."""
+    return data_folder() / "models"
 
 
 def _parents() -> Iterator[Path]:

@@ -222,14 +222,14 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     remove_abandoned(folder)
     header = prior.description.to_header()
     # Not written by safetensors, whose error on a full disk is no OSError.
-    write_atomically(folder / WEIGHTS, _in_order(to_bytes(tensors, header)), error)
+    write_atomically(folder / WEIGHTS, in_order(to_bytes(tensors, header)), error)
     with contextlib.suppress(FileNotFoundError):
         # The graph of the previous prior. It is removed only now, so that a full disk leaves everything as it was.
         (folder / GRAPH).unlink()
     write_atomically(folder / CARD, with_facts(card, prior.description).encode(), error)
 
 
-def _in_order(content: bytes) -> bytes:
+def in_order(content: bytes) -> bytes:
     """Sort the header of a safetensors file: safetensors writes metadata in random order."""
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()

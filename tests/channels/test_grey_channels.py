@@ -50,6 +50,20 @@ NOISY: dict[str, Channel] = {
 }
 
 
+@given(
+    mean=st.floats(0, 1), deviation=st.floats(0, 0.4), p=st.floats(0, 1), sigma=st.floats(0, 0.3)
+)  # fmt: skip
+def test_what_is_predicted_of_the_levels_of_a_file_adds_up_to_one(
+    mean: float, deviation: float, p: float, sigma: float
+) -> None:
+    levels = np.arange(256) / 255
+    log_p = SaltAndPepper(p, GaussianNoise(sigma)).log_predictive(
+        levels, np.full(256, mean), np.full(256, deviation**2)
+    )
+    # A density at the middle of a level stands for the mass of the level: the resolution is added to the deviation.
+    assert np.exp(log_p).sum() == pytest.approx(1, abs=0.01)
+
+
 def assert_law(channel: Channel, y: float) -> None:
     """evidence(y) of x is log p(y|x) up to a constant in x; a row per value of x, a column per pixel."""
     x = GREY[:, None].expand(-1, 5)

@@ -19,7 +19,7 @@ from PIL import Image
 from processes import HANG, wait_for
 
 from restore.cli import batch
-from restore.images import Picture
+from restore.inference.portions import portions
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
 NOISE = 255 * np.random.default_rng(0).integers(0, 2, (28, 28), dtype=np.uint8)
@@ -221,11 +221,10 @@ def test_pictures_under_way_are_few_however_many_there_are(
     assert read == told == 6 * batch.CHUNK_PICTURES and most <= 3 * batch.CHUNK_PICTURES
 
 
-def test_large_pictures_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "CHUNK_PIXELS", 100)
-    sides, job = [3, 3, 11, 10, 5, 5, 5, 5, 3], batch.Job("", "", "", {})
-    sheets = [batch.Sheet(job, picture=Picture(np.zeros((side, side), np.uint8))) for side in sides]
-    assert [len(portion) for portion in batch._portions(sheets)] == [3, 1, 4, 1]
+def test_large_pictures_go_in_smaller_portions() -> None:
+    sides = [3, 3, 11, 10, 5, 5, 5, 5, 3]
+    assert list(map(len, portions(sides, lambda side: side**2, 64, 100))) == [3, 1, 4, 1]
+    assert list(map(len, portions(sides, lambda side: side**2, 2, 1000))) == [2, 2, 2, 2, 1]
 
 
 def test_faults_in_threads_name_options_as_the_command_does(

@@ -80,6 +80,29 @@ def test_corrupt_is_fixed_by_its_seed_and_writes_the_mask(run: Run, tmp_path: Pa
     assert (torn[hidden] == 0).all() and (torn[~hidden] == bad_images.GREY[~hidden]).all()
 
 
+def test_corrupt_says_what_it_did(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = image(tmp_path), tmp_path / "torn.png"
+    words = ("corrupt", source, "--task", "patch:4", "--seed", 3, "-o", target, "--overwrite")
+    assert run(*words) == 0
+    out, said = capsys.readouterr()
+    assert out == "" and len(said.splitlines()) == 1
+    assert all(word in said for word in (str(source), str(target), "patch:4", "seed 3"))
+    assert run(*words, "--quiet") == 0 and capsys.readouterr().err == ""
+    (tmp_path / "broken.png").write_text("no image")
+    assert run("corrupt", source, tmp_path / "broken.png", "--task", "patch:4", "-o", f"{tmp_path}/out/") == 6
+    assert "1 of 2 images" in capsys.readouterr().err
+
+
+def test_words_of_the_trade_are_explained_where_they_are_met_first(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("models") == 0
+    assert "prior is a model" in capsys.readouterr().out.splitlines()[0]
+    assert run("denoise", "--help") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "prior, a model of pictures" in told and "bits: how well" in told
+
+
 def test_the_damage_of_an_image_does_not_depend_on_the_others(run: Run, tmp_path: Path) -> None:
     for name in ("a.png", "b.png", "c.png"):
         image(tmp_path, name)

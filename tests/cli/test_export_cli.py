@@ -20,6 +20,7 @@ import restore
 from restore import zoo
 from restore.export import packing
 from restore.zoo import GRAPH, WEIGHTS
+from restore.zoo.made import made_here
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
 
@@ -150,8 +151,17 @@ def test_export_names_the_file_after_the_prior(
     assert asked == [(False, False), (True, False), (False, True), (False, False)]
 
 
-def test_export_beside_the_weights(run: Run, plain: Path, quick: list[Any], capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("export", plain, "--beside") == 0
+def test_export_beside_the_weights(
+    run: Run, plain: Path, quick: list[Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("restore.zoo.made.data_folder", lambda: plain.parent / "home")
+    assert run("export", plain, "--beside") == 0 and not made_here(plain)
+    (plain / GRAPH).unlink()
+    # Where `auto` looks for priors it is noted.
+    monkeypatch.setattr("restore.zoo.made.user_folder", lambda: plain.parent)
+    quick.clear()
+    capfd.readouterr()
+    assert run("export", plain, "--beside") == 0 and made_here(plain)
     assert (plain / GRAPH).read_bytes() == b"a graph" and quick == [(plain, {})]
     # What was written is named, and pipes stay empty.
     out, said = capfd.readouterr()

@@ -38,7 +38,7 @@ def test_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path) -> No
     assert gathered.training.images.shape[1:] == gathered.held_out.images.shape[1:] == (12, 10)
     expected = as_set(np.stack([resized(pixels, (12, 10)) for pixels in images.values()]))
     assert as_set(gathered.training.images) | as_set(gathered.held_out.images) == expected
-    assert any(note.startswith("10 of 40 images are not of 12x10 pixels") for note in gathered.notes)
+    assert any(note.startswith("10 of 40 images are not of 10x12 pixels") for note in gathered.notes)
     with pytest.raises(TrainingError):
         gather(tmp_path, Gathering(shape=(13, 10), patches=10))
 

@@ -74,10 +74,10 @@ def test_what_is_fully_transparent_keeps_its_colour(image: np.ndarray) -> None:
         assert (result[~clear] != image[~clear]).any()
     if image.shape[2] == 4:
         (item,) = unpack(image, -1).items
-        back = item.back(0.5 * item.pixels, None)
+        back = item.back(0.5 * item.values(), None)
         np.testing.assert_array_equal(back[clear], image[clear])
         # What a mask marks is filled, be it seen or not.
-        assert (item.back(0.5 * item.pixels, clear)[clear] != image[clear]).any()
+        assert (item.back(0.5 * item.values(), clear)[clear] != image[clear]).any()
 
 
 def test_nan_is_never_saved() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from restore.inference.onnx.engine import PROVIDERS, OnnxEngine, providers
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
 from restore.inference.torch_engine import Engine
+from restore.zoo.made import remember
 
 
 @pytest.fixture
@@ -196,10 +198,12 @@ def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, mon
         assert name in str(caught.value)
 
 
-def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published(
-    exported: str, monkeypatch: pytest.MonkeyPatch, without: Callable[..., None]
+def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published_or_made_here(
+    exported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: Callable[..., None]
 ) -> None:
     """It is a program, and a loop in it may never end."""
+    monkeypatch.setattr("restore.zoo.made.data_folder", lambda: tmp_path / "home")
+    monkeypatch.setattr("restore.zoo.made.user_folder", lambda: Path(exported).parent)
 
     def engine(name: str, **options: Any) -> str:
         monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: (name,))
@@ -209,7 +213,34 @@ def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert engine("tap-mnist-25") == "onnx" == engine(exported, model=exported)
     assert engine(exported) == "torch" == engine(exported, engine="onnx")
+    graph = Path(exported) / zoo.GRAPH
+    remember(Path(exported))
+    assert engine(exported) == "onnx" and engine(exported, engine="torch") == "torch"
+    graph.write_bytes(b"another one")
+    assert engine(exported) == "torch"
     without("torch")
     with pytest.raises(ModelError):
         engine(exported)
     assert engine(exported, model=exported) == "onnx"
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["foreign-graph", "no-graph"])
+def test_torch_is_not_loaded_for_a_prior_that_nobody_named(
+    graph: bool, plain: str, monkeypatch: pytest.MonkeyPatch, without: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("tap-mnist-25", plain))
+    monkeypatch.setattr(room, "_able", lambda opened, damage: opened)
+    if graph:
+        (Path(plain) / zoo.GRAPH).write_bytes(b"")
+    assert len(Engines(Options()).for_picture(PICTURE)) == 2
+    monkeypatch.delitem(sys.modules, "torch")
+    zoo.leave_out.cache_clear()
+    with pytest.warns(UserWarning) as warned:
+        (opened,) = Engines(Options()).for_picture(PICTURE)
+    # The line names the prior, and the command that makes a graph of it, over another if there is one.
+    (line,) = (str(warning.message) for warning in warned)
+    command = f"restore export {Path(plain).name} --beside" + " --overwrite" * graph
+    assert opened.backend == "onnx" and f"`{command}`" in line and "torch" not in sys.modules
+    # Whoever asks for torch waits for it.
+    monkeypatch.setattr(room, "open_engine", lambda name, engine, *more: engine)
+    assert Engines(Options(engine="torch")).for_picture(PICTURE) == ("torch", "torch")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from priors import SPIKED, TRUNCATED, grey_prior, random_conditional
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning, UsageError
 from restore.images import enlarge, shrink
-from restore.images.colours import AXES
+from restore.images.colours import AXES, in_colours
+from restore.inference.candidates import Planes
 from restore.inference.decision.notes import BLIND, UNSURE
 from restore.inference.decision.rules import limit_of
 from restore.inference.engine import PictureEngine, Posterior
@@ -68,9 +70,9 @@ def disc(size: int = 96) -> np.ndarray:
     return (np.hypot(rows - size / 2, columns - size / 2) < size / 3).astype(float)
 
 
-def field(coupling: float = 0.6) -> FieldEngine:
+def field(coupling: float = 0.6, white: float = 0.5) -> FieldEngine:
     """The mean field of neighbours that agree: it restores a disc of any size."""
-    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE), coupling=coupling)
+    return replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, white=white, **ANY_SIZE), coupling=coupling)
 
 
 def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:
@@ -135,6 +137,23 @@ def test_noise_is_refused(options: Any) -> None:
     noise = np.random.default_rng(0).integers(0, 2, (60, 60)).astype(float)
     result = answer(noise, Damage("auto"), field(), **options)
     assert result.not_sure and np.array_equal(result.estimate, noise)
+
+
+@pytest.mark.parametrize(
+    ("white", "seen"), [(0.5, {False}), (0.54, {False}), (0.1, {False, True}), (0.0, {False, True})]
+)
+def test_a_prior_of_pictures_as_often_white_as_black_is_asked_in_one_polarity(white: float, seen: set[bool]) -> None:
+    picture, prior = np.zeros((60, 60)), field(white=white)
+    picture[20:40, 10:50] = 1
+    answer(picture, Damage("auto"), prior)
+    # Two thirds and more of the picture are black.
+    shown = {bool(crop[~hidden].mean() > 0.5) for crops, damage in prior.calls for crop, hidden in parts(crops, damage)}
+    assert shown == seen
+
+
+def parts(crops: np.ndarray, damage: Damage) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    hidden = np.zeros(crops.shape, bool) if damage.hidden is None else np.broadcast_to(damage.hidden, crops.shape)
+    return zip(crops, hidden, strict=True)
 
 
 def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
@@ -541,6 +560,21 @@ def test_colours_are_restored_in_axes_that_share_the_noise() -> None:
         variances = np.diag((np.eye(16) - gain) @ prior)[:, None].repeat(3, 1)
         np.testing.assert_allclose(result.deviations[where].reshape(16, 3) ** 2, variances, atol=1e-5)
     assert result.status is Status.CONVERGED and result.estimate.shape == picture.shape
+
+
+def test_colours_vary_as_planes_that_vary_by_themselves() -> None:
+    """Over all eight signs of deviations that differ from plane to plane."""
+    wanted, picture = np.array([0.04, 0.01, 0.09]), np.random.default_rng(1).random((4, 4, 3))
+    turns = iter(wanted)
+
+    class Uneven(Watched):
+        def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+            return Posterior.of_pixels(pictures, np.full(pictures.shape, next(turns)))
+
+    posterior = Planes(Uneven(photographs())).posterior(Observed(picture, Damage(sigma=0.1)), lambda share: None)
+    signs = np.array(list(product((-1, 1), repeat=3))) * np.sqrt(wanted)
+    np.testing.assert_allclose(posterior.means[0], picture, atol=1e-6)
+    np.testing.assert_allclose(posterior.variances[0, 2, 1], in_colours(0.5 + signs).var(0), atol=1e-6)
 
 
 @pytest.mark.parametrize("plane", range(3))

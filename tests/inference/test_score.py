@@ -17,7 +17,7 @@ from restore.inference import score as room
 from restore.inference.candidates import Prior
 from restore.inference.choose import choose
 from restore.inference.engine import Posterior
-from restore.inference.score import Crops
+from restore.inference.score import Crops, Prediction
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -434,3 +434,50 @@ def test_texture_is_no_noise_where_there_are_smooth_blocks() -> None:
     hidden[80:] = True
     assert room.quietest(Observed(picture, Damage(hidden=hidden))) > 0.08
     assert room.quietest(Observed(picture[:17, :17], Damage())) == np.inf
+
+
+def test_the_first_crops_are_far_apart() -> None:
+    """They say which candidates are worth a look: two beside each other would say it of one place."""
+    strip = (np.random.default_rng(0).random((40 * room.CROP_SIDE, room.CROP_SIDE)) < 0.5).astype(float)
+    sample = Crops.of([Observed(strip, Damage("auto"))], grey=False)
+    tops = np.array([top for top, _ in sample.corners])
+    places = np.sort(tops.argsort().argsort()[: room.FIRST])
+    assert len(tops) == room.CROPS and np.diff(places).min() >= room.CROPS // room.FIRST - 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.97])
+def test_content_is_the_spread_of_what_is_visible_of_cells(share: float) -> None:
+    draw = np.random.default_rng(3)
+    pixels, hidden = draw.random((30, 43)), draw.random((30, 43)) < share
+    side, means = room.CONTENT_CELL, []
+    for row in range(30 // side):
+        for column in range(43 // side):
+            cell = slice(side * row, side * (row + 1)), slice(side * column, side * (column + 1))
+            if not hidden[cell].all():
+                means.append(pixels[cell][~hidden[cell]].mean())
+    assert room._richness(Observed(pixels, Damage(hidden=hidden))) == pytest.approx(np.std(means))
+
+
+def test_where_a_solver_diverges_nothing_is_predicted() -> None:
+    """Grey pixels of which nothing is known have the mean and the variance of a coin between black and white."""
+    picture, known = np.full((20, 20), 0.3), np.full((20, 20), 0.3)
+    known[:10] = np.nan
+    sample = Crops.of([Observed(picture, Damage(sigma=0.1))], grey=True)
+    turns, crops = list(range(room.FOLDS)), np.arange(1)
+    found = Prediction.of(sample, Knowing(known, 0 * known + 0.01), turns, sample.damage, crops)
+    assert not found.diverged and found.mask.all()
+    np.testing.assert_allclose(found.means[0], np.where(np.isnan(known), 0.5, 0.3))
+    np.testing.assert_allclose(found.variances[0], np.where(np.isnan(known), 0.25, 0.01))
+
+
+def test_crops_with_hardly_more_in_them_than_the_emptiest_are_not_looked_at() -> None:
+    """Of a hundred crops, in cells that are lighter and darker by turns, nine have twice as much contrast."""
+    draw, side = np.random.default_rng(1), room.CROP_SIDE
+    contrast = draw.uniform(0.1, 0.1 * (room.BLANK - 0.05), (10, 10))
+    rich = draw.choice(100, 9, replace=False)
+    contrast.flat[rich] = 0.2
+    cells = np.arange(10 * side) // room.CONTENT_CELL
+    picture = 0.5 + contrast.repeat(side, 0).repeat(side, 1) * np.where((cells[:, None] + cells) % 2, 1, -1)
+    sample = Crops.of([Observed(picture, Damage(sigma=0.1))], grey=True)
+    chosen = {10 * (top // side) + left // side for top, left in sample.corners}
+    assert len(chosen) == room.CROPS and chosen <= set(rich.tolist())

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
 from restore.channels.damage import Damage, Observed
-from restore.inference.candidates import SQUARE_SIDES, Squares, squares_in
+from restore.inference.candidates import SQUARE_SIDES, Prior, Squares, squares_in
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.rivals.ising import (
@@ -19,6 +20,7 @@ from restore.inference.rivals.ising import (
     Neighbours,
     mean_field,
 )
+from restore.priors import RBM
 from restore.status import Status
 
 
@@ -64,6 +66,20 @@ def test_the_posterior_is_that_of_a_colour_for_each_square(squares: Squares, dam
     # Evidence passes through single precision.
     np.testing.assert_allclose(actual.means[0], wanted, atol=1e-6)
     np.testing.assert_allclose(actual.variances[0], wanted * (1 - wanted), atol=1e-6)
+
+
+@pytest.mark.parametrize("damage", [DAMAGES["one"], DAMAGES["each"], DAMAGES["holes"]], ids=DAMAGES)
+def test_under_a_prior_that_knows_nothing_squares_are_as_without_one(damage: Damage) -> None:
+    """So a prior is told of each square how likely it is to be wrong, neither more nor less."""
+    flat = RBM.binary(torch.zeros(12, 1), torch.zeros(12), torch.zeros(1))
+    squares = Squares(3, 2, 1)  # of 7x11 pixels 3x4
+    picture = Observed(np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float), damage)
+    alone, told = (
+        one.posterior(picture, lambda share: None)
+        for one in (squares, replace(squares, prior=Prior(ExactEngine.of(flat, SHAPE))))
+    )
+    np.testing.assert_allclose(told.means, alone.means, atol=1e-6)
+    np.testing.assert_allclose(told.variances, alone.variances, atol=1e-6)
 
 
 @pytest.mark.parametrize("corner", [(0, 0), (1, 2), (5, 3)], ids=str)

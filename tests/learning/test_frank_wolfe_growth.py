@@ -141,6 +141,25 @@ def test_an_away_step_that_would_not_pay_is_refused() -> None:
     assert [outcome.monitors.get("removed") for outcome in outcomes] == [None, None, None, 0.0] * 2
 
 
+def test_an_away_step_is_taken_at_the_penalty_that_outweighs_what_the_unit_gains() -> None:
+    state = usual()[0][4]
+    machine = machine_of(state)
+    bias, weights = state["hidden_bias"], state["weights"]
+    on = torch.sigmoid(machine.hidden_fields(IMAGES).linear + bias).mean(0)
+    base, even = log_likelihood(machine, IMAGES).mean(), []
+    for unit in range(len(bias)):
+        # Without it, by enumeration; its share of the images' activity goes to the biases of pixels.
+        kept = torch.arange(len(bias)) != unit
+        rest = RBM.binary(weights[:, kept], state["visible_bias"] + on[unit] * weights[:, unit], bias[kept])
+        lost = float(base - log_likelihood(rest, IMAGES).mean())
+        even.append(2 * lost / float(weights[:, unit].square().sum() + bias[unit] ** 2))
+    # Gains of about .5 nats are estimated from samples to about a tenth.
+    below, above = (growth_of(penalty=factor * min(even), overlap=0.01) for factor in (0.7, 1.4))
+    assert without_worst(state, IMAGES, below, seeded(1)) is None
+    shorter = without_worst(state, IMAGES, above, seeded(1))
+    assert shorter is not None and shorter["weights"].shape[1] == len(bias) - 1
+
+
 # --- when to stop ---
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from commands import Run
-from lessons import SHAPE, SHORT, WORDS, bars, bits, columns, learn, lesson
+from lessons import CPU, SHAPE, SHORT, WORDS, Hands, bars, bits, columns, learn, lesson
 from refusals import refused
 
 import restore
@@ -22,9 +23,10 @@ from restore.export import packing
 from restore.export.beside import add_graph
 from restore.learning.recipe.recipe import parse
 from restore.learning.run.place import reserve
-from restore.learning.run.session import Progress, Session
-from restore.learning.train import train
+from restore.learning.run.session import Clock, Progress, Session
+from restore.learning.train import train, train_and_save
 from restore.zoo import TrainedPrior
+from restore.zoo.made import made_here
 
 # --- however it ends ---
 
@@ -120,20 +122,36 @@ def full(path: Path, content: bytes, error: type[Exception]) -> None:
     raise error(f"{path}: no space")
 
 
-@pytest.mark.thorough
-def test_a_graph_made_within_a_time_is_the_same_and_one_without_time_is_left_out(tmp_path: Path) -> None:
-    from exports import settled
-    from priors import random_prior
+def test_a_graph_that_cannot_be_made_is_told_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / zoo.WEIGHTS).write_bytes(b"damaged")
+    assert zoo.WEIGHTS in add_graph([tmp_path], TrainingError) and not (tmp_path / zoo.GRAPH).exists()
 
-    # A single start, as several take a third of the time that a graph takes.
-    zoo.save(tmp_path / "p", settled(random_prior((3, 4), hidden=2, modes=0), starts=1), "")
-    folders, graph = [tmp_path / "p"], tmp_path / "p" / zoo.GRAPH
-    assert "time" in add_graph(folders, TrainingError, 0.0) and not graph.exists()
-    assert add_graph(folders, TrainingError, 300.0) == ""
-    content = graph.read_bytes()
-    assert add_graph(folders, TrainingError) == "" and graph.read_bytes() == content
-    (tmp_path / "p" / zoo.WEIGHTS).write_bytes(b"damaged")
-    assert add_graph(folders, TrainingError, 300.0)
+
+class Ticking(Hands):
+    """A clock on which every look takes a tenth of a second."""
+
+    def __call__(self) -> float:
+        self.now += 0.1
+        return self.now
+
+
+def test_the_graph_is_made_whatever_the_time_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    hands = Ticking()
+
+    def slow(folder: Path) -> bytes:
+        hands.now += 100
+        return b"a graph"
+
+    monkeypatch.setattr("restore.export.packing.beside_weights", slow)
+    named = zoo.user_folder() / "named"
+    session = Session(tmp_path / "run", lasting=True, target=named, clock=Clock(now=hands))
+    made = lesson(tables=QUICK, epochs=None, minutes=0.5)
+    line = train_and_save(made, session, CPU, report=False).lines[-1]
+    assert (tmp_path / "run" / zoo.GRAPH).read_bytes() == b"a graph" and made_here(named)
+    taken, over = map(int, re.findall(r"(\d+) s", line))
+    # The limit of half a minute left some seconds when the graph was begun.
+    assert 100 <= taken <= 101 and taken - 30 < over < taken
 
 
 # --- by its folder ---

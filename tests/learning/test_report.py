@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from commands import Run
-from lessons import CPU, Hands, bars, learn
+from lessons import CPU, Hands, bars, learn, lesson
 from machines import seeded
 from PIL import Image
 
@@ -21,10 +21,11 @@ from restore.channels import BitFlip, Damage, parse_task
 from restore.errors import OutputError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Report, evaluate
-from restore.learning.lesson import lesson_of
+from restore.learning.lesson import Lesson, lesson_of
 from restore.learning.options import TrainOptions
 from restore.learning.run.report import verdict, write_report
 from restore.learning.run.session import Clock, Session
+from restore.learning.train import train_and_save
 
 IMAGES = (torch.rand(20, 16, generator=seeded(0)) < 0.5).float()
 
@@ -40,6 +41,20 @@ def scores(task: str, images: torch.Tensor = IMAGES, **shares: float) -> dict[st
         name: evaluate(restorer(share), [images.reshape(-1, 4, 4)], parse_task(task), seeded(2))
         for name, share in shares.items()
     }
+
+
+def pixels_of(made: Lesson) -> tuple[torch.Tensor, torch.Tensor]:
+    held_out = made.held_out_pixels(CPU)
+    assert held_out is not None
+    return made.pixels(CPU), held_out
+
+
+def test_images_are_varied_once_however_much_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, times = lesson(), list[int]()
+    monkeypatch.setattr("restore.learning.lesson.varied", lambda images, **how: times.append(1) or images)
+    monkeypatch.setattr("restore.learning.train.add_graph", lambda *folders: "")
+    train_and_save(made, Session(tmp_path, lasting=True), CPU)
+    assert len(times) == 1 and (tmp_path / "report.json").exists()
 
 
 def test_a_prior_is_told_beside_the_best_filter() -> None:
@@ -64,7 +79,7 @@ def test_a_prior_is_told_beside_the_best_filter() -> None:
 def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
     made = lesson_of([*bars(120)], TrainOptions(name="parts", epochs=1, held_out=0.3))
     trained = learn(made, Session(tmp_path))
-    lines, _ = write_report(tmp_path, made, trained, CPU, Clock())
+    lines, _ = write_report(tmp_path, trained, pixels_of(made), CPU, Clock())
     record = json.loads((tmp_path / "report.json").read_text())
     truth = made.held_out_pixels(CPU)
     assert truth is not None and list(record["scores"]) == ["flip:0.1", "flip:0.2"] and record["verdict"] in lines[0]
@@ -76,7 +91,7 @@ def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
     # Without time nothing is scored or drawn.
     late = Clock(80.0, spent=79.0, now=Hands(0.0))
     (tmp_path / "late").mkdir()
-    write_report(tmp_path / "late", made, trained, CPU, late)
+    write_report(tmp_path / "late", trained, pixels_of(made), CPU, late)
     assert not json.loads((tmp_path / "late" / "report.json").read_text())["scores"]
     assert [path.name for path in (tmp_path / "late").iterdir()] == ["report.json"]
 

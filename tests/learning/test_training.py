@@ -26,7 +26,8 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert run("train", "images", "--name", "parts", *SHORT) == 0
     said = capsys.readouterr().err
     assert "6x5 pixels" in said and "2 epochs" in said
-    header = zoo.describe(zoo.find("parts"))
+    header, means = zoo.describe(zoo.find("parts")), zoo.load(zoo.find("parts")).pixel_means
+    assert header.white == zoo.describe(Path("runs/parts")).white == pytest.approx(float(means.mean()), abs=1e-4)
     assert (header.name, header.image_shape, header.threshold, header.method) == ("parts", (5, 6), 127, "matched")
     assert header.data == "images"
     card = (zoo.find("parts") / "card.md").read_text()
@@ -34,6 +35,14 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "--engine", "torch", "-o", "clean.png") == 0
     log = [json.loads(line) for line in Path("runs/parts/log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(log) == 2 and "validation_error" in log[-1]
+
+
+def test_a_size_that_is_printed_is_one_that_may_be_asked_for(
+    home: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", "images", "--name", "parts", "--shape", "6x4", "--hidden", 2, *SHORT) == 0
+    assert "images of 6x4 pixels" in capsys.readouterr().err
+    assert zoo.describe(zoo.find("parts")).image_shape == (4, 6)
 
 
 def test_a_folder_of_data_sets_without_the_recipes_own_is_no_folder_of_images(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -9,14 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import seeded
 from oracle import binary_states
-from scipy.ndimage import grey_closing
+from scipy.ndimage import grey_closing, maximum_filter, uniform_filter
 from torch import Tensor
 
 from restore.channels import Damage
-from restore.channels.views import COARSE, THIN, VIEWS, views_of
+from restore.channels.views import (
+    AVERAGED,
+    COARSE,
+    FAR,
+    INK,
+    LEAST_CONTRAST,
+    LEAST_INK,
+    THICK,
+    THIN,
+    VIEWS,
+    views_of,
+)
 from restore.families import FAMILIES, Features, Spec
 from restore.fields import Fields
 from restore.priors import ConditionalDBM, ConvolutionalDBM
+from restore.priors.page import views_of_page
 from restore.solvers.up_and_down import UpAndDown
 
 SHAPE = (3, 4)
@@ -88,6 +102,16 @@ def test_hidden_levels_say_nothing() -> None:
     torch.testing.assert_close(*biases, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("precision", [1e-3, 1.0, 50.0])
+def test_a_page_as_evidence_is_seen_as_its_levels_and_what_is_visible_of_them(precision: float) -> None:
+    hidden, grey = torch.rand(2, 12, generator=seeded(3)) < 0.4, levels(8)
+    seen = (~hidden).double()
+    views = views_of_page(Fields(precision * grey * seen, precision * seen), SHAPE)
+    expected = views_of(*(values.reshape(2, 1, *SHAPE) for values in (grey, seen)))
+    torch.testing.assert_close(views, expected)
+    assert torch.equal(views[:, -1].flatten(1), 2 * hidden.double())
+
+
 def test_levels_come_times_any_precision() -> None:
     machine, grey = ConditionalDBM.of(random_parts(9), SHAPE, KINDS), levels(10)
     biases = [
@@ -103,6 +127,68 @@ def test_the_channel_of_a_page_is_its_levels() -> None:
     page = Damage(hidden=hidden).shown.evidence(torch.tensor([[0.2, 0.4, 0.6, 0.8]]))
     assert page.quadratic.tolist() == [[0, 1, 1, 1]]
     torch.testing.assert_close(page.linear, torch.tensor([[0.0, 0.4, 0.6, 0.8]]))
+
+
+def views_by_scipy(grey: np.ndarray, visible: np.ndarray) -> np.ndarray:
+    """The views of a page (H, W) by the operations of mathematical morphology, one after the other."""
+
+    def averaged(grid: np.ndarray) -> np.ndarray:
+        """Over squares of coarse pixels; the last ones continue what is at the border."""
+        whole = np.pad(grid, [(0, -size % COARSE) for size in grid.shape], mode="edge")
+        return whole.reshape(len(whole) // COARSE, COARSE, -1, COARSE).mean((1, 3))
+
+    def blurred(grid: np.ndarray, side: int) -> np.ndarray:
+        return uniform_filter(uniform_filter(grid, side, mode="nearest"), side, mode="nearest")
+
+    def largest(grid: np.ndarray, side: int) -> np.ndarray:
+        return maximum_filter(grid, side, mode="constant", cval=-np.inf)
+
+    def enlarged(grid: np.ndarray) -> np.ndarray:
+        """Between the middles of coarse pixels, and constant beyond the outermost."""
+        for axis, size in enumerate(grey.shape):
+            at, middles = np.arange(size) + 0.5, COARSE * (np.arange(grid.shape[axis]) + 0.5)
+            between = partial(np.interp, at, middles)
+            grid = np.apply_along_axis(between, axis, grid)
+        return grid
+
+    share, light = averaged(visible), averaged(grey * visible)
+    around = blurred(light, THIN) / np.maximum(blurred(share, THIN), LEAST_CONTRAST)
+    coarse = np.where(share > 0, light / np.maximum(share, 1 / COARSE**2), around)
+    level = np.where(visible > 0, grey, enlarged(coarse))
+
+    def paper(side: int) -> np.ndarray:
+        return enlarged(blurred(-largest(-largest(coarse, side), side), side // 2 | 1))
+
+    near, wide = (np.clip(paper(side) - level, 0, 1) for side in (THIN, THICK))
+    whole = np.pad(near, [(0, -size % COARSE) for size in near.shape], mode="edge")
+    deepest = whole.reshape(len(whole) // COARSE, COARSE, -1, COARSE).max((1, 3))
+    ink, far = (enlarged(blurred(largest(deepest, side), side // 4 * 2 + 1)) for side in (INK, FAR))
+    mean, square = (blurred(averaged(level**power), AVERAGED) for power in (1, 2))
+    deviation = enlarged(np.sqrt(np.maximum(square - mean**2, LEAST_CONTRAST**2)))
+    return np.stack(
+        [
+            2 * near / (ink + LEAST_INK) - 1,
+            2 * near / (far + LEAST_INK) - 1,
+            np.clip((enlarged(mean) - level) / (3 * deviation), -2, 2),
+            4 * near,
+            4 * wide,
+            2 * level - 1,
+            2 * ink,
+            2 * (1 - visible),
+        ]
+    )
+
+
+@pytest.mark.parametrize("shape", [(96, 181), (61, 50)], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_views_are_those_of_closings_dilations_and_averages(shape: tuple[int, int], seed: int) -> None:
+    """On pages with blots of any depth, few enough that ink nearby is not that further away."""
+    draw = np.random.default_rng(seed)
+    grey = np.where(draw.random(shape) < 0.002, draw.random(shape), 1.0)
+    grey = -maximum_filter(-grey, 5) * (0.9 + 0.1 * draw.random(shape))
+    visible = (maximum_filter(draw.random(shape) < 0.003, 9) == 0).astype(float)
+    views = views_of(*(torch.from_numpy(values)[None, None] for values in (grey, visible)))
+    np.testing.assert_allclose(views[0].numpy(), views_by_scipy(grey, visible), atol=1e-6)
 
 
 def ink_on(paper: Tensor, depth: float = 0.5) -> Tensor:

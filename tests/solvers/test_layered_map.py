@@ -113,6 +113,19 @@ def test_a_machine_with_points_settles_with_its_pixels_and_others_with_all_units
         assert change(new, old).item() == pytest.approx(moved)
 
 
+def test_units_of_two_values_vary_as_their_means_say_and_points_do_not() -> None:
+    """Of layers without neighbours, whose variances enumeration gives: sum of x² p(x) minus the square of the mean."""
+    fields = torch.linspace(-1, 1, 3, dtype=torch.float64)
+    values = {Bernoulli: torch.tensor([0.0, 1.0]), Spin: torch.tensor([-1.0, 1.0])}
+    for kind, states in values.items():
+        apart = RBM((kind(fields), Rectified(fields, torch.ones(3))), (Dense(torch.zeros(3, 3).double()),))
+        solution = HardMeanField().solve(apart)
+        weights = torch.softmax(fields[:, None] * states.double(), 1)
+        variance = weights @ states.double() ** 2 - (weights @ states.double()) ** 2
+        torch.testing.assert_close(solution.variances[0][0], variance, rtol=0, atol=1e-6)
+        assert not solution.variances[1].any()
+
+
 @pytest.mark.parametrize("solver", [TAP, MeanField])
 def test_a_machine_of_any_size_settles_with_the_average_pixel(solver: type[LayeredMap]) -> None:
     """Among a million pixels one always moves: the residual is that of an image, whatever its size."""

@@ -44,6 +44,27 @@ def test_a_sequence_ends_at_the_tolerance_or_the_limit() -> None:
     assert start.sweeps < 10_000 and 0 <= start.last < bslm_paper.TOLERANCE and start.value > cut.value
 
 
+def test_an_instance_is_a_sequence_of_its_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(bslm_paper.CUTS, 5, 50)
+    for seed in (1, 2):
+        found, (sample, starts) = bslm_paper.instance(5, seed), bslm_paper.drawn(5, seed)
+        same = bslm_paper.ascent(sample, starts[0], 0, 1.0, 50)
+        assert (found.sweeps, found.half, found.near, found.last) == (same.sweeps, same.half, same.near, same.last)
+        assert found.bounded
+    # Of 20 units nearly every sample shows some pair of pixels in three of its four states at most.
+    monkeypatch.setitem(bslm_paper.CUTS, 20, 1)
+    assert not all(bslm_paper.instance(20, seed).bounded for seed in range(2))
+
+
+def test_a_distribution_counts_what_was_cut_off_as_longer_than_the_cut() -> None:
+    cut, tolerance = bslm_paper.CUTS[15], bslm_paper.TOLERANCE
+    ended = [bslm_paper.Instance(15, seed, True, 10 * seed, 1, seed, tolerance / 2) for seed in range(1, 61)]
+    others = [bslm_paper.Instance(15, seed, False, cut, 2, 5, 2 * tolerance) for seed in range(40)]
+    *_, row = bslm_paper.instances_table([*others, *ended]).splitlines()
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == ["15", "100", "60", "10", "60", "60", f"110 / 510 / > {cut:,}", f"11 / 51 / > {cut:,}", "2"]
+
+
 # --- the study of conditional RBMs ---
 
 

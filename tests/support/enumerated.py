@@ -59,6 +59,7 @@ class FieldEngine(ExactEngine):
     coupling: float = 0.6
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        self.calls.append((pictures, damage))
         return Neighbours(self.coupling).solve(pictures, damage)
 
 

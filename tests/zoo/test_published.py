@@ -107,6 +107,14 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     assert tasks == ([str(parse_task(header.task))] if header.task else every)
 
 
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_header_says_how_white_the_images_are_of_a_prior_of_any_size(folder: Path) -> None:
+    header, means = zoo.describe(folder), zoo.load(folder).pixel_means
+    whole = header.kind.any_size and not header.grey
+    assert header.white == pytest.approx(float(means.mean()) if whole else 0, abs=1e-4)
+    assert header.polarised or header.task or header.grey or header.kind.pages or folder.name == "conv-art"
+
+
 @pytest.mark.parametrize("folder", [folder for folder in TOLD if folder not in GREY], ids=lambda folder: folder.name)
 def test_what_is_certain_stays(folder: Path) -> None:
     model = restore.load(folder, device="cpu")

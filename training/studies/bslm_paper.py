@@ -2,7 +2,8 @@
 
 `bslm.py` takes the couplings in another order and cuts its sequences off. Here the same sequences go on as far as
 100,000 sweeps, and the steps of gradient ascent (eqs. 4.1-4.2) have a factor μ, which is 1 for BSLM. The errors of the
-fits tell whether the paper's could be its formula divided by the number of its terms twice.
+fits tell whether the paper's could be its formula divided by the number of its terms twice. How fast the sweeps
+converge depends on the machine: a hundred of each size, from one start each, give the distribution.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ FACTORS, ASCENTS = (0.5, 1.0, 1.5, 1.9, 2.1), 2000
 
 # Variances of the parameters whose estimates are compared with the paper's, and samples of each.
 VARIANCES, SAMPLES = (0.5, 0.25, 0.1, 0.05, 0.025), 5
+
+# Machines of each number of units, and the most sweeps from the start of each: more units take longer for a sweep. A
+# hundred of 20 units would take an hour.
+INSTANCES, CUTS = 100, {5: LIMIT, 10: 20_000, 15: 3000}
+
+# Numbers of sweeps at which the instances that have ended are counted.
+ENDED = (100, 1000, 3000)
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,25 @@ class Fits:
     units: int
     variance: float
     errors: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Sweeps of one machine and sample, with μ = 1 from its first start.
+
+    Attributes:
+        units, seed: of the machine.
+        bounded: False if there is proof that the log-pseudo-likelihood of the sample has no maximum.
+        sweeps, half, near, last: as in `Ascent`.
+    """
+
+    units: int
+    seed: int
+    bounded: bool
+    sweeps: int
+    half: int
+    near: int
+    last: float
 
 
 def values_along(sample: Sample, at: Spins, factor: float) -> Iterator[float]:
@@ -123,6 +150,18 @@ def drawn(units: int, seed: int) -> tuple[Sample, list[Spins]]:
     return Sample.of(images), [normal_parameters(units, VARIANCE, generator) for _ in range(STARTS)]
 
 
+def instance(units: int, seed: int) -> Instance:
+    """Draw a machine and sweep from its first start."""
+    sample, starts = drawn(units, seed)
+    found = ascent(sample, starts[0], 0, 1.0, CUTS[units])
+    try:
+        refuse_unbounded((1 + sample.spins.T) / 2)
+        bounded = True
+    except TrainingError:
+        bounded = False
+    return Instance(units, seed, bounded, found.sweeps, found.half, found.near, found.last)
+
+
 def fits(units: int, variance: float, seed: int) -> Fits:
     """Fit samples of several machines; those without a maximum are left out."""
     generator = torch.Generator().manual_seed(seed)
@@ -160,6 +199,30 @@ def _range(values: Sequence[float], form: str) -> str:
     return low if low == high else f"{low} ... {high}"
 
 
+def instances_table(found: list[Instance]) -> str:
+    """Markdown: a row per number of units, with the distribution of the sweeps over machines."""
+    rows = []
+    for units in sorted({one.units for one in found}):
+        mine = [one for one in found if one.units == units]
+        ended = sorted(one.sweeps if one.last < TOLERANCE else CUTS[units] + 1 for one in mine)
+        # Where the end of a sequence would be that was cut off is unknown.
+        near = sorted(one.near if one.last < TOLERANCE else CUTS[units] + 1 for one in mine)
+        cells = [_quantile(values, share, CUTS[units]) for values in (ended, near) for share in (0.1, 0.5, 0.9)]
+        counts = [str(sum(sweeps <= limit for sweeps in ended)) for limit in ENDED]
+        half = max(one.half for one in mine)
+        rows.append([str(units), str(len(mine)), str(sum(one.bounded for one in mine)), *counts])
+        rows[-1] += [" / ".join(cells[:3]), " / ".join(cells[3:]), str(half)]
+    head = ["units", "machines", "with a maximum", *(f"ended within {limit:,d} sweeps" for limit in ENDED)]
+    head += ["sweeps: 10 %, median, 90 %", "to all but 1 nat: 10 %, median, 90 %", "to half of the rise, at most"]
+    return table(head, rows)
+
+
+def _quantile(values: Sequence[int], share: float, cut: int) -> str:
+    """A quantile of sorted numbers of sweeps; those above a cut are only known to be larger."""
+    value = values[min(int(share * len(values)), len(values) - 1)]
+    return f"{value:,d}" if value <= cut else f"> {cut:,d}"
+
+
 def fits_table(found: list[Fits]) -> str:
     """Markdown: mean squared errors by variance, beside the paper's times the number of its terms."""
     columns = [f"variance {variance:g}" for variance in VARIANCES]
@@ -176,14 +239,15 @@ def fits_table(found: list[Fits]) -> str:
 
 
 def study(asked: Asked) -> None:
-    """Measure BSLM to the letter; write bslm-paper.json and two tables. What is in the record is not measured again."""
+    """Measure BSLM to the letter; write bslm-paper.json and its tables. What is in the record is not measured again."""
     path, settings = asked.records / "bslm-paper.json", {"seed": asked.seed, "limit": LIMIT}
-    known = read(path, settings, ascents=Ascent, fits=Fits)
+    known = read(path, settings, ascents=Ascent, fits=Fits, instances=Instance)
     ascents: list[Ascent] = known["ascents"]
     errors: list[Fits] = known["fits"]
+    instances: list[Instance] = known["instances"]
 
     def keep() -> None:
-        write(path, settings | {"ascents": ascents, "fits": errors})
+        write(path, settings | {"ascents": ascents, "fits": errors, "instances": instances})
 
     plans = [(units, 0, factor, ASCENTS) for units in UNITS for factor in FACTORS if factor != 1]
     plans += [(units, start, 1.0, LIMIT) for units in UNITS for start in range(STARTS)]
@@ -199,7 +263,14 @@ def study(asked: Asked) -> None:
                 errors.append(fits(units, variance, asked.seed))
                 say(f"{errors[-1]}")
                 keep()
-    publish(asked, {"bslm-paper-ascents": ascents_table(ascents), "bslm-paper-fits": fits_table(errors)})
+    for units in CUTS:
+        for seed in range(asked.seed, asked.seed + INSTANCES):
+            if not any((one.units, one.seed) == (units, seed) for one in instances):
+                instances.append(instance(units, seed))
+                say(f"{instances[-1]}")
+                keep()
+    tables = {"ascents": ascents_table(ascents), "fits": fits_table(errors), "instances": instances_table(instances)}
+    publish(asked, {f"bslm-paper-{name}": text for name, text in tables.items()})
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ from typing import Any
 
 import dcp_large
 from bands import by_chance, separation
-from bslm import REPORTED, STARTS
+from bslm import REPORTED, STARTS, TOLERANCE
+from bslm_paper import CUTS
 from crbm import PAPER, TASKS
 from crbm_noise import reported
 from dcp_slow import LOCAL, SLOW, leaves
 from dcp_small import RATES, REACHABLE, Trials
+from denoising import AGAIN
 from dynamics_causes import BY_ALL, BY_PAPER, PAPERS
 from dynamics_measure import MANY, Moment
 from dynamics_measure import STARTS as STARTED
@@ -335,10 +337,21 @@ def ascents(units: int, factor: float = 1.0) -> list[Record]:
     return [each for each in found if (each["units"], each["factor"]) == (units, factor)]
 
 
-def sweeps(units: int, count: str = "sweeps") -> list[str]:
-    """The fewest and the most sweeps that sequences take."""
-    counts = [each[count] for each in ascents(units)]
-    return [f"{min(counts):,}", f"{max(counts):,}"]
+def ends_of(units: int, count: str = "sweeps") -> list[float]:
+    """How many sweeps each machine takes, from few to many; infinite for those that are cut off."""
+    mine = [each for each in record("bslm-paper")["instances"] if each["units"] == units]
+    return sorted(each[count] if each["last"] < TOLERANCE else math.inf for each in mine)
+
+
+def quantile(units: int, share: float, count: str = "sweeps") -> str:
+    """The sweeps that a share of the machines take less than."""
+    counts = ends_of(units, count)
+    return f"{counts[int(share * len(counts))]:,.0f}"
+
+
+def within(units: int, limit: int) -> int:
+    """How many machines end within so many sweeps."""
+    return sum(count <= limit for count in ends_of(units))
 
 
 def apart(units: int) -> str:
@@ -590,7 +603,7 @@ FIGURES: dict[str, list[str]] = {
         *(large("5", "CS-DCP", epoch, batch=1000) for epoch in (10, 20, 30)),
         *(large("5", name, 30, batch=1000) for name in ("S-DCP", "CD")),
     ],
-    "D15": [end(BARS, "SSD", 0.3), end(STRIPES, "SSD", 0.3), worst(BARS, "SSD", 0.3), worst(STRIPES, "SSD", 0.3)],
+    "D15": [how(data, "SSD", rate) for how in (end, top, worst) for data in (BARS, STRIPES) for rate in (0.3, 0.5)],
     "D16": [
         *(f"{long_curves()[name].likelihood[place]:.1f}" for name in ("CS-DCP", "S-DCP") for place in (0, -1)),
         f"{rises('CS-DCP')} of 9",
@@ -624,7 +637,7 @@ FIGURES: dict[str, list[str]] = {
         large("7", "CS-DCP", 5),
     ],
     "C1": [bench("3.2e-6")],
-    "C2": [bench("3731.57")],
+    "C2": [bench("36.963"), bench("1.448"), bench("5402.917")],
     "C3": [bench("0.150")],
     "C4": [wrong("bp", "mnist-flip10"), wrong("mssvm", "mnist-flip10")],
     "C5": [
@@ -710,7 +723,14 @@ FIGURES: dict[str, list[str]] = {
     "B3": [apart(5), apart(10), str(entry("bslm", "errors", units=20, variance=0.5)["unbounded"])],
     "B4": [falls(), str(len(record("bslm-paper")["ascents"]))],
     "B5": [early(), str(len(record("bslm")["sequences"]))],
-    "B6": [sweeps(5)[0], sweeps(5)[1], sweeps(10)[0], sweeps(10)[1], sweeps(10, "near")[0], sweeps(10, "near")[1]],
+    "B6": [
+        *(quantile(5, share) for share in (0.1, 0.5, 0.9)),
+        quantile(10, 0.5),
+        *(quantile(units, 0.5, "near") for units in (5, 10)),
+        f"{100 - within(10, CUTS[10])} of 100",
+        f"{within(15, CUTS[15])} of 100",
+        f"half of it {max(each['half'] for each in record('bslm-paper')['instances'])} at most",
+    ],
     "B7": [fit(5), fit(10), fit(15), fit(20), fit(5, "bound"), twice(5), twice(20)],
     "T5": [likelihood("mnist-25", 32), likelihood("mnist-25", 100)],
     "T7": [
@@ -770,6 +790,7 @@ FIGURES: dict[str, list[str]] = {
     ],
     "T14": [alone(500, 0.05), alone(100, 0.05), alone(500, 0.4), mcc("OPE", 0.4)],
     "T15": [
+        *(mcc(name + again, 0.25) for name in ("OPE", "1-NN") for again in ("", AGAIN)),
         mcc("1-NN", 0.15),
         mcc("OPE", 0.15),
         mcc("1-NN", 0.1),

@@ -67,8 +67,10 @@ def _bslm(found: Any) -> dict[str, str]:
 
 def _bslm_paper(found: Any) -> dict[str, str]:
     ascents, fits = _all(bslm_paper.Ascent, found["ascents"]), _all(bslm_paper.Fits, found["fits"])
+    instances = _all(bslm_paper.Instance, found["instances"])
     return {
         "bslm-paper-ascents": bslm_paper.ascents_table(ascents),
+        "bslm-paper-instances": bslm_paper.instances_table(instances),
         "bslm-paper-fits": bslm_paper.fits_table(fits),
     }
 

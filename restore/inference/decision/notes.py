@@ -46,13 +46,12 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
 
 def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: Status) -> Iterator[str]:
     header, options = prior.engine.header, case.options
-    height, width = header.image_shape
     if status is not Status.CONVERGED:
         yield status.sentence
     elif whole.unsettled[index] and not header.stops_as_learnt:
         yield f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles"
     if whole.tiles[index] > 1 and not header.whole:
-        yield f"restored in tiles of {width}x{height} pixels"
+        yield f"restored in tiles of {said(header.image_shape)} pixels"
     expected = expected_by(prior.engine)
     if prior.invert and options.invert is None:
         yield f"{header.name} expects {expected}, so the picture was inverted for it, and back"

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from restore.errors import shown
+from restore.families import Spec
 from restore.learning.course import pixels_of
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.run.session import Machine, Progress
@@ -38,8 +39,8 @@ def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: 
     """The prior in training, without modes, which may take as long as an epoch; `more` goes into its header."""
     inference = replace(recipe.inference_after(max(state.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
-    header = replace(description_of(recipe, image_shape, state.machine, inference), **more)
     means, grey = pixels_of(recipe, images)
+    header = replace(description_of(recipe, image_shape, state.machine, inference, means), **more)
     return TrainedPrior(header, as_stored(recipe, state.machine), means, pack(images[:0]), grey)
 
 
@@ -70,7 +71,10 @@ def as_stored(recipe: Recipe, machine: Any) -> Any:
     return machine.with_parameters(halved)
 
 
-def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
+def description_of(
+    recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference, means: Tensor
+) -> Description:
+    """The header of a prior, of which `means` are the pixels' over its images, (D,)."""
     kind, spec = recipe.prior.kind, recipe.prior.alone
     return Description(
         name=recipe.name,
@@ -82,5 +86,11 @@ def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machin
         inference=inference,
         task=recipe.data.task,
         overlap=recipe.learner.tile_overlap if recipe.data.gathering.patches and not kind.any_size else 1,
+        white=share_of_white(spec, means),
         **asdict(replace(spec, hidden=kind.hidden_in(spec, machine))),
     )
+
+
+def share_of_white(spec: Spec, means: Tensor) -> float:
+    """The share of white in the images of a prior whose pixels have these means, as its header has it."""
+    return round(float(means.double().mean()), 4) if spec.kind.any_size and not spec.grey else 0.0

@@ -20,8 +20,6 @@ from restore.evaluation.card import tasks_of
 from restore.evaluation.evaluate import MEDIANS, Report, Restorer, by_median, evaluate, nothing, restorer_of
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine, moved_to
-from restore.learning.course import split
-from restore.learning.lesson import Lesson
 from restore.learning.run.folder import epoch_records
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import SCORING, Clock
@@ -44,16 +42,17 @@ Scores = Mapping[str, Mapping[str, Report]]
 
 
 def write_report(
-    folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
+    folder: Path, trained: Trained, images: tuple[Tensor, Tensor], device: torch.device, clock: Clock
 ) -> tuple[list[str], bool]:
     """Score a prior and write its report within the time; return a summary, and True unless filters beat it.
 
-    A prior that reads pages has none: their damage is their own, and no filter reads them.
+    It is scored by the second of the `images`, those that were held out, as far as there are any; (N, D) each, as it
+    learnt from the first. A prior that reads pages has none: their damage is their own, and no filter reads them.
     """
     if trained.prior.description.kind.pages:
         return [], True
-    header, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
-    training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
+    header, engine = trained.prior.description, Engine.of(trained.prior, device)
+    training, held_out = images[0][:SHOWN_IMAGES].cpu(), images[1][:SCORED_IMAGES].cpu()
     scores: dict[str, dict[str, Report]] = {}
     restorers = {header.name: restorer_of(engine)} | filters(trained.prior)
     lines, worth = list[str](), True
@@ -65,9 +64,9 @@ def write_report(
         worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
         lines += [f"{header.name}: {said}"] if said else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
-            images = (held_out if len(held_out) else training)[:SHOWN_IMAGES]
+            shown_images = held_out[:SHOWN_IMAGES] if len(held_out) else training
             rival = best_filter(header.name, next(iter(scores.values()))) if scores else "median 3x3"
-            write_atomically(folder / REPORT_PICTURE, _picture(folder, trained.prior, images, restorers, rival))
+            write_atomically(folder / REPORT_PICTURE, _picture(folder, trained.prior, shown_images, restorers, rival))
         record: dict[str, Any] = {"name": header.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
         record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
         for task, by in scores.items():
@@ -124,7 +123,7 @@ def best_filter(name: str, reports: Mapping[str, Report]) -> str:
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
     task, generator = header.task_of(text), torch.Generator().manual_seed(SEED)
-    batch = images[:SCORED_IMAGES].reshape(-1, *header.image_shape)
+    batch = images.reshape(-1, *header.image_shape)
     return evaluate(restorer, [batch], task, generator, grey=header.grey)
 
 
