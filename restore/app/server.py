@@ -395,5 +395,7 @@ async def _failure(request: Request, fault: Any) -> Response:
     return _fault(500, f"internal fault, {type(fault).__name__}; the server's log says more")
 
 
-FAULTS = (RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Late)
-FAULTS += (Gone, ClientDisconnect)
+FAULTS = (
+    *(RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Late),
+    *(Gone, ClientDisconnect),
+)

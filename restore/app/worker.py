@@ -138,9 +138,9 @@ def _serve(end: Any, stop: Any, options: Options) -> None:
     with suppress(EOFError, OSError):
         end.send(None)
         while True:
-            *request, whole = end.recv()
+            image, mask, wanted, whole = end.recv()
             try:
-                made: Any = answers.answer(*request, watch, whole=whole)
+                made: Any = answers.answer(image, mask, wanted, watch, whole=whole)
             except (RestoreError, Stopped) as fault:
                 made = fault
             except Exception as fault:
