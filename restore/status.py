@@ -23,6 +23,7 @@ class Status(IntEnum):
     UNSETTLED = 8
     FAINT = 9
     CLASSES = 10
+    FAILED = 11
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -49,4 +50,5 @@ _SENTENCES = {
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
     Status.CLASSES: "its few colours or levels name classes, which have no order",
+    Status.FAILED: "restoring it failed",
 }

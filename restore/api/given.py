@@ -20,15 +20,17 @@ from restore.api.kinds import is_sequence, unpack, unpack_masks
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display
-from restore.errors import Foreign, RestoreWarning, UsageError, shown
+from restore.errors import Foreign, RestoreWarning, UsageError, shown, unforeseen
 from restore.images.colours import BY_LUMINANCE
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
 from restore.inference.restore import restore
-from restore.inference.restored import Restored
+from restore.inference.restored import Restored, unsolved
+from restore.inference.tiles.blend import Watch
 from restore.registry import LEVELS
 from restore.sizes import Fit
+from restore.status import Status
 
 if TYPE_CHECKING:
     import torch
@@ -150,7 +152,7 @@ def restored(
     ]
     with console.progress("restored", len(pictures) if len(pictures) > 1 else 1.0, how.get("progress", False)) as meter:
         meter(0)
-        answers = restore(pictures, options, engines or Engines(options, engine), meter)
+        answers = _answers(pictures, options, engines or Engines(options, engine), meter)
     batch = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
     single = len(items) == 1 and not batch
     if single and answers[0].refused:
@@ -162,6 +164,38 @@ def restored(
     backs = zip(items, values, answers, strict=True)
     together = collection.together([item.back(value, answer.replaced) for item, value, answer in backs])
     return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
+
+
+def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Watch) -> list[Restored]:
+    """The answers about pictures; of several, one at which something fails comes back as it was, and says why.
+
+    Raises what failed first, if nothing else was restored; and what concerns all of them, such as a wrong option.
+    """
+    try:
+        return restore(pictures, options, engines, meter)
+    except (UsageError, ModuleNotFoundError):
+        raise
+    except Exception as fault:
+        if len(pictures) == 1:
+            raise
+        first = fault
+    answers = list[Restored]()
+    for number, picture in enumerate(pictures):
+        try:
+            answers += restore([picture], options, engines)
+        except Exception as fault:
+            error, values = unforeseen(fault, f"image {number}"), np.asarray(picture.pixels[:, :], np.float64)
+            kept: dict[str, Any] = {
+                "replaced": np.zeros(picture.shape[:2], bool),
+                "observed": picture,
+                "model": "",
+                "engine": "",
+            }
+            answers.append(unsolved(values, Status.FAILED, str(error), remedy=str(error), **kept))
+        meter(number + 1)
+    if all(answer.status is Status.FAILED for answer in answers):
+        raise first
+    return answers
 
 
 def _part(damage: Damage, index: int, count: int) -> Damage:

@@ -17,9 +17,9 @@ import numpy as np
 from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
-from restore.cli.report import Failures, print_json, record_of, summary
+from restore.cli.report import Failures, one_image, print_json, record_of, summary
 from restore.console import progress, say, tell
-from restore.errors import Foreign, InputError, RestoreError, UsageError, option, require, shown
+from restore.errors import Foreign, InputError, RestoreError, Unforeseen, UsageError, option, require, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, exchanged, format_of, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
@@ -129,7 +129,8 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    failures, single, count = Failures(results.json, many=named > 1), len(jobs) == 1, min(results.jobs, len(jobs))
+    failures = Failures(results.json, many=named > 1, debug=results.debug)
+    single, count = len(jobs) == 1, min(results.jobs, len(jobs))
     with ExitStack() as stack:
         # Files that have failed are done, too.
         word, total = ("restored", 1.0) if single else ("done", len(jobs))
@@ -263,19 +264,20 @@ class Work:
         """The pages of a file, in order."""
         most, frame = self.options.max_pixels, self.results.frame
         try:
-            content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
-            mask = b"" if job.mask is None else read_content(job.mask, shown(job.mask), most)
-            count = 1 if frame is not None else page_count(content, name=job.name, max_pixels=most)
-            masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
-            if frame is None and masks not in (1, count):
-                pages = f"holds {masks} pages, and {shown(job.name)} {count}"
-                raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
-            scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
-            for target, format in job.formats.items():
-                check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
-            job.pages, job.document = count, b"" if scanned is None else content
-            numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
-            job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
+            with one_image(job.name):
+                content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
+                mask = b"" if job.mask is None else read_content(job.mask, shown(job.mask), most)
+                count = 1 if frame is not None else page_count(content, name=job.name, max_pixels=most)
+                masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
+                if frame is None and masks not in (1, count):
+                    pages = f"holds {masks} pages, and {shown(job.name)} {count}"
+                    raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
+                scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
+                for target, format in job.formats.items():
+                    check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
+                job.pages, job.document = count, b"" if scanned is None else content
+                numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
+                job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
         except RestoreError as fault:
             job.fault, job.sheets = fault, [Sheet(job)]
         return job.sheets
@@ -285,13 +287,14 @@ class Work:
         job, most = sheet.job, self.options.max_pixels
         try:
             if job.fault is None:
-                picture = sheet.picture = read_picture(
-                    sheet.content, name=job.name, frame=sheet.page, max_pixels=most, colour=self.colour
-                )
-                if job.mask is not None:
-                    shape, frame = picture.shape, sheet.mask_page
-                    sheet.mask = read_mask(sheet.mask_content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
-                check_format(picture, job.formats[job.target], name=job.target)
+                with one_image(sheet.name):
+                    picture = sheet.picture = read_picture(
+                        sheet.content, name=job.name, frame=sheet.page, max_pixels=most, colour=self.colour
+                    )
+                    if job.mask is not None:
+                        shape, frame, content = picture.shape, sheet.mask_page, sheet.mask_content
+                        sheet.mask = read_mask(content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
+                    check_format(picture, job.formats[job.target], name=job.target)
         except RestoreError as fault:
             job.fault = fault
         sheet.content = sheet.mask_content = b""
@@ -320,11 +323,15 @@ class Work:
             if sheet.picture is not None
         ]
         watch = self.share if len(sheets) == 1 and sheets[0].job.pages == 1 else lambda share: None
+        if not sheets:
+            return
         try:
-            answers = restore(observed, self.options, self.engines, watch)
+            with one_image(sheets[0].name):
+                answers = restore(observed, self.options, self.engines, watch)
         except RestoreError as fault:
             if len(sheets) == 1:
-                sheets[0].job.fault = type(fault)(str(fault), sheets[0].name)
+                own = isinstance(fault, Unforeseen)
+                sheets[0].job.fault = fault if own else type(fault)(str(fault), sheets[0].name)
                 return
             for sheet in sheets:  # one of them has it
                 self._restore([sheet])
@@ -332,7 +339,8 @@ class Work:
         for sheet, answer in zip(sheets, answers, strict=True):
             try:
                 if sheet.job.fault is None:
-                    self._encode(sheet, answer)
+                    with one_image(sheet.name):
+                        self._encode(sheet, answer)
             except RestoreError as fault:
                 sheet.job.fault = fault
 
@@ -357,24 +365,29 @@ class Work:
         """Write the files of a job to disk, or to stdout."""
         try:
             for number, (name, format) in enumerate(job.formats.items() if job.fault is None else ()):
-                if job.document and name == job.target:
-                    changed = {sheet.page or 0: sheet.images[number] for sheet in job.sheets if sheet.images[number]}
-                    content = exchanged(job.document, changed, shown(job.name))
-                else:
-                    content = bound([sheet.images[number] for sheet in job.sheets], format)
+                with one_image(job.name):
+                    content = self._content(job, number, name, format)
                 if self.results.dry_run:
                     continue
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()
                 else:
-                    write_atomically(name, content)
+                    with one_image(job.name):
+                        write_atomically(name, content)
         except RestoreError as fault:
             job.fault = fault
         for sheet in job.sheets:
             sheet.images.clear()
         job.document = b""
         return job
+
+    def _content(self, job: Job, number: int, name: str, format: str) -> bytes:
+        """The file of this name and number of a job, made of its pages."""
+        if not (job.document and name == job.target):
+            return bound([sheet.images[number] for sheet in job.sheets], format)
+        changed = {sheet.page or 0: sheet.images[number] for sheet in job.sheets if sheet.images[number]}
+        return exchanged(job.document, changed, shown(job.name))
 
 
 def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:

@@ -30,6 +30,7 @@ def corrupt(
     frame: given.Frame = None,
     max_pixels: given.MaxPixels = given.DEFAULT_MAX_PIXELS,
     json: given.Json = False,
+    debug: given.Debug = False,
 ) -> None:
     """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
@@ -40,7 +41,7 @@ def corrupt(
 
     from restore.buckets import Place
     from restore.channels import parse_task
-    from restore.cli.report import Failures, print_json
+    from restore.cli.report import Failures, one_image, print_json
     from restore.errors import RestoreError, UsageError, option, shown
     from restore.files import write_atomically
     from restore.images import Picture, bound, check_format, encode, format_of, read_picture
@@ -57,7 +58,7 @@ def corrupt(
     left = [source for source, _ in pairs] if mask_output is not None else []
     masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite or skip_existing, skip_existing=False))
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
-    failures = Failures(json, many=len(pairs) > 1)
+    failures = Failures(json, many=len(pairs) > 1, debug=debug)
 
     def write(picture: Picture, values: np.ndarray, target: Place) -> None:
         content = encode(picture, values, format=format_of(target), name=str(target))
@@ -65,12 +66,13 @@ def corrupt(
 
     for source, target in pairs:
         try:
-            picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
-            check_format(picture, format_of(target), name=str(target))
-            observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
-            if source in masks and hidden is not None:
-                write(Picture(np.zeros(hidden.shape, np.uint8)), hidden.astype(float), masks[source])
-            write(picture, observed, target)
+            with one_image(str(source)):
+                picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
+                check_format(picture, format_of(target), name=str(target))
+                observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
+                if source in masks and hidden is not None:
+                    write(Picture(np.zeros(hidden.shape, np.uint8)), hidden.astype(float), masks[source])
+                write(picture, observed, target)
         except RestoreError as fault:
             failures.add(source, fault)
             continue

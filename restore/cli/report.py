@@ -6,14 +6,16 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restore.channels.damage import Damage
+from restore.cli.process import signals
 from restore.console import say
-from restore.errors import PartialFailure, RestoreError, shown
+from restore.errors import PartialFailure, RestoreError, shown, unforeseen
 from restore.images.outputs import STDIO
 from restore.inference.restored import Restored
 from restore.registry import LEVELS
@@ -29,14 +31,19 @@ class Failures:
     Attributes:
         json: report them as JSON too.
         many: several images were named.
+        debug: show where those happened that nobody foresaw.
         count: of faults so far.
     """
 
     json: bool
     many: bool
+    debug: bool = False
     count: int = 0
 
     def add(self, source: str | os.PathLike[str], fault: RestoreError) -> None:
+        if self.debug:
+            for trace in getattr(fault, "__notes__", ()):
+                say(trace.rstrip())
         if self.json:
             print_json({"input": shown(source), "error": str(fault)})
         if not self.many:
@@ -48,6 +55,21 @@ class Failures:
         """Raise PartialFailure if any of the images failed."""
         if self.count:
             raise PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
+
+
+@contextmanager
+def one_image(name: str) -> Iterator[None]:
+    """Turn whatever goes wrong at one image into an error that names it.
+
+    A signal, a library that is missing, and a reader of stdout that is gone concern all images.
+    """
+    try:
+        yield
+    except (RestoreError, ModuleNotFoundError, BrokenPipeError):
+        raise
+    except Exception as fault:
+        signals.stop(fault)
+        raise unforeseen(fault, name) from fault
 
 
 def print_json(record: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ EXAMPLE = "Example:  restore serve --host 0.0.0.0"
 MOST_PIXELS = 2000 * 2000
 QUEUE = 16
 # Seconds that a request may take once it runs: some ten times what such a picture takes.
-SECONDS = 120.0
+TIMEOUT = 120
 
 
 def serve(
@@ -27,8 +27,8 @@ def serve(
     ] = None,
     queue: Annotated[int, typer.Option(help="Requests that may wait; more get 503.", min=0, max=2**20)] = QUEUE,
     timeout: Annotated[
-        float, typer.Option(help="Seconds an image may take; its process is then ended.", min=0.1)
-    ] = SECONDS,
+        int, typer.Option(help="Seconds an image may take; its process is then ended.", min=1)
+    ] = TIMEOUT,
     max_pixels: given.MaxPixels = MOST_PIXELS,
     device: given.Device = "auto",
     engine: given.Engine = "auto",
@@ -45,7 +45,7 @@ def run(
     options: Options,
     workers: int | None = None,
     queue: int = QUEUE,
-    seconds: float = SECONDS,
+    seconds: int = TIMEOUT,
     browser: bool = False,
 ) -> None:
     """Serve until a signal comes and all that runs is done; with `browser` show the page."""

@@ -18,7 +18,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _TEXTS = (b"iTXt", b"tEXt", b"zTXt")
 _COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
 # Texts of a PNG in which ImageMagick keeps what other formats hold in bytes, and the most bytes of one.
-_PROFILE, _MOST = re.compile(rb"Raw profile type (\w+)\0"), 2**20
+_PROFILE, _PROFILE_BYTES = re.compile(rb"Raw profile type (\w+)\0"), 2**20
 # What stands before EXIF and XMP in a block of a JPEG.
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 # How XMP says that a picture is turned, by an attribute or an element of this namespace; and what stands before the
@@ -73,7 +73,7 @@ def _profile(kind: bytes, data: bytes) -> bytes:
         return b""
     with contextlib.suppress(zlib.error, binascii.Error, ValueError, IndexError):
         text = data[named.end() :]
-        text = zlib.decompressobj().decompress(text[1:], _MOST) if kind == b"zTXt" else text
+        text = zlib.decompressobj().decompress(text[1:], _PROFILE_BYTES) if kind == b"zTXt" else text
         return binascii.unhexlify(b"".join(text.split(b"\n")[3:]))
     return b""
 
