@@ -17,7 +17,7 @@ import numpy as np
 from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
-from restore.cli.report import Failures, one_image, print_json, record_of, summary
+from restore.cli.report import Failures, one_image, print_json, record_of, record_of_failed, summary
 from restore.console import progress, say, tell
 from restore.errors import Foreign, InputError, RestoreError, Unforeseen, UsageError, option, require, shown
 from restore.files import write_atomically
@@ -35,7 +35,8 @@ from restore.images.outputs import (
     plan,
     refuse_clashes,
 )
-from restore.images.pages import bound, check_holds, page_count, page_name, scans
+from restore.images.pages import bound, check_holds, opened, page_count, page_name, scans
+from restore.images.pdf import Document
 from restore.images.reading import read_content
 from restore.inference.open import Engines, in_colour
 from restore.inference.restore import restore
@@ -69,6 +70,7 @@ class Job:
         pages: how many the source has.
         sheets: those to restore, in order; others are no scans, and stay as they are in their document.
         document: the PDF in which pages are exchanged; empty if the result is written anew.
+        opened: the files that are open until the last page is read.
     """
 
     source: str
@@ -80,6 +82,18 @@ class Job:
     pages: int = 1
     sheets: list[Sheet] = field(default_factory=list)
     document: bytes = b""
+    opened: list[Document] = field(default_factory=list)
+
+    def open(self, content: bytes, name: str, max_pixels: int) -> bytes | Document:
+        """What the pages of a file are read from; it is open until `close`."""
+        source = opened(content, name=name, max_pixels=max_pixels)
+        self.opened += [source] if isinstance(source, Document) else []
+        return source
+
+    def close(self) -> None:
+        for document in self.opened:
+            document.close()
+        self.opened.clear()
 
 
 @dataclass(eq=False, slots=True)
@@ -87,17 +101,18 @@ class Sheet:
     """A page of a file, counted from 0, or its only picture; what is known of it is added step by step.
 
     Attributes:
-        content, mask_content: of the files, until it is read.
+        content, mask_content: of the files, or what is open of them, until it is read.
         picture, mask: until it is restored.
         images: what to write of it, until that is done, file by file; empty for a page that stays as it is in its
             document.
         record: what became of it, for reports.
-        objection: why it was refused; empty if it was not.
+        objection: why it was refused, or failed; empty if it was neither.
+        fault: why it has failed, though its document has not.
     """
 
     job: Job
-    content: bytes = b""
-    mask_content: bytes = b""
+    content: bytes | Document = b""
+    mask_content: bytes | Document = b""
     page: int | None = None
     mask_page: int | None = None
     picture: Picture | None = None
@@ -105,6 +120,7 @@ class Sheet:
     images: list[bytes] = field(default_factory=list)
     record: dict[str, Any] = field(default_factory=dict)
     objection: str = ""
+    fault: RestoreError | None = None
 
     @property
     def name(self) -> str:
@@ -185,7 +201,7 @@ def finished(
 
             pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
-        portions = _portions(_ahead(pool, work.read, sheets, READ_AHEAD))
+        portions = _portions(_closing(_ahead(pool, work.read, sheets, READ_AHEAD)))
         whole = (job for portion in portions for job in work.restored(portion))
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
@@ -266,18 +282,21 @@ class Work:
         try:
             with one_image(job.name):
                 content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
-                mask = b"" if job.mask is None else read_content(job.mask, shown(job.mask), most)
-                count = 1 if frame is not None else page_count(content, name=job.name, max_pixels=most)
+                source: bytes | Document = job.open(content, job.name, most)
+                mask: bytes | Document = b""
+                if job.mask is not None:
+                    mask = job.open(read_content(job.mask, shown(job.mask), most), job.mask, most)
+                count = 1 if frame is not None else page_count(source, name=job.name, max_pixels=most)
                 masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
                 if frame is None and masks not in (1, count):
                     pages = f"holds {masks} pages, and {shown(job.name)} {count}"
                     raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
-                scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
+                scanned = None if frame is not None else scans(source, job.formats[job.target], name=job.name)
                 for target, format in job.formats.items():
                     check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
                 job.pages, job.document = count, b"" if scanned is None else content
                 numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
-                job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
+                job.sheets = [Sheet(job, source, mask, page, page if masks > 1 else None) for page in numbers]
         except RestoreError as fault:
             job.fault, job.sheets = fault, [Sheet(job)]
         return job.sheets
@@ -296,20 +315,30 @@ class Work:
                         sheet.mask = read_mask(content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
                     check_format(picture, job.formats[job.target], name=job.target)
         except RestoreError as fault:
-            job.fault = fault
+            self._failed(sheet, fault)
         sheet.content = sheet.mask_content = b""
         return sheet
 
+    def _failed(self, sheet: Sheet, fault: RestoreError) -> None:
+        """Let a page that fails stay as it is in its document; in any other file it is the file's failure."""
+        if sheet.job.document and fault.exit_code != UsageError.exit_code:
+            sheet.objection = str(fault).removeprefix(f"{shown(fault.subject)}: ")
+            sheet.fault, sheet.picture = fault, None
+            sheet.record = record_of_failed(sheet)
+        else:
+            sheet.job.fault = fault
+
     def restored(self, portion: Sequence[Sheet]) -> Iterator[Job]:
         """Restore pictures together; yields the files whose pages are all restored, and those that have failed."""
-        self._restore([sheet for sheet in portion if sheet.job.fault is None])
+        self._restore([sheet for sheet in portion if sheet.job.fault is None and sheet.picture is not None])
         for sheet in portion:
             job, sheet.picture, sheet.mask = sheet.job, None, None
             if job.pages > 1:
                 self.share((job.sheets.index(sheet) + 1) / len(job.sheets))
             if sheet is job.sheets[-1]:
                 if job.fault is None and all(page.objection for page in job.sheets):
-                    job.fault = Foreign(job.sheets[0].objection, job.name)
+                    first = job.sheets[0]
+                    job.fault = first.fault or Foreign(first.objection, job.name)
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
@@ -331,7 +360,7 @@ class Work:
         except RestoreError as fault:
             if len(sheets) == 1:
                 own = isinstance(fault, Unforeseen)
-                sheets[0].job.fault = fault if own else type(fault)(str(fault), sheets[0].name)
+                self._failed(sheets[0], fault if own else type(fault)(str(fault), sheets[0].name))
                 return
             for sheet in sheets:  # one of them has it
                 self._restore([sheet])
@@ -342,7 +371,7 @@ class Work:
                     with one_image(sheet.name):
                         self._encode(sheet, answer)
             except RestoreError as fault:
-                sheet.job.fault = fault
+                self._failed(sheet, fault)
 
     def _encode(self, sheet: Sheet, answer: Restored) -> None:
         """Make what to write of a restored picture, and to report; a page that is refused stays as it is."""
@@ -385,9 +414,18 @@ class Work:
     def _content(self, job: Job, number: int, name: str, format: str) -> bytes:
         """The file of this name and number of a job, made of its pages."""
         if not (job.document and name == job.target):
-            return bound([sheet.images[number] for sheet in job.sheets], format)
-        changed = {sheet.page or 0: sheet.images[number] for sheet in job.sheets if sheet.images[number]}
+            return bound([sheet.images[number] for sheet in job.sheets if sheet.images], format)
+        done = [sheet for sheet in job.sheets if sheet.images and sheet.images[number]]
+        changed = {sheet.page or 0: sheet.images[number] for sheet in done}
         return exchanged(job.document, changed, shown(job.name))
+
+
+def _closing(sheets: Iterable[Sheet]) -> Iterator[Sheet]:
+    """The same pages; the files of a job are closed once its last page is read."""
+    for sheet in sheets:
+        if sheet is sheet.job.sheets[-1]:
+            sheet.job.close()
+        yield sheet
 
 
 def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:

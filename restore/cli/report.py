@@ -19,6 +19,7 @@ from restore.errors import PartialFailure, RestoreError, shown, unforeseen
 from restore.images.outputs import STDIO
 from restore.inference.restored import Restored
 from restore.registry import LEVELS
+from restore.status import Status
 
 if TYPE_CHECKING:
     from restore.cli.batch import Job, Sheet
@@ -91,6 +92,12 @@ def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str
         **record,
         "notes": [*own, *notes, *lost],
     }
+
+
+def record_of_failed(sheet: Sheet) -> dict[str, Any]:
+    """The outcome for a page that failed, and stays as it is in its document."""
+    named = {"input": shown(sheet.job.source), "page": (sheet.page or 0) + 1, "output": shown(sheet.job.target)}
+    return named | {"status": str(Status.FAILED), "notes": [f"is left as it is: {sheet.objection}"]}
 
 
 def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iterator[str]:

@@ -25,8 +25,9 @@ from restore.images.metadata import metadata
 from restore.images.picture import Picture
 from restore.sizes import DEFAULT_MAX_PIXELS
 
-# A path, a stream opened for reading bytes, or what was read from one.
-Source = str | os.PathLike[str] | BinaryIO | bytes
+# A path, a stream opened for reading bytes, or what was read from one; and a PDF that is open.
+File = str | os.PathLike[str] | BinaryIO | bytes
+Source = File | pdf.Document
 
 # All images of a set, or pages of a file, together may have this many times as many pixels as one.
 _SET = 20
@@ -59,19 +60,19 @@ def read_picture(
     """Read one picture, turned upright; every conversion is noted, and what cannot be read raises InputError.
 
     Args:
-        source: a path, a stream opened for reading bytes, or its content.
+        source: a path, a stream opened for reading bytes, its content, or a PDF that is open.
         name: its name for messages.
         frame: the frame or page to read, from 0; required if a file holds several.
         max_pixels: refuse larger images before decoding them; the frames before a chosen one count too.
         colour: keep colours, as levels (H, W, 3); else they become grey levels, see `picture_of`.
     """
-    content, label = read_content(source, shown(name), max_pixels), shown(name)
+    label = shown(name)
+    if isinstance(source, pdf.Document):
+        return _page(source, label, frame, colour)
+    content = read_content(source, label, max_pixels)
     if paged(content) == "PDF":
-        count, drawn = pdf.page(content, label, frame, max_pixels)
-        _chosen(frame, count, label)
-        if drawn is None:
-            raise too_large(label, max_pixels)
-        return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+        with pdf.Document(content, label, max_pixels) as document:
+            return _page(document, label, frame, colour)
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
         number = _chosen(frame, len(pages) or getattr(image, "n_frames", 1), label)
@@ -112,7 +113,15 @@ def read_picture(
     return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info)
 
 
-def read_content(source: Source, label: str, max_pixels: int) -> bytes:
+def _page(document: pdf.Document, label: str, number: int | None, colour: bool) -> Picture:
+    """The picture on a page of a PDF."""
+    drawn = document.page(_chosen(number, document.count, label))
+    if drawn is None:
+        raise too_large(label, document.max_pixels)
+    return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+
+
+def read_content(source: File, label: str, max_pixels: int) -> bytes:
     """The bytes of a file or stream; raises InputError if it cannot be read, is empty, or longer than such an image."""
     if isinstance(source, bytes):
         return source

@@ -194,3 +194,30 @@ def test_without_the_extra_a_pdf_is_answered_in_one_line(
         said = fault(capsys)
         assert missing in said and '"restore-prior[pdf]"' in said
     assert not (tmp_path / "out.pdf").exists()
+
+
+def test_a_page_that_cannot_be_decoded_stays_and_is_named(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = pdf(tmp_path / "book.pdf", *STROKES)
+    pikepdf = pytest.importorskip("pikepdf")
+
+    def raw(path: Path) -> list[bytes]:
+        with pikepdf.open(path) as document:
+            return [image.read_raw_bytes() for page in document.pages for image in page.get_images().values()]
+
+    with pikepdf.open(book, allow_overwriting_input=True) as document:
+        (image,) = document.pages[1].get_images().values()
+        image.write(b"no picture", filter=pikepdf.Name.DCTDecode)
+        document.save(book)
+    before = raw(book)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 0
+    said, after = capsys.readouterr().err, raw(tmp_path / "book.restored.pdf")
+    (line,) = (line for line in said.splitlines() if "page 2 of 3" in line)
+    assert "left as it is" in line and "decoded" in line and "2 of 3 pages: restored" in said
+    assert after[1] == before[1] and after[0] != before[0]
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "-o", tmp_path / "pages.tif") == 3
+    with pikepdf.open(book, allow_overwriting_input=True) as document:
+        del document.pages[2], document.pages[0]
+        document.save(book)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--overwrite") == 3
