@@ -17,9 +17,9 @@ import numpy as np
 from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
-from restore.cli.report import Failures, one_image, print_json, record_of, record_of_failed, summary
+from restore.cli.report import UNTOUCHED, Failures, one_image, print_json, record_of, record_of_failed, summary
 from restore.console import progress, say, tell
-from restore.errors import Foreign, InputError, RestoreError, Unforeseen, UsageError, option, require, shown
+from restore.errors import Foreign, InputError, RestoreError, Unforeseen, UsageError, option, require, shown, some
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, exchanged, format_of, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
@@ -31,6 +31,7 @@ from restore.images.outputs import (
     expand,
     in_part,
     means_folder,
+    names_below,
     paired,
     plan,
     refuse_clashes,
@@ -66,6 +67,7 @@ class Job:
         name: that of the source in messages.
         target: the file of the result; STDIO for stdout.
         formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
+        kept: files that exist already, and are not written.
         fault: why it has failed.
         pages: how many the source has.
         sheets: those to restore, in order; others are no scans, and stay as they are in their document.
@@ -78,6 +80,7 @@ class Job:
     target: str
     formats: dict[str, str]
     mask: str | None = None
+    kept: list[str] = field(default_factory=list)
     fault: RestoreError | None = None
     pages: int = 1
     sheets: list[Sheet] = field(default_factory=list)
@@ -143,6 +146,9 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         if header.unfinished:
             note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
     jobs, named = planned(inputs, results, masks)
+    kept = [name for job in jobs for name in job.kept]
+    if kept:
+        note(f"{UNTOUCHED}: {some(kept)}")
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
     failures = Failures(results.json, many=named > 1, debug=results.debug)
@@ -245,17 +251,21 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         writes += [STDOUT if str(path) == STDIO else path_of(path) for path in results_of]
     refuse_clashes(reads, writes)
     if results.part is not None:
-        sources = [path for path in sources if in_part(path, results.part)]
+        sources = [
+            path for path, name in zip(sources, names_below(sources), strict=True) if in_part(name, results.part)
+        ]
     checked = partial(plan, dry_run=results.dry_run)
     if output != STDIO:
         pairs = checked(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
-        # That of a result which does not exist yet may be replaced, where existing ones are left out.
-        again = results.overwrite or results.skip_existing
         todo = [path_of(job.source) for job in jobs]
-        checked(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
+        kinds = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
+        new = {str(path) for _, path in checked(todo, results.uncertainty, suffix="uncertainty", **kinds)}
+        for job in jobs:
+            job.kept = [name for name in job.formats if name not in {*new, job.target}]
+            job.formats = {name: format for name, format in job.formats.items() if name not in job.kept}
     return jobs, len(sources)
 
 

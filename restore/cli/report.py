@@ -24,6 +24,9 @@ from restore.status import Status
 if TYPE_CHECKING:
     from restore.cli.batch import Job, Sheet
 
+# Said of files beside results, which are not replaced either.
+UNTOUCHED = "kept as they are, as they exist already, maybe from another run"
+
 
 @dataclass
 class Failures:

@@ -75,7 +75,9 @@ def read_picture(
             return _page(document, label, frame, colour)
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
-        number = _chosen(frame, len(pages) or getattr(image, "n_frames", 1), label)
+        count = len(pages) or getattr(image, "n_frames", 1)
+        first = image.format == "MPO" and frame is None  # others are views and previews of it
+        number = 0 if first else _chosen(frame, count, label)
         # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
         if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
             raise too_large(label, max_pixels)
@@ -106,6 +108,8 @@ def read_picture(
         levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
         notes = (*notes, SHALLOW)
+    if first:
+        notes = (*notes, f"it holds {count} pictures, of which the first is read")
     if orientation in range(2, 9):
         notes = (*notes, "it is turned upright as its orientation tag says")
     if orientation in range(5, 9) and "dpi" in info:
@@ -229,6 +233,6 @@ def _kept(image: Image.Image) -> dict[str, Any]:
     kept = {key: image.info[key] for key in keys if image.info.get(key)}
     with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         across, down = map(float, image.info["dpi"])
-        if min(across, down) > 1 and max(across, down) <= 1e5:  # Pillow says 1 of files without one
+        if 1 < across <= 1e5 and 1 < down <= 1e5:  # Pillow says 1 of files without one
             kept["dpi"] = (across, down)
     return kept
