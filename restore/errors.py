@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,6 +72,10 @@ class TrainingError(RestoreError):
     """A data set, a run folder or a checkpoint cannot be used for training (exit code 7)."""
 
     exit_code = 7
+
+
+class Unforeseen(RestoreError):
+    """A fault that no other error foresees, while one image was read, restored or written (exit code 1)."""
 
 
 class RestoreWarning(UserWarning):
@@ -139,6 +144,20 @@ def shown(name: str | os.PathLike[str]) -> str:
     so the result can be put into a message and encoded as UTF-8 whatever the name holds.
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
+
+
+def unforeseen(fault: Exception, subject: object) -> RestoreError:
+    """What any exception at one image becomes: itself if it is ours, else an error that names the image.
+
+    Its note is the traceback, which goes with it from process to process.
+    """
+    if isinstance(fault, RestoreError):
+        return fault
+    where = remedy("; --debug shows where", "")
+    error = Unforeseen(f"internal fault, {type(fault).__name__}: {reason(fault)}{where}", subject)
+    error.__cause__ = fault
+    error.add_note("".join(traceback.format_exception(fault)))
+    return error
 
 
 # The most names that a message lists, and the length of a reason in characters.

@@ -35,6 +35,7 @@ class Status(IntEnum):
     UNSETTLED = 8
     FAINT = 9
     CLASSES = 10
+    FAILED = 11
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -61,4 +62,5 @@ _SENTENCES = {
     Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
     Status.CLASSES: "it looks like a map of classes, not like a picture",
+    Status.FAILED: "restoring it failed",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import shutil
 import signal
@@ -113,8 +114,8 @@ def drawing_server() -> Iterator[Any]:
 
 @pytest.fixture
 def quick_drawing(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Pages of PDF are drawn by forks of one process, which take a hundredth of the time of programs of their own."""
-    if hasattr(os, "fork"):
+    """Scans are exchanged by forks of one process, which take a hundredth of the time of programs of their own."""
+    if hasattr(os, "fork") and importlib.util.find_spec("pikepdf"):
         server = request.getfixturevalue("drawing_server")
         monkeypatch.setattr("restore.images.pdf.subprocess.run", server.run)
 

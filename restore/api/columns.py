@@ -12,7 +12,7 @@ import numpy as np
 
 from restore import zoo
 from restore.api.given import Flips, Opening, listing, restored, settings
-from restore.errors import InputError, RestoreError
+from restore.errors import InputError, RestoreError, unforeseen
 from restore.inference.open import Engines
 from restore.inference.options import Options
 
@@ -52,9 +52,11 @@ class Batches:
             whole, answers = restored([*images], holes, self.model, self.p, True, self.how, engines)
             if len(answers.status) != len(images):
                 raise InputError("an image holds several pages; give each in a row of its own")
-        except RestoreError as fault:
+        except ModuleNotFoundError:
+            raise
+        except Exception as fault:  # no row stops the others
             if len(images) == 1:
-                return [(images[0], FAILED, str(fault))]
+                return [(images[0], FAILED, str(unforeseen(fault, "")))]
             alone = ((images[row : row + 1], holes and holes[row : row + 1]) for row in range(len(images)))
             return [row for image, hole in alone for row in self._rows(image, hole)]
         notes = zip(answers.notes, answers.remedy, strict=True)

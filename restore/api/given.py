@@ -21,17 +21,19 @@ from restore.api.kinds import Item, is_sequence, unpack, unpack_masks
 from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display, Meter
-from restore.errors import RestoreWarning, UsageError, shown
+from restore.errors import RestoreWarning, UsageError, shown, unforeseen
 from restore.images.colours import BY_LUMINANCE
+from restore.inference.decision.facts import Facts
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import EngineName, Levels, Options
 from restore.inference.portions import portions
 from restore.inference.restore import PICTURES_AT_ONCE, restore
-from restore.inference.restored import Restored
+from restore.inference.restored import Restored, not_sure
 from restore.inference.tiles.blend import Watch
 from restore.registry import LEVELS
 from restore.sizes import Fit
+from restore.status import Status
 
 if TYPE_CHECKING:
     import torch
@@ -185,7 +187,7 @@ def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, m
     done = 0
     meter(0)
     for portion in portions(pictures, lambda picture: math.prod(picture.shape), PICTURES_AT_ONCE, PORTION_PIXELS):
-        yield from restore(portion, options, engines, _further(meter, done))
+        yield from _restored(portion, options, engines, _further(meter, done))
         done += len(portion)
 
 
@@ -198,6 +200,32 @@ def _without_pixels(answer: Restored) -> Restored:
     none = np.empty((0, 0))
     arrays: dict[str, Any] = {"estimate": none, "means": none, "deviations": none, "layers": ()}
     return replace(answer, **arrays, replaced=None, lightened=None, observed=None)
+
+
+def _restored(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Watch) -> list[Restored]:
+    """The answers about pictures; of several, one at which something fails comes back as it was, and says why.
+
+    Raises what failed first, if nothing else was restored; and what concerns all of them, such as a wrong option.
+    """
+    try:
+        return restore(pictures, options, engines, meter)
+    except (UsageError, ModuleNotFoundError):
+        raise
+    except Exception as fault:
+        if len(pictures) == 1:
+            raise
+        first = fault
+    answers = list[Restored]()
+    for number, picture in enumerate(pictures):
+        try:
+            answers += restore([picture], options, engines)
+        except Exception as fault:
+            error = str(unforeseen(fault, f"image {number}"))
+            answers.append(not_sure(picture, Status.FAILED, error, Facts(), model="", engine=""))
+        meter(number + 1)
+    if all(answer.status is Status.FAILED for answer in answers):
+        raise first
+    return answers
 
 
 def _part(damage: Damage, index: int, count: int) -> Damage:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
@@ -20,7 +21,8 @@ from restore.channels.damage import Pixels
 from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.masks import Mask, mask_of
-from restore.images.pages import page_count, page_name
+from restore.images.pages import opened, page_count, page_name
+from restore.images.pdf import Document
 from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
@@ -164,13 +166,14 @@ def _unpack(images: Any, how: _Reading) -> Collection:
 
 
 def _unpack_file(path: str, how: _Reading) -> Collection:
-    content = read_content(path, shown(path), how.max_pixels)
-    count = page_count(content, name=path, max_pixels=how.max_pixels)
-    items = []
-    for page in range(count):
-        name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
-        picture = read_picture(content, name=name, frame=frame, max_pixels=how.max_pixels, colour=how.colour)
-        items.append(_item_of(picture.as_mask if how.mask else picture, name))
+    content, most, items = read_content(path, shown(path), how.max_pixels), how.max_pixels, list[Item]()
+    source = opened(content, name=path, max_pixels=most)
+    with source if isinstance(source, Document) else nullcontext():
+        count = page_count(source, name=path, max_pixels=most)
+        for page in range(count):
+            name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
+            picture = read_picture(source, name=name, frame=frame, max_pixels=most, colour=how.colour)
+            items.append(_item_of(picture.as_mask if how.mask else picture, name))
     return Collection(items, itemgetter(0) if count == 1 else list)
 
 

@@ -14,7 +14,7 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
 from restore.images import Picture, encode, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
-from restore.images.pages import page_count
+from restore.images.pages import opened, page_count
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import FRAME, Options
 from restore.inference.restore import restore
@@ -81,8 +81,9 @@ class Answers:
         picture = read_picture(image, name="image", frame=frame, max_pixels=most, colour=colour)
         notes = picture.notes
         if mask is not None:
-            page = frame if page_count(mask, name="mask", max_pixels=most) > 1 else None
-            marked = read_mask(mask, name="mask", shape=picture.shape, frame=page, max_pixels=most)
+            pages = opened(mask, name="mask", max_pixels=most)
+            page = frame if page_count(pages, name="mask", max_pixels=most) > 1 else None
+            marked = read_mask(pages, name="mask", shape=picture.shape, frame=page, max_pixels=most)
             damage, notes = replace(damage, hidden=marked.hidden), (*notes, *marked.notes)
         began = perf_counter()
         (restored,) = restore([Observed(picture, damage, BY_LUMINANCE in notes)], options, engines, watch)

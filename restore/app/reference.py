@@ -41,6 +41,7 @@ RESPONSES |= {
         421: "It names another host.",
         422: "An option or image cannot be used; with strict, no restoration of the image can be trusted.",
         503: "The queue is full.",
+        504: "It took too long to restore.",
     }.items()
 }
 

@@ -1,7 +1,7 @@
 """The server: it serves the page and restores posted pictures.
 
-All files are in memory, so no request becomes a path. A limited number of requests run in threads, and a limited number
-wait. Others get status 503.
+All files are in memory, so no request becomes a path. A limited number of requests run, each in a process of its own
+that is ended if it takes too long, and a limited number wait. Others get status 503.
 """
 
 import asyncio
@@ -32,9 +32,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import restore
-from restore.app.answers import Answers, request_model
+from restore.app.answers import request_model
 from restore.app.reference import JSON, PNG, RECORD_HEADER, RESPONSES, body_of, reference
-from restore.errors import RestoreError, TooLarge, UsageError, reason, shown
+from restore.app.worker import Answer, Failed, Late, Worker
+from restore.errors import REASON, RestoreError, TooLarge, UsageError, reason, shown
+from restore.inference.options import Options
 
 # A foreign page can point a host name of its own at this machine, which then answers under these names alone.
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -80,11 +82,14 @@ class Gone(Exception):
 
 
 class Workers:
-    """The threads that restore, the count of requests that run or wait, and metrics."""
+    """The processes that restore, each asked by a thread, the count of requests that run or wait, and metrics."""
 
-    def __init__(self, answers: Answers, workers: int, queue: int) -> None:
-        self.answers, self.most, self.inside = answers, workers + queue, 0
+    def __init__(self, options: Options, workers: int, queue: int, seconds: float) -> None:
+        """Take how to restore, the most requests that run and that wait, and the most seconds that one runs."""
+        self.options, self.most, self.inside = options, workers + queue, 0
         self.pool = ThreadPoolExecutor(workers, "restore")
+        # The one that was asked last is asked first, as it is warm.
+        self.idle = [Worker(options, seconds) for _ in range(workers)]
         self.closed = threading.Event()
         self.figures = figures.CollectorRegistry()
         name, text, labels = "restore_request_seconds", "From a request to its answer.", ("task", "status")
@@ -106,17 +111,21 @@ class Workers:
 
     async def restored(
         self, request: Request, parts: Mapping[str, bytes], wanted: Mapping[str, Any], whole: bool
-    ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Run `Answers.answer` in a thread; raises Gone if the client has gone."""
+    ) -> Answer:
+        """Let a worker answer; raises Gone if the client has gone."""
         gone = threading.Event()
 
         def watch(share: float) -> None:
             if gone.is_set() or self.closed.is_set():
                 raise Gone
 
-        def work() -> tuple[dict[str, Any], dict[str, bytes]]:
+        def work() -> Answer:
             watch(0)
-            return self.answers.answer(parts["image"], parts.get("mask"), wanted, watch, whole=whole)
+            worker = self.idle.pop()
+            try:
+                return worker.answer(parts["image"], parts.get("mask"), wanted, watch, whole=whole)
+            finally:
+                self.idle.append(worker)
 
         async def listen() -> None:
             while (await request.receive())["type"] != "http.disconnect":
@@ -136,9 +145,11 @@ class Workers:
             listener.cancel()
 
     def close(self) -> None:
-        """Cancel all running requests."""
+        """Cancel all running requests, and end the processes."""
         self.closed.set()
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown(cancel_futures=True)
+        for worker in self.idle:
+            worker.close()
 
 
 class Guard:
@@ -199,7 +210,7 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
     app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), _failure), **facts)
     Asked = request_model()
     # Bytes of the largest picture in colours with a mask, neither compressed.
-    most = 8 * workers.answers.options.max_pixels + 2**16
+    most = 8 * workers.options.max_pixels + 2**16
 
     def restorer(task: str) -> Callable[..., Any]:
         async def endpoint(request: Request, wanted: Annotated[Asked, Query()]) -> Response:  # type: ignore[valid-type]
@@ -373,9 +384,16 @@ async def _failure(request: Request, fault: Any) -> Response:
             return _fault(fault.status_code, str(fault.detail), headers=fault.headers)
         case MultiPartException():
             return _fault(400, f"the request is no form ({reason(fault)}); send multipart/form-data, or an image alone")
+        case Late():
+            return _fault(504, str(fault))
+        case Failed():
+            return _fault(500, f"internal fault, {shown(str(fault))[:REASON]}; the server's log says more")
         case TimeoutError():
             return _fault(408, f"the request took more than {SENDING} s to arrive; send it again")
     return _fault(500, f"internal fault, {type(fault).__name__}; the server's log says more")
 
 
-FAULTS = (RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Gone, ClientDisconnect)
+FAULTS = (
+    *(RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Late),
+    *(Gone, ClientDisconnect),
+)

@@ -17,9 +17,18 @@ import numpy as np
 from restore.buckets import is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
-from restore.cli.report import Ending, Failures, print_json, record_of, summary
+from restore.cli.report import (
+    UNTOUCHED,
+    Ending,
+    Failures,
+    one_image,
+    print_json,
+    record_of,
+    record_of_failed,
+    summary,
+)
 from restore.console import progress, say, tell
-from restore.errors import InputError, RestoreError, UsageError, option, require, shown
+from restore.errors import InputError, RestoreError, Unforeseen, UsageError, option, require, shown, some
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, exchanged, format_of, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
@@ -32,17 +41,20 @@ from restore.images.outputs import (
     expand,
     in_part,
     means_folder,
+    names_below,
     paired,
     plan,
     refuse_clashes,
 )
-from restore.images.pages import bound, check_holds, page_count, page_name, scans
+from restore.images.pages import bound, check_holds, opened, page_count, page_name, scans
+from restore.images.pdf import Document
 from restore.images.reading import read_content
 from restore.inference.open import Engines, in_colour
 from restore.inference.portions import portions
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
 from restore.inference.tiles.blend import Watch
+from restore.status import Outcome
 from restore.zoo import describe, find
 
 if TYPE_CHECKING:
@@ -67,11 +79,13 @@ class Job:
         name: that of the source in messages.
         target: the file of the result; STDIO for stdout.
         formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
+        kept: files that exist already, and are not written.
         fault: why it has failed.
         pages: how many the source has.
         sheets: those to restore, in order; others are no scans, and stay as they are in their document.
         document: the PDF in which pages are exchanged; empty if the result is written anew.
         content: of the source, until its result is written.
+        opened: the files that are open until the last page is read.
     """
 
     source: str
@@ -79,18 +93,31 @@ class Job:
     target: str
     formats: dict[str, str]
     mask: str | None = None
+    kept: list[str] = field(default_factory=list)
     fault: RestoreError | None = None
     pages: int = 1
     sheets: list[Sheet] = field(default_factory=list)
     document: bytes = b""
     content: bytes = b""
+    opened: list[Document] = field(default_factory=list)
+
+    def open(self, content: bytes, name: str, max_pixels: int) -> bytes | Document:
+        """What the pages of a file are read from; it is open until `close`."""
+        source = opened(content, name=name, max_pixels=max_pixels)
+        self.opened += [source] if isinstance(source, Document) else []
+        return source
+
+    def close(self) -> None:
+        for document in self.opened:
+            document.close()
+        self.opened.clear()
 
     @property
     def as_it_came(self) -> bool:
         """True if nothing changed in any page, and the result has the format of the source."""
-        pages = len(self.sheets) in (self.pages, 1 if self.document else self.pages)
+        one_of_many = self.pages == 1 and self.sheets[0].page is not None
         same = all(sheet.answer is not None and sheet.answer.unchanged for sheet in self.sheets)
-        return pages and same and format_in(self.content) == self.formats[self.target]
+        return same and not one_of_many and format_in(self.content) == self.formats[self.target]
 
 
 @dataclass(eq=False, slots=True)
@@ -98,17 +125,18 @@ class Sheet:
     """A page of a file, counted from 0, or its only picture; what is known of it is added step by step.
 
     Attributes:
-        content, mask_content: of the files, until it is read.
+        content, mask_content: of the files, or what is open of them, until it is read.
         picture, mask: until it is restored.
         images: what to write of it, until that is done, file by file; empty for a page that stays as it is in its
             document.
         answer: what became of it, without its pixels.
         record: the same, for reports.
+        fault: why it has failed, though its document has not.
     """
 
     job: Job
-    content: bytes = b""
-    mask_content: bytes = b""
+    content: bytes | Document = b""
+    mask_content: bytes | Document = b""
     page: int | None = None
     mask_page: int | None = None
     picture: Picture | None = None
@@ -116,6 +144,7 @@ class Sheet:
     images: list[bytes] = field(default_factory=list)
     answer: Ending | None = None
     record: dict[str, Any] = field(default_factory=dict)
+    fault: RestoreError | None = None
 
     @property
     def name(self) -> str:
@@ -138,9 +167,13 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         if header.unfinished:
             note(f"{shown(options.model)}: is unfinished: {header.unfinished}")
     jobs, named = planned(inputs, results, masks)
+    kept = [name for job in jobs for name in job.kept]
+    if kept:
+        note(f"{UNTOUCHED}: {some(kept)}")
     if len(jobs) < named:
         note(f"{named - len(jobs)} of {named} images have results already and are skipped")
-    failures, single, count = Failures(results.json, many=named > 1), len(jobs) == 1, min(results.jobs, len(jobs))
+    failures = Failures(results.json, many=named > 1, debug=results.debug)
+    single, count = len(jobs) == 1, min(results.jobs, len(jobs))
     with ExitStack() as stack:
         # Files that have failed are done, too.
         word, total = ("restored", 1.0) if single else ("done", len(jobs))
@@ -195,7 +228,7 @@ def finished(
 
             pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
-        read = _ahead(pool, work.read, sheets, READ_AHEAD)
+        read = _closing(_ahead(pool, work.read, sheets, READ_AHEAD))
         parts = portions(read, _pixels_of, CHUNK_PICTURES, CHUNK_PIXELS)
         whole = (job for part in parts for job in work.restored(part))
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
@@ -240,17 +273,21 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         writes += [STDOUT if str(path) == STDIO else path_of(path) for path in results_of]
     refuse_clashes(reads, writes)
     if results.part is not None:
-        sources = [path for path in sources if in_part(path, results.part)]
+        sources = [
+            path for path, name in zip(sources, names_below(sources), strict=True) if in_part(name, results.part)
+        ]
     checked = partial(plan, dry_run=results.dry_run)
     if output != STDIO:
         pairs = checked(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
-        # That of a result which does not exist yet may be replaced, where existing ones are left out.
-        again = results.overwrite or results.skip_existing
         todo = [path_of(job.source) for job in jobs]
-        checked(todo, results.uncertainty, suffix="uncertainty", overwrite=again, skip_existing=False)
+        kinds = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
+        new = {str(path) for _, path in checked(todo, results.uncertainty, suffix="uncertainty", **kinds)}
+        for job in jobs:
+            job.kept = [name for name in job.formats if name not in {*new, job.target}]
+            job.formats = {name: format for name, format in job.formats.items() if name not in job.kept}
     return jobs, len(sources)
 
 
@@ -275,19 +312,23 @@ class Work:
         """The pages of a file, in order."""
         most, frame = self.options.max_pixels, self.results.frame
         try:
-            content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
-            mask = b"" if job.mask is None else read_content(job.mask, shown(job.mask), most)
-            count = 1 if frame is not None else page_count(content, name=job.name, max_pixels=most)
-            masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
-            if frame is None and masks not in (1, count):
-                pages = f"holds {masks} pages, and {shown(job.name)} {count}"
-                raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
-            scanned = None if frame is not None else scans(content, job.formats[job.target], name=job.name)
-            for target, format in job.formats.items():
-                check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
-            job.pages, job.content, job.document = count, content, b"" if scanned is None else content
-            numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
-            job.sheets = [Sheet(job, content, mask, page, page if masks > 1 else None) for page in numbers]
+            with one_image(job.name):
+                content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
+                source: bytes | Document = job.open(content, job.name, most)
+                mask: bytes | Document = b""
+                if job.mask is not None:
+                    mask = job.open(read_content(job.mask, shown(job.mask), most), job.mask, most)
+                count = 1 if frame is not None else page_count(source, name=job.name, max_pixels=most)
+                masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
+                if frame is None and masks not in (1, count):
+                    pages = f"holds {masks} pages, and {shown(job.name)} {count}"
+                    raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
+                scanned = None if frame is not None else scans(source, job.formats[job.target], name=job.name)
+                for target, format in job.formats.items():
+                    check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
+                job.pages, job.content, job.document = count, content, b"" if scanned is None else content
+                numbers = [frame] if count == 1 else range(count) if scanned is None else scanned
+                job.sheets = [Sheet(job, source, mask, page, page if masks > 1 else None) for page in numbers]
         except RestoreError as fault:
             job.fault, job.sheets = fault, [Sheet(job)]
         return job.sheets
@@ -297,26 +338,38 @@ class Work:
         job, most = sheet.job, self.options.max_pixels
         try:
             if job.fault is None:
-                picture = sheet.picture = read_picture(
-                    sheet.content, name=job.name, frame=sheet.page, max_pixels=most, colour=self.colour
-                )
-                if job.mask is not None:
-                    shape, frame = picture.shape, sheet.mask_page
-                    sheet.mask = read_mask(sheet.mask_content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
-                check_format(picture, job.formats[job.target], name=job.target)
+                with one_image(sheet.name):
+                    picture = sheet.picture = read_picture(
+                        sheet.content, name=job.name, frame=sheet.page, max_pixels=most, colour=self.colour
+                    )
+                    if job.mask is not None:
+                        shape, frame, content = picture.shape, sheet.mask_page, sheet.mask_content
+                        sheet.mask = read_mask(content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
+                    check_format(picture, job.formats[job.target], name=job.target)
         except RestoreError as fault:
-            job.fault = fault
+            self._failed(sheet, fault)
         sheet.content = sheet.mask_content = b""
         return sheet
 
+    def _failed(self, sheet: Sheet, fault: RestoreError) -> None:
+        """Let a page that fails stay as it is in its document; in any other file it is the file's failure."""
+        if sheet.job.document and fault.exit_code != UsageError.exit_code:
+            objection = str(fault).removeprefix(f"{shown(fault.subject)}: ")
+            sheet.answer, sheet.fault, sheet.picture = Ending(Outcome.NOT_SURE, objection), fault, None
+            sheet.record = record_of_failed(sheet)
+        else:
+            sheet.job.fault = fault
+
     def restored(self, portion: Sequence[Sheet]) -> Iterator[Job]:
         """Restore pictures together; yields the files whose pages are all restored, and those that have failed."""
-        self._restore([sheet for sheet in portion if sheet.job.fault is None])
+        self._restore([sheet for sheet in portion if sheet.job.fault is None and sheet.picture is not None])
         for sheet in portion:
             job, sheet.picture, sheet.mask = sheet.job, None, None
             if job.pages > 1:
                 self.share((job.sheets.index(sheet) + 1) / len(job.sheets))
             if sheet is job.sheets[-1]:
+                if job.fault is None and all(page.fault for page in job.sheets):
+                    job.fault = job.sheets[0].fault
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
@@ -330,11 +383,15 @@ class Work:
             if sheet.picture is not None
         ]
         watch = self.share if len(sheets) == 1 and sheets[0].job.pages == 1 else lambda share: None
+        if not sheets:
+            return
         try:
-            answers = restore(observed, self.options, self.engines, watch)
+            with one_image(sheets[0].name):
+                answers = restore(observed, self.options, self.engines, watch)
         except RestoreError as fault:
             if len(sheets) == 1:
-                sheets[0].job.fault = type(fault)(str(fault), sheets[0].name)
+                own = isinstance(fault, Unforeseen)
+                self._failed(sheets[0], fault if own else type(fault)(str(fault), sheets[0].name))
                 return
             for sheet in sheets:  # one of them has it
                 self._restore([sheet])
@@ -342,9 +399,10 @@ class Work:
         for sheet, answer in zip(sheets, answers, strict=True):
             try:
                 if sheet.job.fault is None:
-                    self._encode(sheet, answer)
+                    with one_image(sheet.name):
+                        self._encode(sheet, answer)
             except RestoreError as fault:
-                sheet.job.fault = fault
+                self._failed(sheet, fault)
 
     def _encode(self, sheet: Sheet, answer: Restored) -> None:
         """Make what to write of a restored picture, and to report; an unchanged page of a document stays as it is."""
@@ -369,26 +427,40 @@ class Work:
         """Write the files of a job to disk, or to stdout."""
         try:
             for number, (name, format) in enumerate(job.formats.items() if job.fault is None else ()):
-                if job.as_it_came and name == job.target:
-                    content = job.content
-                elif job.document and name == job.target:
-                    changed = {sheet.page or 0: sheet.images[number] for sheet in job.sheets if sheet.images[number]}
-                    content = exchanged(job.document, changed, shown(job.name))
-                else:
-                    content = bound([sheet.images[number] for sheet in job.sheets], format)
+                with one_image(job.name):
+                    content = self._content(job, number, name, format)
                 if self.results.dry_run:
                     continue
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()
                 else:
-                    write_atomically(name, content)
+                    with one_image(job.name):
+                        write_atomically(name, content)
         except RestoreError as fault:
             job.fault = fault
         for sheet in job.sheets:
             sheet.images.clear()
         job.document = job.content = b""
         return job
+
+    def _content(self, job: Job, number: int, name: str, format: str) -> bytes:
+        """The file of this name and number of a job, made of its pages."""
+        if job.as_it_came and name == job.target:
+            return job.content
+        if not (job.document and name == job.target):
+            return bound([sheet.images[number] for sheet in job.sheets if sheet.images], format)
+        done = [sheet for sheet in job.sheets if sheet.images and sheet.images[number]]
+        changed = {sheet.page or 0: sheet.images[number] for sheet in done}
+        return exchanged(job.document, changed, shown(job.name))
+
+
+def _closing(sheets: Iterable[Sheet]) -> Iterator[Sheet]:
+    """The same pages; the files of a job are closed once its last page is read."""
+    for sheet in sheets:
+        if sheet is sheet.job.sheets[-1]:
+            sheet.job.close()
+        yield sheet
 
 
 def _pixels_of(sheet: Sheet) -> int:

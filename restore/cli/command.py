@@ -147,11 +147,11 @@ def _invoked(words: list[str]) -> int:
         if "_RESTORE_COMPLETE" in os.environ:  # the shell asks how words may go on
             command.main(prog_name="restore")
         # Not `command()`, which exits with a code of its own if stdout is closed.
-        with command.make_context("restore", words) as context, signals.Raised() as sent:
+        with command.make_context("restore", words) as context, signals.Raised():
             try:
                 context.command.invoke(context)
             except Exception as fault:
-                sent.stop(fault)
+                signals.stop(fault)
                 raise
     except typer.Exit as done:
         return done.exit_code

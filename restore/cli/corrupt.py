@@ -31,6 +31,7 @@ def corrupt(
     max_pixels: given.MaxPixels = given.DEFAULT_MAX_PIXELS,
     json: given.Json = False,
     quiet: given.Quiet = False,
+    debug: given.Debug = False,
 ) -> None:
     """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
@@ -41,9 +42,9 @@ def corrupt(
 
     from restore.buckets import Place
     from restore.channels import parse_task
-    from restore.cli.report import Failures, print_json
+    from restore.cli.report import UNTOUCHED, Failures, one_image, print_json
     from restore.console import say
-    from restore.errors import RestoreError, UsageError, option, shown
+    from restore.errors import RestoreError, UsageError, option, shown, some
     from restore.files import write_atomically
     from restore.images import Picture, bound, check_format, encode, format_of, read_picture
     from restore.images.outputs import expand, paired, plan, refuse_clashes
@@ -57,9 +58,11 @@ def corrupt(
     refuse_clashes(sources, [target for where in both for _, target in paired(sources, where, "corrupted")])
     pairs = plan(sources, output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing)
     left = [source for source, _ in pairs] if mask_output is not None else []
-    masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite or skip_existing, skip_existing=False))
+    masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing))
+    if len(masks) < len(left):
+        say(f"{UNTOUCHED}: the masks of {some(str(source) for source in left if source not in masks)}")
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
-    failures = Failures(json, many=len(pairs) > 1)
+    failures = Failures(json, many=len(pairs) > 1, debug=debug)
 
     def write(picture: Picture, values: np.ndarray, target: Place) -> None:
         content = encode(picture, values, format=format_of(target), name=str(target))
@@ -67,12 +70,15 @@ def corrupt(
 
     for source, target in pairs:
         try:
-            picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
-            check_format(picture, format_of(target), name=str(target))
-            observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
-            if source in masks and hidden is not None:
-                write(Picture(np.zeros(hidden.shape, np.uint8)), hidden.astype(float), masks[source])
-            write(picture, observed, target)
+            with one_image(str(source)):
+                picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
+                for note in picture.notes:
+                    say(f"{shown(source)}: {note}")
+                check_format(picture, format_of(target), name=str(target))
+                observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
+                if source in masks and hidden is not None:
+                    write(Picture(np.zeros(hidden.shape, np.uint8)), hidden.astype(float), masks[source])
+                write(picture, observed, target)
         except RestoreError as fault:
             failures.add(source, fault)
             continue

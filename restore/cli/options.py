@@ -133,6 +133,7 @@ Shape = Annotated[
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all randomness.")]
 Json = Annotated[bool, _result("--json", help="Print JSON on stdout, one object a line.")]
 Quiet = Annotated[bool, _result("--quiet", "-q", help="Print no progress and no notes.")]
+Debug = Annotated[bool, _result("--debug", help="Show where an internal fault happened.")]
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ class Results:
         ),
     ] = False
     quiet: Quiet = False
+    debug: Debug = False
 
 
 def restoring(command: Callable[..., None]) -> Callable[..., None]:

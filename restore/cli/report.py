@@ -7,21 +7,26 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restore.channels.damage import Damage
+from restore.cli.process import signals
 from restore.console import say
-from restore.errors import PartialFailure, RestoreError, shown
+from restore.errors import PartialFailure, RestoreError, shown, some, unforeseen
 from restore.images.outputs import STDIO
 from restore.inference.restored import Restored
 from restore.registry import LEVELS
-from restore.status import Outcome
+from restore.status import Outcome, Status
 
 if TYPE_CHECKING:
     from restore.cli.batch import Job, Sheet
+
+# Said of files beside results, which are not replaced either.
+UNTOUCHED = "kept as they are, as they exist already, maybe from another run"
 
 
 @dataclass
@@ -31,14 +36,19 @@ class Failures:
     Attributes:
         json: report them as JSON too.
         many: several images were named.
+        debug: show where those happened that nobody foresaw.
         count: of faults so far.
     """
 
     json: bool
     many: bool
+    debug: bool = False
     count: int = 0
 
     def add(self, source: str | os.PathLike[str], fault: RestoreError) -> None:
+        if self.debug:
+            for trace in getattr(fault, "__notes__", ()):
+                say(trace.rstrip())
         if self.json:
             print_json({"input": shown(source), "error": str(fault)})
         if not self.many:
@@ -50,6 +60,21 @@ class Failures:
         """Raise PartialFailure if any of the images failed."""
         if self.count:
             raise PartialFailure(f"{self.count} of {total} images failed; the messages above say why")
+
+
+@contextmanager
+def one_image(name: str) -> Iterator[None]:
+    """Turn whatever goes wrong at one image into an error that names it.
+
+    A signal, a library that is missing, and a reader of stdout that is gone concern all images.
+    """
+    try:
+        yield
+    except (RestoreError, ModuleNotFoundError, BrokenPipeError):
+        raise
+    except Exception as fault:
+        signals.stop(fault)
+        raise unforeseen(fault, name) from fault
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -82,6 +107,13 @@ class Ending:
         return self.outcome is not Outcome.RESTORED
 
 
+def record_of_failed(sheet: Sheet) -> dict[str, Any]:
+    """The outcome for a page that failed, and stays as it is in its document."""
+    named = {"input": shown(sheet.job.source), "page": (sheet.page or 0) + 1, "output": shown(sheet.job.target)}
+    objection = sheet.answer.objection if sheet.answer else ""
+    return named | {"outcome": str(Outcome.NOT_SURE), "status": str(Status.FAILED), "reason": objection, "notes": []}
+
+
 def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iterator[str]:
     """Lines on what was done, by this verb: notes on the pictures, what came back as it came, and how many of each."""
     sheets = [sheet for job in jobs for sheet in job.sheets]
@@ -102,7 +134,8 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
         unchanged = f"as it came, {ending.outcome}: {ending.objection}" if ending and ending.unchanged else ""
         yield f"{sheets[0].name}: {unchanged or done[0]}{_where(jobs)}"
         return
-    came = [_counted(ended[outcome], outcome, how) for outcome, how in _CAME.items() if ended[outcome]]
+    yield from _not_sure(ended[Outcome.NOT_SURE], f"{len(sheets)} {what}")
+    came = [f"{len(ended[outcome])} {how}" for outcome, how in _CAME.items() if ended[outcome]]
     done = [f"{len(records)} {text}" for text in done]
     yield f"{len(sheets)} {what}: {'; '.join([*done, *came])}{_where(jobs)}"
 
@@ -118,13 +151,16 @@ def _where(jobs: Sequence[Job]) -> str:
     return f": {'stdout' if jobs[0].target == STDIO else shown(jobs[0].target)}"
 
 
-def _counted(sheets: Sequence[Sheet], outcome: Outcome, how: str) -> str:
-    """How many pictures came back as they were; and why, where nobody is sure."""
-    reasons = Counter(sheet.answer.objection for sheet in sheets if sheet.answer)
-    why = (
-        "" if outcome is Outcome.CLEAN else f" ({'; '.join(f'{count}: {reason}' for reason, count in reasons.items())})"
-    )
-    return f"{len(sheets)} {how}{why}"
+def _not_sure(sheets: Sequence[Sheet], all_of_them: str) -> Iterator[str]:
+    """Why pictures came back as they were, of which nobody is sure; one line for those with the same reason."""
+    reasons: dict[str, list[str]] = {}
+    for sheet in sheets:
+        reasons.setdefault(sheet.answer.objection if sheet.answer else "", []).append(sheet.name)
+    for reason, names in reasons.items():
+        if len(names) == 1:
+            yield f"{names[0]}: as it came, not sure: {reason}"
+        else:
+            yield f"{len(names)} of {all_of_them}: as they came, not sure: {reason}: {some(names)}"
 
 
 def _restored(records: Sequence[dict[str, Any]], damage: Damage, verb: str) -> str:

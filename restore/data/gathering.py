@@ -16,6 +16,7 @@ from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
 from restore.data.stock import Limits, Stock, of_arrays, paired
+from restore.data.truth import joined, planes
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import THIRD, Tones, counted, third_tone
@@ -207,7 +208,10 @@ def _pieces(
     ends = np.cumsum(quotas)[:-1]
     places = np.split(drawn(quotas, stock.sizes, size, seed), ends) if gathering.patches else [None] * len(held)
     for image, part, corners in zip(stock.images, np.split(pieces, ends), places, strict=True):
-        if len(part):
+        if len(part) and corners is None and gathering.levels == "pairs":
+            page, truth = (resized(plane, size) for plane in planes(image))
+            part[:] = joined(page, truth)
+        elif len(part):
             part[:] = resized(image, size) if corners is None else patches(image, corners, size)
     return pieces, np.repeat(np.arange(len(held)), quotas)
 

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split, as_grey
+from restore.data.truth import TRUTH, joined
 from restore.errors import InputError, RestoreError, TrainingError, option, require, shown, some
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 from restore.sizes import said
-
-# What follows the name of a page in that of its truth.
-TRUTH = ".truth"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,22 +76,22 @@ def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...
 
 
 def paired(stock: Stock) -> Stock:
-    """Pages with their truth, NAME.truth.png beside NAME.png, as one picture each: a level's lowest bit is the truth.
+    """Pages with their truth, NAME.truth.png beside NAME.png, as one picture each, see `restore.data.truth`.
 
     Raises:
         TrainingError: if a page has no truth, or one of another size.
     """
     names = (PurePosixPath(name).with_suffix("").as_posix() for name in stock.names)
     images = dict(zip(names, stock.images, strict=True))
-    pages, joined = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
+    pages, images_of = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
     for name in pages:
         page, truth = images[name], images.get(f"{name}{TRUTH}")
         if truth is None or truth.shape != page.shape:
             raise TrainingError(
                 f"has no truth of its size; put one beside it, {name}{TRUTH}.png", f"{stock.label}: {name}"
             )
-        joined.append(page & 0xFE | (truth > 127))
-    return Stock(stock.label, tuple(pages), joined, stock.notes)
+        images_of.append(joined(page, truth))
+    return Stock(stock.label, tuple(pages), images_of, stock.notes)
 
 
 def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stock:
@@ -113,7 +111,7 @@ def of_arrays(arrays: NDArray[Any] | Sequence[NDArray[Any]], label: str) -> Stoc
 
 
 def of_folder(folder: Path, split: Split, limits: Limits) -> Stock:
-    """Read the pictures of a folder and its subfolders, by their endings; hidden files are left out.
+    """Read the pictures of a folder and its subfolders, by their endings; hidden files and folders are left out.
 
     If it has folders named train and test, only those in the split's folder. Each skipped one gets a note.
     """
@@ -215,4 +213,4 @@ def _chosen(names: list[str], path: Path, top: str, split: Split) -> tuple[list[
 
 def _is_picture(name: str) -> bool:
     path = PurePosixPath(name)
-    return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in IMAGE_SUFFIXES and not any(part.startswith(".") for part in path.parts)

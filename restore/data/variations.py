@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restore.data.dataset import Images, fractions
+from restore.data.truth import joined, planes
 
 # Points across and down at which an image is bent, smoothly between them.
 BENDING_POINTS = 4
@@ -20,7 +21,15 @@ PIXELS_AT_ONCE = 2**22
 
 
 def varied(
-    images: Images, *, copies: int, shift: int, mirror: bool, contrast: Sequence[float], bend: float = 0.0, seed: int
+    images: Images,
+    *,
+    copies: int,
+    shift: int,
+    mirror: bool,
+    contrast: Sequence[float],
+    bend: float = 0.0,
+    seed: int,
+    pairs: bool = False,
 ) -> Images:
     """Repeat every image `copies` times, each time varied at random; 0 copies leave the images as they are.
 
@@ -33,6 +42,7 @@ def varied(
         bend: the most pixels that each of 4x4 places of an image moves, down and sideways, what lies between them
             smoothly with them (elastic distortions: Simard, Steinkraus & Platt, ICDAR 2003).
         seed: seed of the variations.
+        pairs: True for pages with their truth (`restore.data.truth`), which moves with them, and has no contrast.
 
     Returns:
         Shape (copies · N, H, W), uint8: all images once, then all again; or `images`.
@@ -47,29 +57,37 @@ def varied(
     bits, shape = np.random.PCG64(seed).jumped(), (4, len(images), 1)
     every = []
     for _ in range(copies):
-        moved = _once(images, fractions(bits, shape), shift, mirror, contrast)
-        every.append(_bent(moved, bend, bits) if bend else moved)
+        uniform = fractions(bits, shape)
+        moved = _moved(images, uniform, shift, mirror)
+        page, *truth = planes(moved) if pairs else (moved,)
+        both = [_with_contrast(page, uniform[3], contrast), *truth]
+        both = _bent(both, bend, bits) if bend else both
+        every.append(joined(*both) if pairs else both[0])
     return np.concatenate(every)
 
 
-def _once(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool, contrast: Sequence[float]) -> Images:
+def _moved(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool) -> Images:
     down, right = (np.floor(number * (2 * shift + 1)).astype(np.intp) - shift for number in uniform[:2])
     rows, columns = (
         (np.arange(size) - by).clip(0, size - 1) for size, by in zip(images.shape[1:], (down, right), strict=True)
     )
     columns = np.where(mirror & (uniform[2] < 0.5), columns[:, ::-1], columns)
-    moved = images[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    return images[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
+
+
+def _with_contrast(images: Images, uniform: NDArray[np.float64], contrast: Sequence[float]) -> Images:
     low, high = contrast
-    mean, factor = moved.mean((1, 2), keepdims=True), low + (high - low) * uniform[3][:, :, None]
-    return np.rint(mean + factor * (moved - mean)).clip(0, 255).astype(np.uint8)
+    mean, factor = images.mean((1, 2), keepdims=True), low + (high - low) * uniform[:, :, None]
+    return np.rint(mean + factor * (images - mean)).clip(0, 255).astype(np.uint8)
 
 
-def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
-    """Move 4x4 places of each image at random, and all else smoothly with them; its border is repeated."""
+def _bent(layers: Sequence[Images], bend: float, bits: np.random.PCG64) -> list[Images]:
+    """Move 4x4 places of each image at random, in all its layers, and all else smoothly; its border is repeated."""
     import torch
     from torch.nn.functional import affine_grid, grid_sample, interpolate
 
-    height, width = images.shape[1:]
+    images = np.stack(layers, axis=1)
+    height, width = images.shape[2:]
     result = np.empty_like(images)
     count = max(1, PIXELS_AT_ONCE // (height * width))
     for first in range(0, len(images), count):
@@ -79,7 +97,7 @@ def _bent(images: Images, bend: float, bits: np.random.PCG64) -> Images:
         still = affine_grid(torch.eye(2, 3).expand(len(part), 2, 3), [len(part), 1, height, width], align_corners=False)
         # A sampling grid spans the image from -1 to 1.
         where = still + smooth * torch.tensor([2 / width, 2 / height])
-        values = torch.from_numpy(part).float()[:, None]
+        values = torch.from_numpy(part).float()
         bent = grid_sample(values, where, mode="bilinear", padding_mode="border", align_corners=False)
-        result[first : first + count] = bent[:, 0].round().to(torch.uint8).numpy()
-    return result
+        result[first : first + count] = bent.round().to(torch.uint8).numpy()
+    return [result[:, layer] for layer in range(len(layers))]

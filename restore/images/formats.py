@@ -44,7 +44,7 @@ FORMATS = {
     "WEBP": Format((".webp",), "L LA RGB RGBA", "icc_profile exif xmp", options={"lossless": True, "exact": True}),
     "PPM": Format((".pgm", ".ppm", ".pbm", ".pnm"), "L RGB I;16"),
     "PDF": Format((".pdf",), "1 L RGB", "dpi icc_profile", pages=(b"%PDF-",)),
-    "JPEG": Format((".jpg", ".jpeg")),
+    "JPEG": Format((".jpg", ".jpeg", ".mpo")),
     "GIF": Format((".gif",)),
 }
 # What Pillow reads. It would pass page descriptions such as EPS to another program.

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path, PurePath
 
 from restore.buckets import Place, Remote, existing, is_folder, listed, path_of
@@ -39,14 +40,20 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     return images
 
 
-def in_part(path: PurePath, part: tuple[int, int]) -> bool:
-    """True if a path belongs to part K of N, K from 1 to N.
+def names_below(paths: Sequence[Place]) -> list[str]:
+    """The names of images below the folder that holds all of them: the same wherever that is."""
+    levels = zip(*(path.parent.parts for path in paths), strict=False)
+    common = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, levels))
+    return ["/".join(path.parts[common:]) for path in paths]
 
-    That follows from the name of the file alone, so that N machines never take the same one, and a file that comes
-    later moves no other.
+
+def in_part(name: str, part: tuple[int, int]) -> bool:
+    """True if an image of this name below its folder belongs to part K of N, K from 1 to N.
+
+    Nothing else decides, so that N machines never take the same one, and a file that comes later moves no other.
     """
     number, count = part
-    return int(sha256(os.fsencode(path.name)).hexdigest(), 16) % count == number - 1
+    return int(sha256(os.fsencode(name)).hexdigest(), 16) % count == number - 1
 
 
 def _images_in(folder: Place, suffix: str) -> list[Place]:
@@ -132,7 +139,8 @@ def plan(
     folder = path_of(output) if output is not None and means_folder(output) else None
     folder = folder if isinstance(folder, Path) else None  # a store of objects needs none
     for parent in dict.fromkeys(target.parent for _, target in left if isinstance(target, Path)):
-        require_writable(parent.parent if parent == folder and not parent.exists() else parent)
+        new = parent == folder and not os.path.exists(parent)  # noqa: PTH110 - False where a name is too long
+        require_writable(parent.parent if new else parent)
     if dry_run:
         return left
     if folder is not None and left:

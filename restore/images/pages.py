@@ -10,33 +10,40 @@ from restore.images.formats import FORMATS, paged
 from restore.images.reading import check_together
 
 
-def page_count(content: bytes, *, name: str, max_pixels: int) -> int:
+def opened(content: bytes, *, name: str, max_pixels: int) -> bytes | pdf.Document:
+    """What pages are read from: the content of a file, or a PDF that is opened once; close it after the last one."""
+    return pdf.Document(content, shown(name), max_pixels) if paged(content) == "PDF" else content
+
+
+def page_count(source: bytes | pdf.Document, *, name: str, max_pixels: int) -> int:
     """The number of pages of a TIFF or PDF; 1 for all else, such as an animation or what cannot be read.
 
     Raises InputError for a damaged file, and for pages that are too many, or too large together.
     """
-    kind, label = paged(content), shown(name)
-    if not kind:
-        return 1
-    areas = tiff.pages(content, label) if kind == "TIFF" else pdf.areas(content, label)
+    if isinstance(source, bytes) and paged(source) == "PDF":
+        with pdf.Document(source, shown(name), max_pixels) as document:
+            return page_count(document, name=name, max_pixels=max_pixels)
+    if isinstance(source, pdf.Document):
+        areas = source.areas if source.count <= tiff.MOST_PAGES else [0] * source.count
+    else:
+        areas = tiff.pages(source, shown(name)) if paged(source) else [0]
     if len(areas) > tiff.MOST_PAGES:
-        raise InputError(f"has more than {tiff.MOST_PAGES} pages; split it", label)
+        raise InputError(f"has more than {tiff.MOST_PAGES} pages; split it", shown(name))
     if len(areas) > 1:
         check_together(sum(areas), name, max_pixels)
     return max(1, len(areas))
 
 
-def scans(content: bytes, format: str, *, name: str) -> list[int] | None:
+def scans(source: bytes | pdf.Document, format: str, *, name: str) -> list[int] | None:
     """The pages, from 0, of a PDF to exchange in it; None for all else, which is written anew.
 
     Raises InputError if no page is a scan.
     """
-    if not paged(content) == format == "PDF":
+    if not isinstance(source, pdf.Document) or format != "PDF":
         return None
-    numbers = pdf.scans(content, shown(name))
-    if not numbers:
+    if not source.scans:
         raise InputError("holds no scans; name a .tif or .png as output to draw its pages", shown(name))
-    return numbers
+    return source.scans
 
 
 def page_name(name: str, page: int, count: int) -> str:

@@ -1,7 +1,8 @@
 """Read pages of a PDF as pixels, write pages as a PDF, and exchange its scans, with the libraries of the extra `pdf`.
 
 A page that is a scan is read in the resolution of the scan, so that its pixels are those of the scan; any other page in
-that of print. A PDF is opened by a child process, `drawing` or `exchanging`, as it can cost any time and memory.
+that of print. A PDF is opened by a child process, `drawing` or `exchanging`, as it can cost any time and memory. One
+child draws all pages of a document.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,32 +37,125 @@ DPI = 96
 PAGE_SIDES = (3, 14_400)
 
 
-def areas(content: bytes, label: str) -> list[int]:
-    """The number of pixels of each page; errors as in `page`."""
-    return [math.prod(size) for size in _drawing(content, label, "all", 0)[0]["sizes"]]
+class Document:
+    """A PDF that a child process holds open, from a file of its own, until it is closed; any thread may ask for pages.
 
-
-def scans(content: bytes, label: str) -> list[int]:
-    """The pages, from 0, that an image covers for the most part; errors as in `page`."""
-    return [number for number, scan in enumerate(_drawing(content, label, "all", 0)[0]["scans"]) if scan]
-
-
-def page(content: bytes, label: str, number: int | None, max_pixels: int) -> tuple[int, Image.Image | None]:
-    """The number of pages, and one of them, from 0, drawn; None if it has too many pixels, or there is no such page.
-
-    Raises InputError if it is damaged, has a password, or takes too much time or memory, and UsageError if the library
-    that reads it is not installed.
+    Errors of all methods: InputError if it is damaged, has a password, or takes too much time or memory, and UsageError
+    if the library that reads it is not installed. After one, the next page gets another child.
     """
-    header, pixels = _drawing(content, label, number, max_pixels)
-    if not pixels:
-        return header["count"], None
-    levels = np.frombuffer(pixels, np.uint8).reshape(*header["sizes"][0][::-1], 3)
-    image = Image.fromarray(levels if spread(levels).any() else levels[..., 1])
-    if profile := base64.b64decode(header["profile"]):
-        image = _in_profile(image, profile)
-        image.info["icc_profile"] = profile
-    image.info["dpi"] = tuple(header["dpi"])
-    return header["count"], image
+
+    _child: subprocess.Popen[bytes] | None = None
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __init__(self, content: bytes, label: str, max_pixels: int) -> None:
+        """Take the content, its name for messages, and the most pixels of a page."""
+        if find_spec("pypdfium2") is None:
+            raise UsageError(f"reading PDF needs pypdfium2; {extra('pdf')}", label)
+        self.content, self.label, self.max_pixels = content, label, max_pixels
+        self._turn = threading.Lock()
+        self._opened: dict[str, Any] = {}
+
+    def __enter__(self) -> Document:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    @property
+    def count(self) -> int:
+        """The number of pages."""
+        with self._turn:
+            self._open()
+            return int(self._opened["count"])
+
+    @cached_property
+    def _outlines(self) -> list[dict[str, Any]]:
+        outlines: list[dict[str, Any]] = self._asked()[0]["pages"]
+        return outlines
+
+    @property
+    def areas(self) -> list[int]:
+        """The number of pixels of each page."""
+        return [math.prod(outline["size"]) for outline in self._outlines]
+
+    @property
+    def scans(self) -> list[int]:
+        """The pages, from 0, that an image covers for the most part."""
+        return [number for number, outline in enumerate(self._outlines) if outline["scan"]]
+
+    def page(self, number: int) -> Image.Image | None:
+        """A page, from 0, drawn; None if it has too many pixels.
+
+        Raises InputError, too, if it holds an image that cannot be decoded, which is drawn as nothing.
+        """
+        facts, pixels = self._asked(number, self.max_pixels)
+        if not pixels:
+            return None
+        if facts["undecoded"]:
+            raise InputError("holds an image that cannot be decoded, or ends early; get an intact copy", self.label)
+        levels = np.frombuffer(pixels, np.uint8).reshape(*facts["size"][::-1], 3)
+        image = Image.fromarray(levels if spread(levels).any() else levels[..., 1])
+        if profile := base64.b64decode(facts["profile"]):
+            image = _in_profile(image, profile)
+            image.info["icc_profile"] = profile
+        image.info["dpi"] = tuple(facts["dpi"])
+        return image
+
+    def close(self) -> None:
+        """End the child, if there is one."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.communicate()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def _asked(self, *request: int) -> tuple[dict[str, Any], bytes]:
+        """The child's answer to a request: its header, and the bytes that follow it."""
+        with self._turn:
+            child = self._open()
+            assert child.stdin is not None
+            with suppress(OSError):  # it has ended, and says nothing
+                child.stdin.write(json.dumps(request).encode() + b"\n")
+                child.stdin.flush()
+            return self._received(child)
+
+    def _open(self) -> subprocess.Popen[bytes]:
+        """The child with the document, started if there is none."""
+        if self._child is None:
+            self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            path, most = Path(self._folder.name) / "document.pdf", PAGE_BYTES + 2 * len(self.content)
+            path.write_bytes(self.content)
+            command, environment = _program("drawing.py", [str(path), most + 16 * self.max_pixels])
+            pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+            self._child = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment, **pipes)
+            self._opened = self._received(self._child)[0]
+            self._folder.cleanup()  # the child keeps it open; where that keeps the file, it goes when the child ends
+        return self._child
+
+    def _received(self, child: subprocess.Popen[bytes]) -> tuple[dict[str, Any], bytes]:
+        """What a child says next; it is ended if that takes too long, or it says that something is wrong."""
+        assert child.stdout is not None
+        late = threading.Timer(SECONDS, child.kill)
+        late.start()
+        try:
+            header = json.loads(child.stdout.readline())
+            rest = child.stdout.read(header["bytes"])
+            complete = len(rest) == header["bytes"]
+        except ValueError:
+            complete = False
+        finally:
+            late.cancel()
+        if not complete:
+            self.close()
+            raise _too_costly(self.label)
+        if "fault" in header:
+            self.close()
+            raise _unreadable(header["fault"], self.label)
+        return header, rest
 
 
 def _in_profile(image: Image.Image, profile: bytes) -> Image.Image:
@@ -107,36 +205,35 @@ def bound(images: Sequence[bytes]) -> bytes:
 def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:
     """A PDF with other images in place of the scans of some pages, by number from 0; all else stays as it is.
 
-    The images are as for `bound`, and show what `page` has drawn. Errors are as in `page`.
+    The images are as for `bound`, and show what `Document.page` has drawn. Errors are as there.
     """
     sheets = bound(list(images.values()))
     most = PAGE_BYTES + 4 * (len(content) + len(sheets))
-    return _child("exchanging.py", [list(images), len(content), most], content + sheets, label)[1]
-
-
-def _drawing(content: bytes, label: str, number: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
-    """Run `drawing` on a PDF; return its header on pages, and the pixels drawn."""
-    if find_spec("pypdfium2") is None:
-        raise UsageError(f"reading PDF needs pypdfium2; {extra('pdf')}", label)
-    limits = [number, max_pixels, PAGE_BYTES + 2 * len(content) + 16 * max_pixels]
-    return _child("drawing.py", limits, content, label)
-
-
-def _child(program: str, limits: list[Any], content: bytes, label: str) -> tuple[dict[str, Any], bytes]:
-    """Run a child process on a PDF; return its JSON header and the bytes that follow it."""
-    command = [sys.executable, "-P", str(Path(__file__).with_name(program)), json.dumps(limits)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    command, environment = _program("exchanging.py", [list(images), len(content), most])
+    both, limit = content + sheets, SECONDS + len(images)
     try:
-        done = subprocess.run(command, input=content, capture_output=True, env=environment, timeout=SECONDS, check=True)
-        line, _, rest = done.stdout.partition(b"\n")
+        done = subprocess.run(command, input=both, capture_output=True, env=environment, timeout=limit, check=True)
+        line, _, made = done.stdout.partition(b"\n")
         header = json.loads(line)
     except (subprocess.SubprocessError, ValueError) as fault:
-        why = f"takes more than {SECONDS} s or {PAGE_BYTES >> 20} MiB to draw"
-        raise InputError(f"{why}; save it as TIFF", label) from fault
+        raise _too_costly(label) from fault
     if "fault" in header:
-        why = f"cannot be read as a PDF ({shown(header['fault'])})"
-        raise InputError(f"{why}; get an intact copy without a password", label)
-    return header, rest
+        raise _unreadable(header["fault"], label)
+    return made
+
+
+def _program(name: str, words: list[Any]) -> tuple[list[str], dict[str, str]]:
+    """The command of a child process, and its environment."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name(name)), json.dumps(words)]
+    return command, os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _too_costly(label: str) -> InputError:
+    return InputError(f"takes more than {SECONDS} s or {PAGE_BYTES >> 20} MiB to draw; save it as TIFF", label)
+
+
+def _unreadable(fault: str, label: str) -> InputError:
+    return InputError(f"cannot be read as a PDF ({shown(fault)}); get an intact copy without a password", label)
 
 
 def limit_memory(most: int) -> None:
@@ -145,3 +242,14 @@ def limit_memory(most: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def limit_time() -> None:
+    """Let a child process work for `SECONDS` from now on, also if nobody is left to end it (not on Windows)."""
+    if sys.platform != "win32":
+        import resource
+
+        spent = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        soft = math.ceil(spent.ru_utime + spent.ru_stime) + SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))

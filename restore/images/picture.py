@@ -50,6 +50,8 @@ class Indices:
         """The indices of an image of mode P, with its colours read as 1 to 4 channels."""
         strip = image.crop((0, 0, 256, 1))
         strip.putdata(range(256))
+        # What else the file says is checked where it is kept.
+        strip.info = {key: value for key, value in strip.info.items() if key == "transparency"}
         size = len(image.getpalette() or ()) // 3
         colours = np.asarray(strip.convert("RGBA"))[0, :size]
         return cls(np.asarray(image), colours[:, ([1], [1, 3], [0, 1, 2], [0, 1, 2, 3])[channels - 1]], strip)

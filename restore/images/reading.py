@@ -6,7 +6,6 @@ import contextlib
 import io
 import logging
 import os
-import struct
 import threading
 import warnings
 from collections.abc import Iterator
@@ -22,22 +21,24 @@ from restore.errors import InputError, RestoreError, TooLarge, option, reason, s
 from restore.images import pdf, tiff
 from restore.images.colours import SHALLOW, picture_of
 from restore.images.formats import FORMATS, READ, paged
+from restore.images.metadata import metadata
 from restore.images.picture import Picture
 from restore.sizes import DEFAULT_MAX_PIXELS
 
-# A path, a stream opened for reading bytes, or what was read from one.
-Source = str | os.PathLike[str] | BinaryIO | bytes
+# A path, a stream opened for reading bytes, or what was read from one; and a PDF that is open.
+File = str | os.PathLike[str] | BinaryIO | bytes
+Source = File | pdf.Document
 
 # All images of a set, or pages of a file, together may have this many times as many pixels as one.
 _SET = 20
-# The first bytes of a PNG; its chunks that define colours, and those that are kept by other means.
-_PNG = b"\x89PNG\r\n\x1a\n"
-_COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
 
 # Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
-# Pillow's limits and Python's warning filters belong to the whole process, so only one reader at a time changes them.
-_BORROWED = threading.Lock()
+# Pillow's limits and Python's warning filters belong to the whole process. The first of several readers changes them,
+# and the last puts them back; no reader waits for another one's file.
+_COUNTING = threading.Lock()
+_READERS = list[int]()
+_BEFORE = dict[str, Any]()
 
 
 def check_together(pixels: int, name: str, max_pixels: int) -> None:
@@ -59,31 +60,37 @@ def read_picture(
     """Read one picture, turned upright; every conversion is noted, and what cannot be read raises InputError.
 
     Args:
-        source: a path, a stream opened for reading bytes, or its content.
+        source: a path, a stream opened for reading bytes, its content, or a PDF that is open.
         name: its name for messages.
         frame: the frame or page to read, from 0; required if a file holds several.
         max_pixels: refuse larger images before decoding them; the frames before a chosen one count too.
         colour: keep colours, as levels (H, W, 3); else they become grey levels, see `picture_of`.
     """
-    content, label = read_content(source, shown(name), max_pixels), shown(name)
+    label = shown(name)
+    if isinstance(source, pdf.Document):
+        return _page(source, label, frame, colour)
+    content = read_content(source, label, max_pixels)
     if paged(content) == "PDF":
-        count, drawn = pdf.page(content, label, frame, max_pixels)
-        _chosen(frame, count, label)
-        if drawn is None:
-            raise too_large(label, max_pixels)
-        return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+        with pdf.Document(content, label, max_pixels) as document:
+            return _page(document, label, frame, colour)
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
-        number = _chosen(frame, len(pages) or getattr(image, "n_frames", 1), label)
+        count = len(pages) or getattr(image, "n_frames", 1)
+        first = image.format == "MPO" and frame is None  # others are views and previews of it
+        number = 0 if first else _chosen(frame, count, label)
         # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
         if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
             raise too_large(label, max_pixels)
         if number:
             image.seek(number)
+            if image.width * image.height > max_pixels:  # of some formats frames grow
+                raise too_large(label, max_pixels)
         # Read these first: loading forgets them.
         layout, info = _layout(image), _kept(image)
         negative = bool(pages) and image.tag_v2.get(ExifTags.Base.PhotometricInterpretation) == 0  # type: ignore[attr-defined]
-        orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
+        exif = image.getexif()  # of a PNG, it may stand behind the pixels
+        orientation, more = metadata(image, content, number)
+        exif[ExifTags.Base.Orientation] = orientation
         if layout == "I;12":
             raise InputError("has levels of 12 bits; convert it to 8 or 16 bits first", label)
         if pages:
@@ -92,7 +99,7 @@ def read_picture(
         image.load()
         if not (pages or number) and _ends_early(image, content):
             raise InputError("ends before its last row; get an intact copy", label)
-        info |= _said(image, content, number)
+        info |= more
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
         picture = picture_of(upright, label, colour=colour)
@@ -101,6 +108,8 @@ def read_picture(
         levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
         notes = (*notes, SHALLOW)
+    if first:
+        notes = (*notes, f"it holds {count} pictures, of which the first is read")
     if orientation in range(2, 9):
         notes = (*notes, "it is turned upright as its orientation tag says")
     if orientation in range(5, 9) and "dpi" in info:
@@ -108,7 +117,15 @@ def read_picture(
     return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info)
 
 
-def read_content(source: Source, label: str, max_pixels: int) -> bytes:
+def _page(document: pdf.Document, label: str, number: int | None, colour: bool) -> Picture:
+    """The picture on a page of a PDF."""
+    drawn = document.page(_chosen(number, document.count, label))
+    if drawn is None:
+        raise too_large(label, document.max_pixels)
+    return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+
+
+def read_content(source: File, label: str, max_pixels: int) -> bytes:
     """The bytes of a file or stream; raises InputError if it cannot be read, is empty, or longer than such an image."""
     if isinstance(source, bytes):
         return source
@@ -139,24 +156,40 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
 @contextlib.contextmanager
 def pillow(label: str, max_pixels: int) -> Iterator[None]:
     """Run Pillow strictly, under our limit and without warnings, and turn its faults into `InputError`."""
-    with _BORROWED, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        borrowed = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
-        Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = max_pixels, False
-        try:
+    try:
+        with _strict(max_pixels):
             yield
-        except RestoreError:
-            raise
-        except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
-            raise too_large(label, max_pixels) from fault
-        except UnidentifiedImageError as fault:
-            raise InputError(f"is damaged, or none of {', '.join(FORMATS)}; give another file", label) from fault
-        except Exception as fault:  # decoders of damaged files raise nearly anything
-            why = reason(fault) or type(fault).__name__
-            raise InputError(f"cannot be decoded ({why}); get an intact copy", label) from fault
-        finally:
-            Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = borrowed
+    except RestoreError:
+        raise
+    except Image.DecompressionBombError as fault:
+        raise too_large(label, max_pixels) from fault
+    except UnidentifiedImageError as fault:
+        raise InputError(f"is damaged, or none of {', '.join(FORMATS)}; give another file", label) from fault
+    except Exception as fault:  # decoders of damaged files raise nearly anything
+        why = reason(fault) or type(fault).__name__
+        raise InputError(f"cannot be decoded ({why}); get an intact copy", label) from fault
+
+
+@contextlib.contextmanager
+def _strict(max_pixels: int) -> Iterator[None]:
+    """Set Pillow's limits, to those of the most generous reader, and silence its warnings while anybody reads."""
+    with _COUNTING:
+        if not _READERS:
+            _BEFORE.update(most=Image.MAX_IMAGE_PIXELS, truncated=ImageFile.LOAD_TRUNCATED_IMAGES)
+            warnings.filterwarnings("ignore", module=r"PIL\.")
+            _BEFORE["filter"] = warnings.filters[0]
+            ImageFile.LOAD_TRUNCATED_IMAGES = False
+        _READERS.append(max_pixels)
+        Image.MAX_IMAGE_PIXELS = -(-max(_READERS) // 2)  # above twice as many it refuses
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _READERS.remove(max_pixels)
+            if not _READERS:
+                Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = _BEFORE["most"], _BEFORE["truncated"]
+                with contextlib.suppress(ValueError):  # others may have put back theirs
+                    warnings.filters.remove(_BEFORE["filter"])  # type: ignore[attr-defined]
 
 
 def too_large(label: str, max_pixels: int) -> TooLarge:
@@ -200,31 +233,6 @@ def _kept(image: Image.Image) -> dict[str, Any]:
     kept = {key: image.info[key] for key in keys if image.info.get(key)}
     with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         across, down = map(float, image.info["dpi"])
-        if min(across, down) > 1 and max(across, down) <= 1e5:  # Pillow says 1 of files without one
+        if 1 < across <= 1e5 and 1 < down <= 1e5:  # Pillow says 1 of files without one
             kept["dpi"] = (across, down)
     return kept
-
-
-def _said(image: Image.Image, content: bytes, page: int) -> dict[str, Any]:
-    """Further facts that the result keeps: tags of TIFF or EXIF, XMP, and texts of PNG."""
-    of_tiff, xmp = image.format == "TIFF", image.info.get("xmp")
-    raw = image.info.get("exif", b"").removeprefix(b"Exif\0\0")
-    exif, tags = tiff.kept(content, page) if of_tiff else tiff.kept(raw, exif=True)
-    kept = {"exif": tiff.exif(exif) if exif else b"", "tags": tags, "chunks": _chunks(content)}
-    return {key: value for key, value in (kept | {"xmp": xmp if isinstance(xmp, bytes) else b""}).items() if value}
-
-
-def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:
-    """The chunks of a PNG that stay true if its pixels change: those marked so, and colour spaces.
-
-    What is kept by other means is left out: resolution, EXIF and XMP.
-    """
-    chunks, at = list[tuple[bytes, bytes]](), len(_PNG)
-    while content.startswith(_PNG) and at + 8 <= len(content):
-        size, kind = struct.unpack_from(">I4s", content, at)
-        data = content[at + 8 : at + 8 + size]
-        at += size + 12
-        stays = kind in _COLOURS or (kind[0] & kind[3] & 32 and kind not in _OTHERWISE)
-        if stays and not (kind == b"iTXt" and data.startswith(b"XML:com.adobe.xmp\0")):
-            chunks.append((kind, data))
-    return chunks

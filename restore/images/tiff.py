@@ -1,4 +1,4 @@
-"""Checks of a TIFF that Pillow lacks: its promised size, before it is read, and strips that end too early."""
+"""Checks of a TIFF that Pillow lacks: the work it promises, before it is read, and strips that end too early."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import ctypes
 import functools
 import io
 import math
-import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +37,9 @@ _LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285), 288, 
 _LAYOUT |= {*range(320, 329), 330, *range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
 # Tags that EXIF defines outside of its own directory; the profile gives the colour space.
 _OF_EXIF = {270, 271, 272, 305, 306, 315, 318, 319, 33432, 34665, 34853, *range(40091, 40096)}
-# Two or more ends of lines are the end of fax data, to a decoder too.
-_END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
+# The end of a line of a fax, alone or with a bit that says how the next one is coded.
+_END_OF_LINE = "000000000001"
+_ENDS_OF_LINES = (_END_OF_LINE, f"{_END_OF_LINE}1")
 # A decoder reads these in different ways.
 _NOISES = ("1" * 96, "001000111010" * 8)
 
@@ -67,12 +67,14 @@ def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]
 
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
-    order, pointer, *_ = _form(content)
-    at, sizes = struct.calcsize(pointer), dict[int, int]()
+    order, pointer, *_, head = _form(content)
+    at, sizes, listed = struct.calcsize(pointer), dict[int, int](), 0
+    entry = struct.calcsize(order + head + pointer)
     try:
         while (start := struct.unpack_from(order + pointer, content, at)[0]) and start not in sizes:
             entries, at = _entries(content, start)
             promised, sides = 0, dict[int, int]()
+            listed += entry * len(entries)
             if len(sizes) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
             for tag, kind, number, value in entries:
@@ -80,7 +82,8 @@ def pages(content: bytes, label: str) -> list[int]:
                     raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
                 (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else pointer), content, value)
                 promised += number * _BYTES.get(kind, 1)
-            if promised > 4 * len(content):
+            # Directories, too, may lie on the same bytes.
+            if promised > 4 * len(content) or listed > len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
             area, tile = ((Tag.ImageWidth, Tag.ImageLength), (Tag.TileWidth, Tag.TileLength))
             sizes[start] = max(math.prod(sides.get(side, 0) for side in pair) for pair in (area, tile))
@@ -89,23 +92,31 @@ def pages(content: bytes, label: str) -> list[int]:
     return list(sizes.values())
 
 
-def kept(content: bytes, page: int = 0, *, exif: bool = False) -> tuple[Tags, Tags]:
-    """The tags of a page, without those of its pixels' layout: those that EXIF has too, and the others.
-
-    With `exif` the content is that of EXIF itself, which is built like a TIFF, and has all of them. What lies outside
-    of the content is left out.
-    """
+def tags_of(content: bytes, page: int = 0) -> Tags:
+    """The tags of a page, or of EXIF, which is built like a TIFF; what lies outside of the content is left out."""
     order, pointer, *_ = _form(content)
-    at, tags = struct.calcsize(pointer), Tags()
+    at = struct.calcsize(pointer)
     with contextlib.suppress(struct.error, OverflowError):
         for _ in range(page + 1):
             (start,) = struct.unpack_from(order + pointer, content, at)
             _, at = _entries(content, start)
-        tags = _tags(content, start, (34665, 34853))
-    tags = {tag: value for tag, value in tags.items() if tag not in _LAYOUT}
+        return _tags(content, start, (34665, 34853))
+    return {}
+
+
+def orientation(tags: Tags) -> int:
+    """How the picture is turned, 1 to 8 as in EXIF; 0 if they do not say."""
+    _, value = tags.get(Tag.Orientation, (0, b""))
+    turned = int.from_bytes(value, "little") if isinstance(value, bytes) else 0
+    return turned if turned in range(1, 9) else 0
+
+
+def kept(tags: Tags, *, exif: bool = False) -> tuple[Tags, Tags]:
+    """Tags without those of the layout of pixels: those that EXIF has too, all if these are its own, and the others."""
     both = Tags(), Tags()
     for tag, value in tags.items():
-        both[not exif and tag not in _OF_EXIF][tag] = value
+        if tag not in _LAYOUT:
+            both[not exif and tag not in _OF_EXIF][tag] = value
     return both
 
 
@@ -126,6 +137,14 @@ def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
         elif 0 < size == len(data) and kind in range(1, 14):  # later ones belong to BigTIFF
             tags[tag] = kind, np.frombuffer(data, f"{order}u{unit}").astype(f"<u{unit}").tobytes()
     return tags
+
+
+def changed(tags: Tags, change: Callable[[bytes], bytes]) -> Tags:
+    """The same tags with the bytes of each, also in directories within it, changed to others of their length."""
+    return {
+        tag: (kind, change(value) if isinstance(value, bytes) else changed(value, change))
+        for tag, (kind, value) in tags.items()
+    }
 
 
 def exif(tags: Tags) -> bytes:
@@ -163,7 +182,10 @@ def _directory(tags: Tags, base: int) -> bytes:
 
 
 def check_rows(image: ImageFile, content: bytes, label: str) -> None:
-    """Refuse a page that lacks rows where Pillow and libtiff do not: strips are missing, or fax data end early."""
+    """Refuse a page whose strips share their bytes, or that lacks rows where Pillow and libtiff do not.
+
+    Strips are missing, or fax data end early. The work is a small multiple of the bytes and of the pixels.
+    """
     tags = image.tag_v2  # type: ignore[attr-defined]
     places, lengths = (next((tags[tag] for tag in group if tag in tags), ()) for group in (_PLACES, _LENGTHS))
     width, height = tags[Tag.ImageWidth], tags[Tag.ImageLength]
@@ -171,36 +193,55 @@ def check_rows(image: ImageFile, content: bytes, label: str) -> None:
     down = tags.get(Tag.TileLength, min(tags.get(Tag.RowsPerStrip, height), height))
     wanted = math.ceil(width / across) * math.ceil(height / down)
     wanted *= tags.get(Tag.SamplesPerPixel, 1) if tags.get(Tag.PlanarConfiguration, 1) == 2 else 1
-    short = len(places) < wanted
-    if tags.get(Tag.Compression, 1) in _FAX and Tag.TileWidth not in tags:
-        for row, start, length in zip(range(0, height, down), places, lengths, strict=False):
-            data = np.frombuffer(content[start : start + length], np.uint8)
-            if tags.get(Tag.FillOrder, 1) == 2:
-                data = np.packbits(np.unpackbits(data, bitorder="little"))
-            bits = _END_MARKS.sub("", f"{int.from_bytes(data.tobytes(), 'big'):0{8 * len(data)}b}")
-            start_of_line = _END_OF_LINE if tags[Tag.Compression] == 3 else ""
-            # The decoder reads noise behind the data only if they end early.
-            noises = (8 * (start_of_line + noise) for noise in _NOISES)
-            one, other = (_decoded(bits + noise, width, min(down, height - row), tags) for noise in noises)
-            short = short or one is None or one != other
-    if short:
+    # Empty tiles may share what they hold, which is shorter than their pixels.
+    if sum(lengths) > 2 * len(content) + 16 * width * height:
+        raise InputError("is damaged (its strips lie on the same bytes); get an intact copy", label)
+    if len(places) < wanted or (
+        tags.get(Tag.Compression, 1) in _FAX and Tag.TileWidth not in tags and _fax_ends_early(tags, content)
+    ):
         raise InputError("ends before its last row; get an intact copy", label)
 
 
-def _decoded(bits: str, width: int, rows: int, tags: dict[int, int]) -> bytes | None:
-    """The pixels of a fax strip; None if it cannot be decoded."""
-    from PIL.TiffImagePlugin import ImageFileDirectory_v2  # takes time to load
+def _fax_ends_early(tags: Mapping[int, Any], content: bytes) -> bool:
+    """True if the data of a strip of a fax end before its rows, which libtiff then makes up in silence.
 
-    data = np.packbits(np.frombuffer(bits.encode(), np.uint8) & 1).tobytes()
-    directory, stream = ImageFileDirectory_v2(), io.BytesIO()
-    strip = {Tag.ImageWidth: width, Tag.ImageLength: rows, Tag.BitsPerSample: 1, Tag.PhotometricInterpretation: 1}
-    strip |= {Tag.StripOffsets: 0, Tag.RowsPerStrip: rows, Tag.StripByteCounts: len(data)}
-    for tag, value in (strip | {tag: tags[tag] for tag in (Tag.Compression, Tag.T4Options) if tag in tags}).items():
-        directory[tag] = value
-    directory.save(stream)
-    stream.write(data)
+    A decoder reads noise behind the data only if they end early.
+    """
+    strips = list[str]()
+    for start, length in zip(tags[Tag.StripOffsets], tags[Tag.StripByteCounts], strict=False):
+        data = np.frombuffer(content[start : start + length], np.uint8)
+        if tags.get(Tag.FillOrder, 1) == 2:
+            data = np.packbits(np.unpackbits(data, bitorder="little"))
+        strips.append(_without_end(f"{int.from_bytes(data.tobytes(), 'big'):0{8 * len(data)}b}"))
+    start_of_line = _END_OF_LINE if tags[Tag.Compression] == 3 else ""
+    one, other = (_decoded([bits + 8 * (start_of_line + noise) for bits in strips], tags) for noise in _NOISES)
+    return one is None or one != other
+
+
+def _without_end(bits: str) -> str:
+    """Fax data without what marks their end, two or more ends of lines, and the zeros behind them."""
+    end, marks = len(bits.rstrip("0")), 0
+    while mark := next((mark for mark in _ENDS_OF_LINES if bits.endswith(mark, 0, end)), ""):
+        end, marks = end - len(mark), marks + 1
+    return bits[:end] if marks > 1 else bits
+
+
+def _decoded(strips: Sequence[str], tags: Mapping[int, Any]) -> bytes | None:
+    """The pixels of a fax with other bits in its strips; None if it cannot be decoded."""
+    parts = [np.packbits(np.frombuffer(bits.encode(), np.uint8) & 1).tobytes() for bits in strips]
+    lengths = np.array([len(part) for part in parts], "<u4")
+    height = tags[Tag.ImageLength]
+    numbers = {Tag.ImageWidth: tags[Tag.ImageWidth], Tag.ImageLength: height, Tag.BitsPerSample: 1}
+    numbers |= {Tag.Compression: tags[Tag.Compression], Tag.PhotometricInterpretation: 1, Tag.SamplesPerPixel: 1}
+    numbers |= {Tag.RowsPerStrip: min(tags.get(Tag.RowsPerStrip, height), height)}
+    numbers |= {Tag.T4Options: tags[Tag.T4Options]} if Tag.T4Options in tags else {}
+    directory: Tags = {tag: (4, struct.pack("<I", number)) for tag, number in numbers.items()}
+    starts = 8 + np.cumsum(lengths, dtype="<u4") - lengths
+    directory |= {Tag.StripOffsets: (4, starts.tobytes()), Tag.StripByteCounts: (4, lengths.tobytes())}
+    data = b"".join(parts)
+    content = struct.pack("<2sHI", b"II", 42, 8 + len(data)) + data + _directory(directory, 8 + len(data))
     try:
-        with Image.open(stream, formats=("TIFF",)) as image:
+        with Image.open(io.BytesIO(content), formats=("TIFF",)) as image:
             return image.tobytes()
     except (OSError, ValueError, SyntaxError):
         return None

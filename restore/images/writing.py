@@ -91,7 +91,7 @@ def _saved(image: Image.Image, format: str, kept: dict[str, Any]) -> bytes:
     """The content of a file of an image, with what it keeps of its source."""
     stream, tags = io.BytesIO(), tiff.Tags()
     if format == "TIFF":
-        tags = tiff.kept(kept.pop("exif", b"")[6:], exif=True)[0] | kept.pop("tags", {})
+        tags = tiff.kept(tiff.tags_of(kept.pop("exif", b"")[6:]), exif=True)[0] | kept.pop("tags", {})
         tags |= {Tag.XMLPacket: (1, kept.pop("xmp"))} if "xmp" in kept else {}
         known = _OF_BITS if image.mode == "1" else _LOSSLESS
         if kept.get("compression") not in known:

@@ -257,7 +257,8 @@ class Pages:
 
 def pages_of(joined: Tensor) -> tuple[Tensor, Tensor]:
     """Grey pages (N, D), and their truth, the lowest bit of each level: 1 is paper."""
-    return joined, (joined * 255).round() % 2
+    truth = (joined * 255).round() % 2
+    return joined - truth / 255, truth
 
 
 def course_of(

@@ -49,8 +49,9 @@ class Lesson:
 
     def pixels(self, device: torch.device) -> Tensor:
         """The training images as the prior learns from them, including variations; (N, D)."""
-        recipe = self.recipe
-        return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
+        recipe, images = self.recipe, self.training.images
+        pairs = recipe.prior.kind.pages
+        return self.as_pixels(varied(images, **asdict(recipe.data.variations), seed=recipe.seed, pairs=pairs), device)
 
     def held_out_pixels(self, device: torch.device) -> Tensor | None:
         """The held-out images as the prior knows them, without variations; (M, D)."""

@@ -12,12 +12,17 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from restore.errors import ModelError, UsageError, extra, pip, remedy
+from restore.errors import ModelError, RestoreWarning, UsageError, extra, pip, reason, remedy, shown
 from restore.zoo.store import GRAPH, WEIGHTS
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -39,18 +44,43 @@ def shipped(name: str) -> Path:
 
 @cache
 def installed_folders() -> tuple[Path, ...]:
-    """The folders of priors that other installed packages bring; their code is not run."""
+    """The folders of priors that other installed packages bring; their code is not run.
+
+    A package whose entry point is broken is left out, with a warning that names it.
+    """
+    places = list[Path]()
+    for entry in _entry_points():
+        try:
+            places += _folders_of(entry.module)
+        except Exception as fault:  # whatever a package says of itself
+            whose = shown(entry.dist.name if entry.dist else entry.name)
+            why = f"the entry point restore.priors of the package {whose} is broken ({reason(fault)})"
+            warnings.warn(f"{why} and is left out; update or remove it", RestoreWarning, stacklevel=2)
+    return tuple(places)
+
+
+def _entry_points() -> Iterable[EntryPoint]:
     from importlib.metadata import entry_points
+
+    try:
+        return entry_points(group="restore.priors")
+    except Exception as fault:  # of one broken package, for all
+        why = f"priors of other packages are left out: entry points cannot be read ({reason(fault)})"
+        warnings.warn(f"{why}; `pip check` may say which package is broken", RestoreWarning, stacklevel=3)
+        return ()
+
+
+def _folders_of(module: str) -> list[Path]:
+    """The folders of a module that is not loaded; a module inside a package would be found by running that."""
     from importlib.util import find_spec
 
-    places = list[Path]()
-    for entry in entry_points(group="restore.priors"):
-        # A module inside a package would be found by running that.
-        package, *inner = entry.module.split(".")
-        with contextlib.suppress(ImportError, ValueError):
-            spec = find_spec(package)
-            places += (Path(place, *inner) for place in (spec.submodule_search_locations if spec else None) or ())
-    return tuple(places)
+    package, *inner = module.split(".")
+    spec = find_spec(package)
+    places = (spec.submodule_search_locations if spec else None) or ()
+    there = [folder for place in places if (folder := Path(place, *inner)).is_dir()]
+    if not there:
+        raise ModuleNotFoundError(f"there is no package {shown(module)}")
+    return there
 
 
 def is_published(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from commands import QUICK, Run, fault
 from PIL import Image
 
 from restore.cli import batch
-from restore.images import Picture, bound, read_picture
+from restore.images import Picture, bound, page_count, read_picture
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
 SHAPE = (28, 28)
@@ -87,6 +87,9 @@ def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
     assert not (tmp_path / f"nothing.restored.{ending}").exists()
     assert run("denoise", nothing, "--model", QUICK) == 0
     assert (tmp_path / f"nothing.restored.{ending}").read_bytes() == nothing.read_bytes()
+    # A page that is named is a file of its own.
+    assert run("denoise", nothing, "--model", QUICK, "--frame", 1, "-o", tmp_path / f"one.{ending}") == 0
+    assert page_count((tmp_path / f"one.{ending}").read_bytes(), name="one", max_pixels=10**6) == 1
 
 
 def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,3 +201,30 @@ def test_without_the_extra_a_pdf_is_answered_in_one_line(
         said = fault(capsys)
         assert missing in said and '"restore-prior[pdf]"' in said
     assert not (tmp_path / "out.pdf").exists()
+
+
+def test_a_page_that_cannot_be_decoded_stays_and_is_named(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = pdf(tmp_path / "book.pdf", *STROKES)
+    pikepdf = pytest.importorskip("pikepdf")
+
+    def raw(path: Path) -> list[bytes]:
+        with pikepdf.open(path) as document:
+            return [image.read_raw_bytes() for page in document.pages for image in page.get_images().values()]
+
+    with pikepdf.open(book, allow_overwriting_input=True) as document:
+        (image,) = document.pages[1].get_images().values()
+        image.write(b"no picture", filter=pikepdf.Name.DCTDecode)
+        document.save(book)
+    before = raw(book)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 0
+    said, after = capsys.readouterr().err, raw(tmp_path / "book.restored.pdf")
+    (line,) = (line for line in said.splitlines() if "page 2 of 3" in line)
+    assert "not sure" in line and "decoded" in line and "3 pages: 2 restored" in said
+    assert after[1] == before[1] and after[0] != before[0]
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "-o", tmp_path / "pages.tif") == 3
+    with pikepdf.open(book, allow_overwriting_input=True) as document:
+        del document.pages[2], document.pages[0]
+        document.save(book)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--overwrite") == 3

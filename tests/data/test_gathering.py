@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from data_sets import GREY, as_set, numbered, save
+from PIL import Image
 
 from restore.data import Gathering, gather, load
 from restore.data.gathering import held_out_of
+from restore.data.loading import open_stock
+from restore.data.truth import planes
 from restore.errors import RestoreError, TrainingError, UsageError
 
 # --- which are held out ---
@@ -155,3 +159,39 @@ def test_arrays_that_are_no_images(images: object) -> None:
     with pytest.raises(RestoreError) as caught:
         gather(images)  # type: ignore[arg-type]
     assert caught.value.exit_code == 3 and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "gathering",
+    [
+        Gathering("pairs", (64, 64)),
+        Gathering("pairs", (32, 32)),
+        Gathering("pairs", (48, 40)),
+        Gathering("pairs", (32, 32), patches=20),
+    ],
+)
+def test_pages_of_another_size_keep_their_truth(gathering: Gathering, tmp_path: Path) -> None:
+    for number in range(6):
+        paper = np.kron(np.random.default_rng(number).random((8, 8)) < 0.5, np.ones((8, 8), bool))
+        Image.fromarray(np.where(paper, 190, 60).astype(np.uint8)).save(tmp_path / f"{number}.png")
+        Image.fromarray(paper).save(tmp_path / f"{number}.truth.png")
+    page, truth = planes(gather(tmp_path, gathering).training.images)
+    assert ((page > 125) == (truth > 127)).mean() > 0.98
+
+
+def test_hidden_folders_are_not_learnt_from(tmp_path: Path) -> None:
+    for name in ("a.png", "b.png", "c.png", "in/d.png", ".thumbs/a.png", "in/.ipynb_checkpoints/d.png", ".e.png"):
+        (tmp_path / "x" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(GREY[0]).save(tmp_path / "x" / name)
+    archive = Path(shutil.make_archive(str(tmp_path / "x"), "zip", tmp_path / "x"))
+    for source in (tmp_path / "x", archive):
+        assert open_stock(source).names == ("a.png", "b.png", "c.png", "in/d.png")
+
+
+def test_photographs_with_several_pictures_are_learnt_from(tmp_path: Path) -> None:
+    """Of an MPO, as telephones write them, the first one is it."""
+    for number in range(3):
+        first, other = (Image.fromarray(np.full((16, 16), level + number, np.uint8)) for level in (40, 200))
+        first.save(tmp_path / f"{number}.{'jpg' if number else 'mpo'}", "MPO", save_all=True, append_images=[other])
+    stock = open_stock(tmp_path)
+    assert [int(image.mean()) for image in stock.images] == [40, 41, 42] and "first" in " ".join(stock.notes)

@@ -14,6 +14,7 @@ from machines import bars_and_stripes
 import restore
 from restore.data import varied
 from restore.data.gathering import gather
+from restore.data.truth import joined, planes
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.recipe.spec import Variations
 
@@ -134,3 +135,23 @@ def test_python_learns_from_variations() -> None:
     wanted = torch.from_numpy(learnt_from.reshape(len(learnt_from), -1)).float()
     assert torch.allclose(moved, (wanted.sum(0) + 0.5) / (len(wanted) + 1))
     assert not torch.allclose(moved, plain, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shift": 3, "mirror": False, "contrast": (1, 1)},
+        {"shift": 0, "mirror": True, "contrast": (0.5, 1.5)},
+        {"shift": 2, "mirror": True, "contrast": (0.7, 1.1), "bend": 2.0},
+    ],
+)
+def test_truth_moves_with_its_page(settings: dict[str, Any]) -> None:
+    """It stays black and white, where the page is dark and light: at contours alone they may differ."""
+    paper = np.kron(np.random.default_rng(0).random((20, 6, 6)) < 0.5, np.ones((8, 8), bool))
+    pages = joined(np.where(paper, 200, 60).astype(np.uint8), np.where(paper, 255, 0).astype(np.uint8))
+    made = varied(pages, copies=3, seed=4, pairs=True, **settings)
+    page, truth = planes(made)
+    assert set(np.unique(truth)) == {0, 255} and made.shape == (60, 48, 48)
+    middle = (page.reshape(60, -1).max(1) / 2 + page.reshape(60, -1).min(1) / 2)[:, None, None]
+    assert ((page > middle) == (truth > 127)).mean() > 0.99
+    assert not (made[:20] == pages).all()

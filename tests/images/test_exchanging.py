@@ -12,6 +12,7 @@ from scanned_books import book, images_of, noise, page, pikepdf, same_but_for_sc
 
 from restore.errors import InputError
 from restore.images import Picture, bound, encode, exchanged, read_picture, scans
+from restore.images.pdf import Document
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
 
@@ -103,15 +104,20 @@ def test_permissions_stay_and_damage_is_one_error(monkeypatch: pytest.MonkeyPatc
             exchanged(broken, {number: page(noise(1, 90, 60))}, "x")
 
 
+def scanned(content: bytes, format: str) -> list[int] | None:
+    with Document(content, "x", 10**6) as source:
+        return scans(source, format, name="x")
+
+
 def test_pages_without_scans_are_told_apart() -> None:
     document = pikepdf.open(io.BytesIO(book(noise(0, 90, 60))))
     document.add_blank_page(page_size=(60, 90))
     stream = io.BytesIO()
     document.save(stream)
-    assert scans(stream.getvalue(), "PDF", name="x") == [0]
-    assert scans(stream.getvalue(), "TIFF", name="x") is None
+    assert scanned(stream.getvalue(), "PDF") == [0]
+    assert scanned(stream.getvalue(), "TIFF") is None
     del document.pages[0]
     stream = io.BytesIO()
     document.save(stream)
     with pytest.raises(InputError):
-        scans(stream.getvalue(), "PDF", name="x")
+        scanned(stream.getvalue(), "PDF")

@@ -11,9 +11,10 @@ from bad_images import images
 from hypothesis import given
 from hypothesis import strategies as st
 
+from restore.buckets import path_of
 from restore.errors import InputError, UsageError, shown
 from restore.images import IMAGE_SUFFIXES
-from restore.images.outputs import expand, in_part, named, plan
+from restore.images.outputs import expand, in_part, named, names_below, plan
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -67,12 +68,23 @@ def test_skip_existing_drops_what_is_done(tmp_path):
 @given(st.lists(NAMES.map(lambda parts: parts[0] + "".join(parts[1])), unique=True), st.integers(1, 5))
 def test_every_path_belongs_to_one_part_whatever_else_there_is(names, count):
     for name in names:
-        parts = [part for part in range(1, count + 1) if in_part(Path(name), (part, count))]
-        assert len(parts) == 1 and in_part(Path("elsewhere") / name, (parts[0], count))
+        parts = [part for part in range(1, count + 1) if in_part(name, (part, count))]
+        assert len(parts) == 1
+    for place in (Path("here"), Path("/else/where")):
+        assert names_below([place / name for name in names]) == names
+
+
+def test_images_of_one_name_in_many_folders_are_in_many_parts() -> None:
+    """Wherever the folders are, and whatever else there is in them."""
+    for place in (Path("scans"), Path("/mnt/share"), path_of("s3://bucket/scans")):
+        paths = [place / f"book {number}" / "page.png" for number in range(20)]
+        assert names_below(paths) == [f"book {number}/page.png" for number in range(20)]
+    assert len({part for name in names_below(paths) for part in range(1, 5) if in_part(name, (part, 4))}) == 4
+    assert names_below([Path("a/x.png")]) == ["x.png"] and names_below([]) == []
 
 
 def test_parts_have_about_the_same_size():
-    paths = [Path(f"scan-{number:05}.png") for number in range(4000)]
+    paths = [f"scan-{number:05}.png" for number in range(4000)]
     sizes = [sum(in_part(path, (part, 8)) for path in paths) for part in range(1, 9)]
     # The standard deviation of a binomial number is 21.
     assert sum(sizes) == 4000 and max(sizes) - min(sizes) < 170

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
+import tempfile
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from bad_images import COLOUR, GREY
+from bad_images import COLOUR, GREY, encoded, fax
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from restore.errors import InputError, UsageError
-from restore.images import Picture, bound, encode, page_count, read_picture
+from restore.images import Picture, bound, encode, page_count, pdf, read_picture
 
 pypdfium2: Any = pytest.importorskip("pypdfium2")
-pytest.importorskip("pikepdf")
+pikepdf: Any = pytest.importorskip("pikepdf")
 pytest.importorskip("img2pdf")
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
@@ -123,7 +128,6 @@ def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damaged_and_protected() -> None:
     whole = written(Picture(GREY))
-    pikepdf = pytest.importorskip("pikepdf")
     stream = io.BytesIO()
     with pikepdf.open(io.BytesIO(whole)) as document:
         document.save(stream, encryption=pikepdf.Encryption(owner="a", user="b"))
@@ -138,3 +142,90 @@ def test_without_the_extra_one_line_says_what_to_install(library: str, monkeypat
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(UsageError):
         read(content) if library == "pypdfium2" else written(Picture(GREY))
+
+
+def hold(data: bytes, filter: str, bits: int = 8, **parameters: int) -> bytes:
+    """A PDF of two pages: an image in whatever state, of 40x60 pixels, and a sound one."""
+    document = pikepdf.new()
+    for content, kind, depth in ((data, filter, bits), (zlib.compress(LEVELS.tobytes()), "/FlateDecode", 8)):
+        document.add_blank_page(page_size=(40, 60))
+        image = pikepdf.Stream(document, b"")
+        image.Type, image.Subtype = pikepdf.Name.XObject, pikepdf.Name.Image
+        image.Width, image.Height, image.ColorSpace, image.BitsPerComponent = 40, 60, pikepdf.Name.DeviceGray, depth
+        decoding = pikepdf.Dictionary(**parameters) if parameters and kind == filter else None
+        image.write(content, filter=pikepdf.Name(kind), decode_parms=decoding)
+        page = document.pages[-1]
+        page.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(I=image))
+        page.Contents = pikepdf.Stream(document, b"q 40 0 0 60 0 0 cm /I Do Q")
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+LEVELS = np.random.default_rng(4).integers(0, 256, (60, 40), dtype=np.uint8)
+RAW, JPEG = zlib.compress(LEVELS.tobytes()), encoded(LEVELS, "JPEG", quality=95)
+FAX = fax(LEVELS > 127, "group4")
+NOISE = np.random.default_rng(5).bytes(500)
+DAMAGED = {
+    "jpeg": (NOISE, "/DCTDecode"),
+    "jpeg-cut": (JPEG[: len(JPEG) // 2], "/DCTDecode"),
+    "jpeg-empty": (b"", "/DCTDecode"),
+    "jpeg-2000": (NOISE, "/JPXDecode"),
+    "flate": (NOISE, "/FlateDecode"),
+    "flate-cut": (RAW[: len(RAW) // 2], "/FlateDecode"),
+    "flate-short": (zlib.compress(LEVELS[:50].tobytes()), "/FlateDecode"),
+    "lzw": (NOISE, "/LZWDecode"),
+    "jbig2": (NOISE, "/JBIG2Decode", 1),
+    "unknown": (NOISE, "/NoSuchDecode"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_an_image_that_cannot_be_decoded_is_not_taken_for_a_blank_page(kind: str) -> None:
+    content = hold(*DAMAGED[kind])
+    with pytest.raises(InputError):
+        read(content, frame=0)
+    np.testing.assert_array_equal(read(content, frame=1).levels, LEVELS)
+
+
+@pytest.mark.parametrize(
+    ("data", "filter", "bits", "parameters"),
+    [
+        (RAW, "/FlateDecode", 8, {}),
+        (JPEG, "/DCTDecode", 8, {}),
+        (JPEG + b"more", "/DCTDecode", 8, {}),
+        (FAX, "/CCITTFaxDecode", 1, {"K": -1, "Columns": 40, "Rows": 60, "BlackIs1": True}),
+        (zlib.compress(np.packbits(LEVELS > 127, axis=1).tobytes()), "/FlateDecode", 1, {}),
+        (zlib.compress(LEVELS.tobytes() + b"more"), "/FlateDecode", 8, {}),
+    ],
+)
+def test_sound_images_are_read(data: bytes, filter: str, bits: int, parameters: dict[str, int]) -> None:
+    levels = read(hold(data, filter, bits, **parameters), frame=0).levels
+    if filter != "/DCTDecode":
+        np.testing.assert_array_equal(levels, LEVELS if bits == 8 else np.where(LEVELS > 127, 255, 0))
+    else:
+        assert abs(levels.astype(int) - LEVELS).mean() < 10
+
+
+def test_one_child_draws_all_pages_and_another_one_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            started.append(arguments)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    pages = [Picture(np.full((20, 20), level, np.uint8)) for level in range(0, 200, 10)]
+    document = pdf.Document(written(*pages), "x", 9999)
+    with document, ThreadPoolExecutor(4) as pool:
+        assert page_count(document, name="x", max_pixels=9999) == document.count == len(document.scans) == 20
+        levels = list(pool.map(lambda number: read_picture(document, name="x", frame=number).levels[3, 3], range(20)))
+        assert levels == list(range(0, 200, 10)) and len(started) == 1
+        child = document._child
+        assert child is not None
+        child.kill()
+        with pytest.raises(InputError):
+            read_picture(document, name="x", frame=0)
+        assert read_picture(document, name="x", frame=1).levels[3, 3] == 10 and len(started) == 2
+    assert document._child is None and not [*Path(tempfile.gettempdir()).glob("*/document.pdf")]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import bad_images
 import numpy as np
@@ -12,9 +14,10 @@ import pytest
 from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, cases, check_message, chunk, encoded, read
 from PIL import Image, ImageFile
 
-from restore.errors import InputError, option
+from restore.errors import InputError, TooLarge, option
 from restore.images import Mask, read_mask, read_picture
 from restore.images.formats import READ
+from restore.images.reading import pillow
 
 pytestmark = pytest.mark.usefixtures("silent")
 BITS = np.random.default_rng(6).random((40, 45)) > 0.7
@@ -117,6 +120,35 @@ def test_strips_and_tiles_that_are_missing(compression: int) -> None:
     ):
         with pytest.raises(InputError):
             read(short)
+
+
+def test_strips_may_share_their_bytes_but_not_make_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = zlib.compress(bytes(range(0, 240, 5)))
+    shared = bad_images.shared_strips(200, row, width=48, bits=8, compression=8)
+    assert (read(shared).levels == 255 - np.arange(0, 240, 5)).all()
+    opened = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        opened.append(args)
+        return open_image(*args, **options)
+
+    open_image = Image.open
+    monkeypatch.setattr(Image, "open", counted)
+    strips = [bad_images.fax(BITS[:1], "group4")] * 300
+    assert read(bad_images.tiff(45, 300, strips, rows=1, compression=4, bits=1)).shape == (300, 45)
+    assert len(opened) <= 4  # however many strips there are
+    with pytest.raises(InputError):
+        read(bad_images.shared_strips(5000, bytes(20_000), bits=1, compression=4))
+    assert len(opened) <= 5
+
+
+def test_no_reader_waits_for_the_file_of_another() -> None:
+    with pillow("a file that takes long", 99), ThreadPoolExecutor(1) as pool:
+        before = ImageFile.LOAD_TRUNCATED_IMAGES
+        assert pool.submit(read, encoded(GREY)).result(10).shape == SHAPE
+        assert before == ImageFile.LOAD_TRUNCATED_IMAGES is False
+        with pytest.raises(TooLarge):  # its limit is its own
+            pool.submit(read_picture, encoded(GREY), name="x", max_pixels=50).result(10)
 
 
 def test_the_settings_of_pillow_do_not_matter_and_stay(monkeypatch: pytest.MonkeyPatch) -> None:

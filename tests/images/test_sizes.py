@@ -56,7 +56,10 @@ def test_python_refuses_to_resize_by_more_too(tmp_path: Path) -> None:
     # As light as the prior's images are.
     far, close = (np.random.default_rng(0).random(shape) < 0.35 for shape in ((40, 12), (20, 7)))
     with pytest.raises(ModelError):
-        prior.denoise([close, far], 0.1, fit="resize")
+        prior.denoise(far, 0.1, fit="resize")
+    with pytest.warns(restore.RestoreWarning):
+        several = prior.denoise([close, far], 0.1, fit="resize")
+    np.testing.assert_array_equal(several[1], far)
     assert prior.denoise(close, 0.1, fit="resize").shape == close.shape
     assert prior.denoise(far, 0.1, fit="resize", force=True).shape == far.shape
     both = prior.denoise([close, far], 0.1, force=True)

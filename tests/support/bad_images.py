@@ -94,6 +94,25 @@ def many_tags(count: int) -> bytes:
     return head + b"".join(struct.pack("<HHII", 40_000 + tag, 1, 100_000, 8) for tag in range(count)) + bytes(70_000)
 
 
+def shared_strips(count: int, segment: bytes, width: int = 8, **more: int) -> bytes:
+    """A TIFF of one row a strip, all of which name the same bytes."""
+    tags: dict[int, int | Sequence[int]] = {256: width, 257: count, 258: more["bits"], 259: more["compression"]}
+    tags |= {262: 0, 277: 1, 278: 1, 279: [len(segment)] * count}
+    start = 8 + len(tiff_directory(tags | {273: [0] * count}, 8))
+    return struct.pack("<2sHI", b"II", 42, 8) + tiff_directory(tags | {273: [start] * count}, 8) + segment
+
+
+def shared_directories(count: int) -> bytes:
+    """A TIFF of pages whose directories, of 4096 entries without values each, lie twelve bytes apart."""
+    entries = 4096
+    content = bytearray(
+        struct.pack("<2sHI", b"II", 42, 8) + (struct.pack("<H", entries) + bytes(10)) * (entries + count)
+    )
+    for page in range(count - 1):
+        struct.pack_into("<I", content, 8 + 12 * (page + entries) + 2, 8 + 12 * (page + 1))
+    return bytes(content)
+
+
 def fax(image: np.ndarray, compression: str) -> bytes:
     """The only strip of black-and-white pixels (H, W) as libtiff compresses them."""
     stream = io.BytesIO()
@@ -293,6 +312,10 @@ IMAGES = [
     Case("bomb-tile", file("tile.tif", huge_tile), InputError),
     Case("bomb-pages", file("p.tif", lambda: many_pages(1001)), InputError),
     Case("bomb-strips", file("s.tif", lambda: many_strips(1_000_000)), InputError),
+    Case(
+        "bomb-shared", file("s.tif", lambda: shared_strips(5000, b"\x80" * 20_000, bits=1, compression=4)), InputError
+    ),
+    Case("bomb-directories", file("d.tif", lambda: shared_directories(900)), InputError),
     Case("bomb-tags", file("s.tif", lambda: many_tags(3000)), InputError),
     Case("bomb-text", file("t.png", lambda: png(12, 10, 8, 0, SMALL, before_pixels=BOMB_TEXT)), InputError),
     Case("no-width", file("thin.png", lambda: png(0, 5, 8, 0, b"\0" * 5)), InputError),

@@ -85,24 +85,18 @@ def attacked(code: str, harmless: Path, harmful: Path, prepare: str = "") -> tup
 
 SERVER = """
 import io, json, os, signal, sys, tempfile
-from restore.images import drawing
-programs = {"drawing.py": drawing.main}
-try:
-    from restore.images import exchanging
-    programs["exchanging.py"] = exchanging.main
-except ImportError:
-    pass
+from restore.images import exchanging
 
 answer = sys.stdout.buffer
 while request := sys.stdin.buffer.readline():
-    program, limits, size, seconds = json.loads(request)
+    limits, size, seconds = json.loads(request)
     content = sys.stdin.buffer.read(size)
     with tempfile.TemporaryFile() as drawn:
         if not (child := os.fork()):
             signal.alarm(seconds)
             sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(content)), io.TextIOWrapper(drawn)
             try:
-                programs[program](*limits)
+                exchanging.main(*limits)
                 sys.stdout.flush()
             except BaseException as fault:
                 os._exit(2 if isinstance(fault, MemoryError) else print(repr(fault), file=sys.stderr) or 1)
@@ -118,7 +112,7 @@ _run = subprocess.run
 
 
 class DrawingServer:
-    """What stands in for `subprocess.run` of the programs of PDF; a fault other than a want of memory fails."""
+    """Stands in for `subprocess.run` of the program that exchanges scans; any fault but a want of memory fails."""
 
     def __enter__(self) -> DrawingServer:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
@@ -131,18 +125,17 @@ class DrawingServer:
         self.process.communicate(timeout=60)
 
     def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[Any]:
-        program = Path(command[2]).name if len(command) == 4 else ""
-        if program not in ("drawing.py", "exchanging.py"):
+        if len(command) != 4 or Path(command[2]).name != "exchanging.py":
             return _run(command, **options)
         assert self.process.stdin and self.process.stdout
         given = options["input"]
         with self.lock:
-            told = [program, json.loads(command[-1]), len(given), options["timeout"]]
+            told = [json.loads(command[-1]), len(given), options["timeout"]]
             self.process.stdin.write(json.dumps(told).encode() + b"\n" + given)
             self.process.stdin.flush()
             code, size = json.loads(self.process.stdout.readline())
             content = self.process.stdout.read(size)
-        assert code != 1, "an unforeseen exception in a program of PDF"
+        assert code != 1, "an unforeseen exception in the program"
         if code:
             raise subprocess.CalledProcessError(code, command)
         return subprocess.CompletedProcess(command, code, content)

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from processes import HANG
 
-from restore.app.answers import Answers
 from restore.app.server import Server, Workers
 from restore.data.sets.download import RemoteFile
 from restore.inference.options import Options
@@ -31,9 +30,11 @@ PIXELS = 2000 * 2000
 
 
 @contextmanager
-def serving(site: Mapping[str, bytes], workers: int = 2, queue: int = 4, host: str = "127.0.0.1") -> Iterator[Server]:
+def serving(
+    site: Mapping[str, bytes], workers: int = 2, queue: int = 4, host: str = "127.0.0.1", seconds: float = HANG
+) -> Iterator[Server]:
     """A server on a free port, which ends with the context once all that runs is done."""
-    server = Server(site, Workers(Answers(Options(max_pixels=PIXELS)), workers, queue), host, 0)
+    server = Server(site, Workers(Options(max_pixels=PIXELS), workers, queue, seconds), host, 0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

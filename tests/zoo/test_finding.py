@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from exports import conditional_prior, prior_of, refused, rewritten
 
+import restore
 from restore import zoo
-from restore.errors import ModelError, in_command, shown
+from restore.errors import ModelError, RestoreWarning, in_command, shown
 from restore.zoo import CARD, WEIGHTS, TrainedPrior, candidates, find, folders, save
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -59,6 +60,8 @@ def test_an_installed_package_brings_priors(
     monkeypatch.syspath_prepend(site)
     zoo.search.installed_folders.cache_clear()
     try:
+        with pytest.warns(RestoreWarning, match="package brings"):
+            find("theirs")
         assert find("theirs") == site / "brings" / "theirs" and find("one") == places[0] / "one"
         assert list(folders()) == [places[0] / "one", site / "brings" / "theirs", site / "brings" / "more" / "inner"]
         assert zoo.search.is_published(find("theirs")) and not zoo.search.is_published(tmp_path / "theirs")
@@ -185,3 +188,39 @@ def test_a_path_is_never_looked_for_among_the_names(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError):
         zoo.find("../models/tap-mnist")
+
+
+BROKEN = (
+    "my-priors",
+    "no_such_package",
+    "json.tool",
+    "",
+    "a b:c",
+    ":",
+    "..",
+    "1x",
+    "os.",
+    "no_such_package.inner:thing",
+)
+
+
+@pytest.mark.parametrize("target", BROKEN)
+def test_a_broken_entry_point_leaves_out_its_package_alone(
+    target: str, tmp_path: Path, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, module in (("broken", target), ("sound", "sound_priors.models")):
+        facts = tmp_path / f"{name}-1.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (facts / "entry_points.txt").write_text(f"[restore.priors]\n{name} = {module}\n")
+    folder = tmp_path / "sound_priors" / "models" / "theirs"
+    save(folder, prior_of("theirs"), "")
+    (tmp_path / "sound_priors" / "__init__.py").write_text("raise SystemExit\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    zoo.search.installed_folders.cache_clear()
+    try:
+        with pytest.warns(RestoreWarning, match="broken") as told:
+            assert restore.list_models() == restore.list_models() == [folder.name]
+        assert len(told) == 1 and "package broken" in str(told[0].message)
+    finally:
+        zoo.search.installed_folders.cache_clear()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+# The signals that arrived inside the command that runs.
+_came: list[int] = []
+
 
 class Terminated(BaseException):
     """SIGTERM arrived. Raised, so that temporary files are removed on the way out."""
@@ -33,14 +36,10 @@ def leave(number: int, frame: FrameType | None) -> None:
 
 
 class Raised:
-    """A context in which signals are raised, as KeyboardInterrupt or `Terminated`.
-
-    Attributes:
-        came: the signals that arrived. Libraries may turn the exceptions into others, so this is what counts.
-    """
+    """A context in which signals are raised, as KeyboardInterrupt or `Terminated`."""
 
     def __enter__(self) -> Raised:
-        self.came: list[int] = []
+        _came.clear()
         self._unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
         handle(self._raise)
         return self
@@ -51,25 +50,26 @@ class Raised:
         handle(leave)
         sys.unraisablehook = self._unraisable
 
-    def stop(self, fault: BaseException | None = None) -> None:
-        """If a signal has come, raise it, instead of what it turned into."""
-        if self.came:
-            raise (KeyboardInterrupt if self.came[-1] == signal.SIGINT else Terminated) from fault
-
     def _raise(self, number: int, frame: FrameType | None) -> None:
-        self.came.append(number)
-        self.stop()
+        _came.append(number)
+        stop()
 
     def _dropped(self, what: sys.UnraisableHookArgs) -> None:
         # Python drops what a finaliser raises; the signal is sent again when it is over.
-        if self.came and isinstance(what.exc_value, KeyboardInterrupt | Terminated):
+        if _came and isinstance(what.exc_value, KeyboardInterrupt | Terminated):
             from threading import Timer
 
-            again = Timer(0.01, os.kill, (os.getpid(), self.came.pop()))
+            again = Timer(0.01, os.kill, (os.getpid(), _came.pop()))
             again.daemon = True
             again.start()
         else:
             self._unraisable(what)
+
+
+def stop(fault: BaseException | None = None) -> None:
+    """If a signal has come, raise it, instead of what a library turned it into."""
+    if _came:
+        raise (KeyboardInterrupt if _came[-1] == signal.SIGINT else Terminated) from fault
 
 
 def handle(handler: Callable[[int, FrameType | None], None]) -> None:
