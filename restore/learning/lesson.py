@@ -38,7 +38,8 @@ class Lesson:
 
     @property
     def image_shape(self) -> tuple[int, int]:
-        return self.training.images.shape[1], self.training.images.shape[2]
+        height, width = self.recipe.data.gathering.window or self.training.images.shape[1:]
+        return height, width
 
     @property
     def fingerprint(self) -> str:
@@ -47,8 +48,10 @@ class Lesson:
         return own if self.held_out is None else sha256(f"{own} {self.held_out.fingerprint}".encode()).hexdigest()
 
     def pixels(self, device: torch.device) -> Tensor:
-        """The training images as the prior learns from them, including variations; (N, D)."""
+        """The training images as the prior learns from them, including variations; (N, D), or whole pages (N, H, W)."""
         recipe = self.recipe
+        if recipe.prior.kind.pages:
+            return torch.from_numpy(self.training.images).to(device)
         return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
 
     def held_out_pixels(self, device: torch.device) -> Tensor | None:

@@ -9,8 +9,7 @@ and 1 bit of truth, ink black.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -26,15 +25,17 @@ from training.data.drawings import KINDS
 from training.data.handwriting import written
 from training.data.pages import Family, page, words
 from training.data.pen import PAPER, SIDE
+from training.data.sources import GROUPS, Page, real_pages
 from training.data.text import families_to_learn_from
 from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
 
 SHAPE = (512, 512)
 COUNTS: dict[Split, int] = {"train": 500, "test": 60}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
-# How much of a page may be ink; and the least of a part of a real page.
+# How much of a page may be ink; and the least of a part of a real page, of which there is one for so many pixels of the
+# square root of its area.
 LEAST, MOST = 0.005, 0.4
-LEAST_REAL = 0.01
+LEAST_REAL, PIXELS_A_PART = 0.003, 160.0
 # How many pages are clean, how many are black and white, and how many have nothing but noise.
 CLEAN, COPIES, DARK = 0.08, 0.15, 0.2
 # Of how much small print nothing is worn away: dots that are cannot be told from dust.
@@ -203,47 +204,48 @@ def scan(
     return np.rint(255 * grey).astype(np.uint8), truth
 
 
-def for_choosing(name: str) -> bool:
-    """Whether a real page of this name is held out of training, to choose by: a third of them, always the same."""
-    return int(sha256(name.encode()).hexdigest(), 16) % 3 == 0
+def parts_of(page: Page) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.bool_]]]:
+    """Parts of a real page, of `SHAPE`, that cover it: a name, grey levels, and where paper is.
 
-
-def cut(pages: Path, folder: Path) -> list[Path]:
-    """Cut the real pages that are not for choosing, `pages`/YEAR/NAME.png, into parts of `SHAPE`; returns their files.
-
-    Parts with less than a hundredth of ink are left out.
+    Of a large page as many are chosen as the square root of its area says; what is missing of a small one is mirrored.
     """
-    made = list[Path]()
-    for path in sorted(pages.glob("20*/*.png")):
-        if path.suffixes != [".png"] or for_choosing(path.stem):
-            continue
-        both = [np.array(Image.open(file).convert("L")) for file in (path, path.with_suffix(".truth.png"))]
-        starts = [
-            [max(0, min(number * side, size - side)) for number in range(max(1, -(-(size - side // 8) // side)))]
-            for size, side in zip(both[0].shape, SHAPE, strict=True)
-        ]
-        for (row, top), (column, left) in product(enumerate(starts[0]), enumerate(starts[1])):
-            grey, truth = (image[top : top + SHAPE[0], left : left + SHAPE[1]] for image in both)
-            if (truth < 128).mean() >= LEAST_REAL:
-                made.append(folder / f"{path.parent.name}-{path.stem}-{row}{column}.png")
-                Image.fromarray(grey).save(made[-1])
-                Image.fromarray(truth).save(made[-1].with_suffix(".truth.png"))
-    return made
+    source, name, grey, paper = page
+    missing = [(0, max(0, side - size)) for size, side in zip(grey.shape, SHAPE, strict=True)]
+    grey, paper = (np.pad(values, missing, "symmetric") for values in (grey, paper))
+    starts = [
+        np.linspace(0, size - side, -(-size // side)).round().astype(int)
+        for size, side in zip(grey.shape, SHAPE, strict=True)
+    ]
+    places = list(product(*starts))
+    rng = np.random.default_rng(list(f"{source}/{name}".encode()))
+    rng.shuffle(places)
+    for number, (top, left) in enumerate(places[: max(1, round(math.sqrt(grey.size) / PIXELS_A_PART))]):
+        part = slice(top, top + SHAPE[0]), slice(left, left + SHAPE[1])
+        if (~paper[part]).mean() >= LEAST_REAL:
+            yield f"{source}-{name}-{number}", grey[part], paper[part]
 
 
-def write(folder: Path, split: Split) -> list[Path]:
+def write(folder: Path, split: Split, groups: Sequence[str] = tuple(GROUPS)) -> list[Path]:
     """Write the pairs of a split into a folder, ROOT/scans/SPLIT; returns the files of pages.
 
-    To train, parts of the real pages in ROOT/dibco are written as well, if there are any.
+    To train, parts of the real pages of some groups in ROOT/dibco and ROOT/pages are written as well, if any are there.
 
     Raises:
         InputError: if there are no fonts.
     """
     families = families_to_learn_from()
     folder.mkdir(parents=True, exist_ok=True)
-    written_to = [folder / f"{number:04}.png" for number in range(COUNTS[split])]
-    for number, path in enumerate(written_to):
+    made = list[Path]()
+
+    def keep(name: str, grey: NDArray[np.uint8], paper: NDArray[np.bool_]) -> None:
+        made.append(folder / f"{name}.png")
+        Image.fromarray(grey).save(made[-1])
+        Image.fromarray(paper).save(made[-1].with_suffix(".truth.png"))
+
+    for number in range(COUNTS[split]):
         grey, truth = scan(families, SEEDS[split], number)
-        Image.fromarray(grey).save(path)
-        Image.fromarray(~truth).save(path.with_suffix(".truth.png"))
-    return written_to + (cut(folder.parents[1] / "dibco", folder) if split == "train" else [])
+        keep(f"{number:04}", grey, ~truth)
+    for page in real_pages(folder.parents[1], groups=groups) if split == "train" else ():
+        for part in parts_of(page):
+            keep(*part)
+    return made

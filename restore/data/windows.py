@@ -1,0 +1,164 @@
+"""Draw windows of pages with their truth, each seen in another light: how machines learn to read pages.
+
+A few hundred pages do not cover all sizes of writing, lights and lenses; windows that are drawn anew each time do.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from restore.data.dataset import Images
+
+Truth: TypeAlias = NDArray[np.bool_]
+Levels: TypeAlias = NDArray[np.float32]
+
+# Pages are enlarged up to twice, and reduced as far as the strokes stay this wide, in pixels; never below the least.
+LARGEST, THINNEST, SMALLEST = 2.0, 2.0, 0.35
+
+# How many windows keep the size of their page: dots of small print are single pixels.
+AS_IT_IS = 0.3
+
+# Windows may begin this share of their side beyond a page, and are then moved to its border, where pages end, too.
+BEYOND = 0.25
+
+# Windows with less ink than this are drawn again, mostly.
+LEAST_INK, AGAIN = 0.005, 0.9
+
+# The most that black is lightened and white darkened, of 1; the largest logarithm of a gamma; the steepest shade.
+MOVED, GAMMA, SHADE = 0.25, 0.4, 0.25
+
+# The largest blur and noise, the lowest quality of JPEG, and how often each befalls a window, as shade does.
+BLUR, NOISE, QUALITY = 1.2, 0.06, 30
+SHADED, BLURRED, NOISY, COMPRESSED = 0.3, 0.3, 0.5, 0.2
+
+# How many windows have hidden pixels, and at most how many of theirs are hidden one by one.
+HOLES, SCATTERED = 0.35, 0.2
+
+
+class Window(NamedTuple):
+    """A window of a page: grey levels (h, w) from 0 to 1, which pixels are hidden, and where paper is."""
+
+    levels: Levels
+    hidden: Truth
+    paper: Truth
+
+
+def drawn(page: Images, paper: Truth, shape: tuple[int, int], rng: Generator) -> Window:
+    """Draw a window of a shape from a page (H, W), uint8, of which `paper` is not ink.
+
+    >>> page = np.full((96, 96), 230, np.uint8)
+    >>> page[40:50] = 30
+    >>> window = drawn(page, page > 127, (32, 32), np.random.default_rng(0))
+    >>> window.levels.shape, bool(window.levels[window.paper].mean() > window.levels[~window.paper].mean())
+    ((32, 32), True)
+    """
+    grey, white = _cut(page, paper, shape, rng)
+    turns, mirrored = int(rng.integers(4)) if shape[0] == shape[1] else 2 * int(rng.integers(2)), rng.random() < 0.5
+    grey, white = (np.rot90(part, turns)[:, :: -1 if mirrored else 1] for part in (grey, white))
+    return Window(_lit(grey, rng), _holes(shape, rng), np.ascontiguousarray(white))
+
+
+def stroke_width(paper: Truth) -> float:
+    """The mean width of strokes, in pixels: twice their area by the length of their border, or 0 without any.
+
+    >>> bars = np.arange(60) % 20 >= 4
+    >>> round(stroke_width(np.tile(bars, (60, 1))))
+    4
+    """
+    # A slanted border counts 4/pi times.
+    border = np.count_nonzero(paper[1:] != paper[:-1]) + np.count_nonzero(paper[:, 1:] != paper[:, :-1])
+    straight = min(np.count_nonzero(paper[1:] != paper[:-1]), np.count_nonzero(paper[:, 1:] != paper[:, :-1]))
+    slant = 1 + (4 / np.pi - 1) * 2 * straight / max(border, 1)
+    return float(2 * np.count_nonzero(~paper) / max(border / slant, 1))
+
+
+def _cut(page: Images, paper: Truth, shape: tuple[int, int], rng: Generator) -> tuple[Levels, Truth]:
+    """Grey levels from 0 to 1 and the paper of a window, at some size."""
+    least = float(np.clip(THINNEST / max(stroke_width(paper), 1e-6), SMALLEST, 1))
+    while True:
+        scale = 1.0 if rng.random() < AS_IT_IS else float(np.exp(rng.uniform(np.log(least), np.log(LARGEST))))
+        sides = [min(round(side / scale), whole) for side, whole in zip(shape, page.shape, strict=True)]
+        places = [
+            int(np.clip(rng.integers(-int(BEYOND * side), whole - side + int(BEYOND * side) + 1), 0, whole - side))
+            for side, whole in zip(sides, page.shape, strict=True)
+        ]
+        part = tuple(slice(place, place + side) for place, side in zip(places, sides, strict=True))
+        white = paper[part]
+        if np.count_nonzero(~white) >= LEAST_INK * white.size or rng.random() >= AGAIN:
+            return _resized(page[part] / np.float32(255), shape), _resized(white.astype(np.float32), shape) > 0.5
+
+
+def _resized(part: Levels, shape: tuple[int, int]) -> Levels:
+    from PIL import Image
+
+    if part.shape == shape:
+        return part
+    how = Image.Resampling.BOX if part.size > shape[0] * shape[1] else Image.Resampling.BICUBIC
+    return np.asarray(Image.fromarray(part).resize(shape[::-1], how)).clip(0, 1)
+
+
+def _lit(grey: Levels, rng: Generator) -> Levels:
+    """A page under another light, by another lens and sensor, in another file."""
+    low, high = MOVED * rng.random(2)
+    levels = low + (1 - low - high) * grey ** np.exp(rng.uniform(-GAMMA, GAMMA))
+    if rng.random() < SHADED:
+        down, across = (np.linspace(-1, 1, side) for side in grey.shape)
+        slopes = rng.uniform(-SHADE, SHADE, 2) / 2
+        levels = levels * (1 + slopes[0] * down[:, None] + slopes[1] * across)
+    if rng.random() < BLURRED:
+        levels = _smoothed(levels, rng.uniform(0.3, BLUR))
+    if rng.random() < NOISY:
+        grain = rng.standard_normal(grey.shape)
+        if rng.random() < 0.3:
+            grain = _smoothed(grain, rng.uniform(0.4, BLUR))
+            grain /= grain.std()
+        levels = levels + rng.uniform(0, NOISE) * grain
+    levels = levels.clip(0, 1).astype(np.float32)
+    return _compressed(levels, int(rng.integers(QUALITY, 96))) if rng.random() < COMPRESSED else levels
+
+
+def _smoothed(grey: NDArray[np.floating], sigma: float) -> NDArray[np.floating]:
+    """A Gaussian blur, by two products with a matrix."""
+    for axis in (0, 1):
+        away = np.arange(grey.shape[axis])
+        kernel = np.exp(-(np.subtract.outer(away, away) ** 2) / (2 * sigma**2)).astype(np.float32)
+        kernel /= kernel.sum(1, keepdims=True)
+        grey = kernel @ grey if axis == 0 else grey @ kernel.T
+    return grey
+
+
+def _compressed(levels: Levels, quality: int) -> Levels:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.rint(255 * levels).astype(np.uint8)).save(file, "jpeg", quality=quality)
+    return np.asarray(Image.open(file), np.float32) / np.float32(255)
+
+
+def _holes(shape: tuple[int, int], rng: Generator) -> Truth:
+    """Hidden pixels: none mostly; else single ones, or some blots, boxes and curved lines."""
+    from PIL import Image, ImageDraw
+
+    if rng.random() >= HOLES:
+        return np.zeros(shape, bool)
+    if rng.random() < 0.5:
+        return rng.random(shape) < SCATTERED * rng.random()
+    sheet = Image.new("1", shape[::-1])
+    draw = ImageDraw.Draw(sheet)
+    for _ in range(int(rng.integers(1, 10))):
+        y, x = (rng.uniform(-0.05, 1.0) * side for side in shape)
+        high, wide = rng.uniform(3, 24, 2)
+        manner = int(rng.integers(3))
+        if manner == 0:
+            draw.rectangle((x, y, x + wide, y + high), 1)
+        elif manner == 1:
+            draw.ellipse((x, y, x + wide, y + high), 1)
+        else:
+            steps = np.cumsum(rng.normal(0, 12, (int(rng.integers(2, 7)), 2)), 0) + (x, y)
+            draw.line([tuple(step) for step in steps.tolist()], 1, int(rng.integers(1, 9)), joint="curve")
+    return np.asarray(sheet)
