@@ -159,6 +159,6 @@ def _holes(shape: tuple[int, int], rng: Generator) -> Truth:
         elif manner == 1:
             draw.ellipse((x, y, x + wide, y + high), 1)
         else:
-            steps = np.cumsum(rng.normal(0, 12, (int(rng.integers(2, 7)), 2)), 0) + (x, y)
+            steps = np.array([x, y]) + np.cumsum(rng.normal(0, 12, (int(rng.integers(2, 7)), 2)), 0)
             draw.line([tuple(step) for step in steps.tolist()], 1, int(rng.integers(1, 9)), joint="curve")
     return np.asarray(sheet)
