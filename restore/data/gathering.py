@@ -32,7 +32,7 @@ LARGE_SIDE = 40
 WINDOWS = 1000
 WINDOW_SIDE = 32
 # Windows of each page that is held out.
-JUDGING_WINDOWS = 6
+JUDGING_WINDOWS = 4
 # The minimum number of images for a split by file.
 FEWEST = 3
 # Images in the sample that tells black and white from grey.

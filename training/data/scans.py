@@ -32,7 +32,7 @@ from training.data.text import families_to_learn_from
 from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, bordered, worn
 
 SHAPE = (512, 512)
-COUNTS: dict[Split, int] = {"train": 500, "test": 60}
+COUNTS: dict[Split, int] = {"train": 400, "test": 60}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
 # How much of a page may be ink; and the least of a part of a real page, of which there is one for so many pixels of the
 # square root of its area.
