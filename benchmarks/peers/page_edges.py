@@ -4,7 +4,7 @@
 
 Print in a font that no prior learnt from is cut at every border of a page; the grain is white or blurred noise. The
 sides leave a rest of 0, 1, 2 or 3 when divided by 4, the step of the coarsest layers. Outer pixels are those of four
-rows or columns at a side. Shares are of paper away from all ink that became ink, and of ink that was found, in per cent.
+rows or columns at a side. Shares are of paper away from all ink that became ink, and of ink that was found, in %.
 """
 
 from __future__ import annotations

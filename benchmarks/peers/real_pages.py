@@ -3,12 +3,13 @@
     RESTORE_DATA=DATA python benchmarks/peers/real_pages.py --leave-out A [--minutes 10 | --model PRIOR] [--list]
 
 The pages are those of `training.data.sources`, eleven sources in four groups. A reader by the recipe of `conv-scan`
-X
-the middle, at most `--side` pixels a side, and is told that it is a scan. How many pages it refuses if it is not told
-so is said beside. F is the F-measure of ink, in per cent; see `measures/contests.py` for the other measures. Faint is
-ink with at most a third of the darkest's contrast. ISauvola, Wolf and Gatos are those of doxapy (PyPI), if it is
-installed. `--unet-minutes` has a network beside them that sees what the reader sees, and learns from the same windows
-for as long. `--turns 1` has all pages lie on their sides. What has learnt is kept in a folder.
+learns from all groups but one, for so many minutes of a processor, or is given; it reads the group that it has not
+seen, and is told that each is a scan: of each page the middle, at most `--side` pixels a side, if there is ink in it.
+How many pages it refuses if it is not told so is said beside. F is the F-measure of ink, in per cent; see
+`measures/contests.py` for the other measures. Faint is ink with at most a third of the darkest's contrast. ISauvola,
+Wolf and Gatos are those of doxapy (PyPI), if it is installed. `--unet-minutes` has a network beside them that sees what
+the reader sees, and learns from the same windows for as long. `--turns 1` has all pages lie on their sides. What has
+learnt is kept in a folder.
 """
 
 from __future__ import annotations
@@ -135,7 +136,8 @@ def pages(
     for source, name, grey, paper in real_pages(data):
         if source in sources:
             middle = tuple(slice(max(0, (size - side) // 2), (size + side) // 2) for size in grey.shape)
-            yield f"{source}/{name}", *(np.ascontiguousarray(np.rot90(part[middle], turns)) for part in (grey, ~paper))
+            seen, ink = (np.ascontiguousarray(np.rot90(part[middle], turns)) for part in (grey, ~paper))
+            yield f"{source}/{name}", seen, ink
 
 
 def reader_without(group: str, folder: Path, data: Path, minutes: float) -> Path:
@@ -232,6 +234,8 @@ def main() -> None:
         others["U-Net"] = unet.reader(asked.runs / f"unet-without-{group}", seen, asked.unet_minutes).read
     rows, nats, refused = defaultdict[str, list[dict[str, np.ndarray]]](list), list[float](), list[str]()
     for name, page, truth in pages(asked.data, GROUPS[group], asked.side, asked.turns):
+        if not truth.any():
+            continue
         read = by_restore(page, truth, model)
         answers = {"restore": read.ink} | {peer: binarise(page) for peer, binarise in others.items()}
         scores = {which: measured(answer, truth, page) for which, answer in answers.items()}

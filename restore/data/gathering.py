@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from restore.data.dataset import Dataset, Images, checked
 from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
 from restore.data.stock import Limits, Stock, of_arrays, paired
-from restore.data.windows import drawn as drawn_window
+from restore.data.windows import windows_once
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import Tones, counted, has_third_tone
@@ -31,8 +30,8 @@ MAX_PIXELS = 128 * 128
 LARGE_SIDE = 40
 WINDOWS = 1000
 WINDOW_SIDE = 32
-# Windows of each page that is held out.
-JUDGING_WINDOWS = 4
+# Sides of the parts of pages, in windows that are drawn from them; and how many of each judge.
+PART_WINDOWS, JUDGING_WINDOWS = 4, 4
 # The minimum number of images for a split by file.
 FEWEST = 3
 # Images in the sample that tells black and white from grey.
@@ -47,13 +46,13 @@ class Gathering:
         levels: kind of pixels; "auto" lets `restore.images.tones` decide between black and white and grey. "pairs"
             are grey pages with their truth (`restore.data.stock.paired`). "" gathers nothing: a recipe then uses images
             as they are read.
+            Of pairs, windows of `shape` are learnt that are drawn anew each time (`restore.data.windows`), from parts
+            of pages, `patches` of them or one a page; of the parts held out some windows are drawn once.
         shape: height and width of training images; others are resized to it by averaging over area; by default the
             images' own, or the most common of several; where these have sides beyond `LARGE_SIDE`, windows of them.
         patches: 0, or the number of random patches of `shape` to learn from, spread evenly over files; the held-out
             files give the share `held_out` of that number.
         held_out: share of the images to hold out; at least one is held out, and at least two are not.
-        window: height and width of what is learnt of each of a pair's images at a time, drawn anew each time (see
-            `restore.data.windows`); of those held out some windows are drawn once. Empty for the whole images.
 
     Raises:
         UsageError: if a setting is out of its range, or patches are asked for without their shape.
@@ -63,7 +62,6 @@ class Gathering:
     shape: tuple[int, ...] = ()
     patches: int = 0
     held_out: float = 0.1
-    window: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         require(
@@ -76,12 +74,8 @@ class Gathering:
             (not self.patches or bool(self.shape)) and self.patches >= 0 and self.patches != 1,
             f"patches must be 0, or 2 and more of a shape such as 16x16, not {self.patches}",
         )
-        require(
-            not self.window or (len(self.window) == 2 and self.levels == "pairs" and min(self.window) >= 1),
-            "window is height and width, such as [128, 128], of pages with their truth; leave it out for other images",
-        )
         require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
-        alone = (self.shape, self.patches, self.held_out, self.window) == ((), 0, 0.1, ())
+        alone = (self.shape, self.patches, self.held_out) == ((), 0, 0.1)
         require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
 
 
@@ -153,7 +147,13 @@ def gather(
         fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
         raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
     gathering, chosen_notes = _in_windows(stock, gathering)
+    if gathering.levels == "pairs":
+        gathering = replace(gathering, patches=gathering.patches or len(stock.images))
     size, size_notes = _size_for(stock, gathering)
+    window = size
+    if gathering.levels == "pairs":
+        height, width = np.minimum(PART_WINDOWS * np.array(window), stock.sizes.min(0)).tolist()
+        size = height, width
     held = held_out_of(stock.names, gathering.held_out, seed)
     pieces, owner = _pieces(stock, size, gathering, held, seed, limits.max_pixels)
     kept, twin_notes = _without_twins(stock, held)
@@ -168,7 +168,10 @@ def gather(
         *level_notes,
         *training.notes,
     )
-    held_out = Dataset(_windows(pieces[kept[owner]], gathering, seed), stock.label, "test")
+    judging = pieces[kept[owner]]
+    if gathering.levels == "pairs":
+        judging = windows_once(judging, window, JUDGING_WINDOWS, seed)
+    held_out = Dataset(judging, stock.label, "test")
     return Gathered(training, held_out, levels, threshold, gathering.patches, notes)
 
 
@@ -184,7 +187,7 @@ def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[st
 def _size_for(stock: Stock, gathering: Gathering) -> tuple[tuple[int, int], tuple[str, ...]]:
     """Height and width of the images to learn from, and a note on images of another size."""
     size = (gathering.shape[0], gathering.shape[1]) if gathering.shape else commonest(stock.sizes)
-    if math.prod(gathering.window or size) > MAX_PIXELS:
+    if size[0] * size[1] > MAX_PIXELS:
         smaller = f"give a smaller {option('shape')}, or learn from parts of them with {option('patches')}"
         raise TrainingError(f"images of {_said(size)} pixels are too large to learn; {smaller}", stock.label)
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
@@ -220,15 +223,6 @@ def _pieces(
         if len(part):
             part[:] = resized(image, size) if corners is None else patches(image, corners, size)
     return pieces, np.repeat(np.arange(len(held)), quotas)
-
-
-def _windows(pages: Images, gathering: Gathering, seed: int) -> Images:
-    """Windows drawn once from pages with their truth, to judge by; or the images, where none are asked for."""
-    if not gathering.window:
-        return pages
-    rng, shape = np.random.default_rng(seed), (gathering.window[0], gathering.window[1])
-    every = [drawn_window(page, page & 1 > 0, shape, rng) for page in pages for _ in range(JUDGING_WINDOWS)]
-    return np.stack([np.rint(255 * levels).astype(np.uint8) & 0xFE | paper for levels, _, paper in every])
 
 
 def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], tuple[str, ...]]:

@@ -58,28 +58,35 @@ def drawn(page: Images, paper: Truth, shape: tuple[int, int], rng: Generator) ->
     ((32, 32), True)
     """
     grey, white = _cut(page, paper, shape, rng)
-    turns, mirrored = int(rng.integers(4)) if shape[0] == shape[1] else 2 * int(rng.integers(2)), rng.random() < 0.5
-    grey, white = (np.rot90(part, turns)[:, :: -1 if mirrored else 1] for part in (grey, white))
+    turns, step = int(rng.integers(4)) if shape[0] == shape[1] else 2 * int(rng.integers(2)), int(rng.choice((1, -1)))
+    grey, white = np.rot90(grey, turns)[:, ::step], np.rot90(white, turns)[:, ::step]
     return Window(_lit(grey, rng), _holes(shape, rng), np.ascontiguousarray(white))
+
+
+def windows_once(pages: Images, shape: tuple[int, int], count: int, seed: int) -> Images:
+    """So many windows of each page (N, H, W) with its truth as the lowest bit, drawn by a seed: (count · N, h, w)."""
+    rng = np.random.default_rng(seed)
+    every = [drawn(page, page & 1 > 0, shape, rng) for page in pages for _ in range(count)]
+    return np.stack([np.rint(255 * window.levels).astype(np.uint8) & 0xFE | window.paper for window in every])
 
 
 def stroke_width(paper: Truth) -> float:
     """The mean width of strokes, in pixels: twice their area by the length of their border, or 0 without any.
 
-    >>> bars = np.arange(60) % 20 >= 4
+    >>> bars = np.arange(8, 68) % 20 >= 4
     >>> round(stroke_width(np.tile(bars, (60, 1))))
     4
     """
-    # A slanted border counts 4/pi times.
-    border = np.count_nonzero(paper[1:] != paper[:-1]) + np.count_nonzero(paper[:, 1:] != paper[:, :-1])
-    straight = min(np.count_nonzero(paper[1:] != paper[:-1]), np.count_nonzero(paper[:, 1:] != paper[:, :-1]))
-    slant = 1 + (4 / np.pi - 1) * 2 * straight / max(border, 1)
-    return float(2 * np.count_nonzero(~paper) / max(border / slant, 1))
+    down, across = (int(np.count_nonzero(np.diff(paper, axis=axis))) for axis in (0, 1))
+    # Where as much border runs down as across, it is slanted, and counts 4/pi times.
+    slanted = 2 * min(down, across) / max(down + across, 1)
+    border = (down + across) / (1 + (4 / np.pi - 1) * slanted)
+    return float(2 * np.count_nonzero(~paper) / max(border, 1))
 
 
 def _cut(page: Images, paper: Truth, shape: tuple[int, int], rng: Generator) -> tuple[Levels, Truth]:
     """Grey levels from 0 to 1 and the paper of a window, at some size."""
-    least = float(np.clip(THINNEST / max(stroke_width(paper), 1e-6), SMALLEST, 1))
+    least = min(1.0, max(SMALLEST, THINNEST / max(stroke_width(paper), THINNEST)))
     while True:
         scale = 1.0 if rng.random() < AS_IT_IS else float(np.exp(rng.uniform(np.log(least), np.log(LARGEST))))
         sides = [min(round(side / scale), whole) for side, whole in zip(shape, page.shape, strict=True)]
@@ -90,7 +97,9 @@ def _cut(page: Images, paper: Truth, shape: tuple[int, int], rng: Generator) -> 
         part = tuple(slice(place, place + side) for place, side in zip(places, sides, strict=True))
         white = paper[part]
         if np.count_nonzero(~white) >= LEAST_INK * white.size or rng.random() >= AGAIN:
-            return _resized(page[part] / np.float32(255), shape), _resized(white.astype(np.float32), shape) > 0.5
+            return _resized((page[part] / 255).astype(np.float32), shape), _resized(
+                white.astype(np.float32), shape
+            ) > 0.5
 
 
 def _resized(part: Levels, shape: tuple[int, int]) -> Levels:
@@ -105,7 +114,7 @@ def _resized(part: Levels, shape: tuple[int, int]) -> Levels:
 def _lit(grey: Levels, rng: Generator) -> Levels:
     """A page under another light, by another lens and sensor, in another file."""
     low, high = MOVED * rng.random(2)
-    levels = low + (1 - low - high) * grey ** np.exp(rng.uniform(-GAMMA, GAMMA))
+    levels = low + (1 - low - high) * grey.astype(np.float64) ** np.exp(rng.uniform(-GAMMA, GAMMA))
     if rng.random() < SHADED:
         down, across = (np.linspace(-1, 1, side) for side in grey.shape)
         slopes = rng.uniform(-SHADE, SHADE, 2) / 2
@@ -118,18 +127,19 @@ def _lit(grey: Levels, rng: Generator) -> Levels:
             grain = _smoothed(grain, rng.uniform(0.4, BLUR))
             grain /= grain.std()
         levels = levels + rng.uniform(0, NOISE) * grain
-    levels = levels.clip(0, 1).astype(np.float32)
-    return _compressed(levels, int(rng.integers(QUALITY, 96))) if rng.random() < COMPRESSED else levels
+    seen: Levels = levels.clip(0, 1).astype(np.float32)
+    return _compressed(seen, int(rng.integers(QUALITY, 96))) if rng.random() < COMPRESSED else seen
 
 
-def _smoothed(grey: NDArray[np.floating], sigma: float) -> NDArray[np.floating]:
-    """A Gaussian blur, by two products with a matrix."""
-    for axis in (0, 1):
-        away = np.arange(grey.shape[axis])
-        kernel = np.exp(-(np.subtract.outer(away, away) ** 2) / (2 * sigma**2)).astype(np.float32)
-        kernel /= kernel.sum(1, keepdims=True)
-        grey = kernel @ grey if axis == 0 else grey @ kernel.T
-    return grey
+def _smoothed(grey: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    """A Gaussian blur, by a product with a matrix for each axis."""
+
+    def kernel(side: int) -> NDArray[np.float64]:
+        away = np.arange(side)
+        weights = np.exp(-(np.subtract.outer(away, away) ** 2) / (2 * sigma**2))
+        return weights / weights.sum(1, keepdims=True)
+
+    return kernel(grey.shape[0]) @ grey @ kernel(grey.shape[1]).T
 
 
 def _compressed(levels: Levels, quality: int) -> Levels:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -244,9 +244,8 @@ class Pages:
         rng, device = np.random.default_rng(seed), index.device
         pages = self.images.index_select(0, index).cpu().numpy()
         windows = [drawn(page, page & 1 > 0, self.image_shape, rng) for page in pages]
-        levels, hidden, paper = (
-            torch.from_numpy(np.stack(part)).flatten(1).to(device) for part in zip(*windows, strict=True)
-        )
+        parts = [torch.from_numpy(np.stack(part)).flatten(1).to(device) for part in zip(*windows, strict=True)]
+        levels, paper, hidden = parts[0], parts[2], cast(Any, parts[1])
         evidence = Damage(hidden=hidden).shown.evidence(levels)
         return Restorations(paper.float(), evidence, self.independent.moments(evidence)[0], torch.zeros_like(index))
 
@@ -319,6 +318,6 @@ def pixels_of(recipe: Recipe, training: Tensor) -> tuple[Tensor, Units | None]:
     """The means of pixels as a prior keeps them, (D,), and independent units for grey ones."""
     if recipe.prior.kind.pages:
         white = (training & 1).sum() / training.numel()
-        return white.repeat(math.prod(recipe.data.gathering.window or training.shape[1:])), None
+        return white.repeat(math.prod(recipe.data.gathering.shape)), None
     means = recipe.prior.kind.pixel_means(pixel_means(training))
     return means, grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

@@ -38,7 +38,8 @@ class Lesson:
 
     @property
     def image_shape(self) -> tuple[int, int]:
-        height, width = self.recipe.data.gathering.window or self.training.images.shape[1:]
+        recipe = self.recipe
+        height, width = recipe.data.gathering.shape if recipe.prior.kind.pages else self.training.images.shape[1:]
         return height, width
 
     @property

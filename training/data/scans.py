@@ -276,7 +276,7 @@ def parts_of(page: Page) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.bo
     """
     source, name, grey, paper = page
     missing = [(0, max(0, side - size)) for size, side in zip(grey.shape, SHAPE, strict=True)]
-    grey, paper = (np.pad(values, missing, "symmetric") for values in (grey, paper))
+    grey, paper = np.pad(grey, missing, "symmetric"), np.pad(paper, missing, "symmetric")
     starts = [
         np.linspace(0, size - side, -(-size // side)).round().astype(int)
         for size, side in zip(grey.shape, SHAPE, strict=True)

@@ -10,16 +10,13 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.tiles.blocks import PAGE_STEP, Block, parts_of
+from restore.inference.tiles.blocks import PAGE_BEYOND, PAGE_STEP, Block, parts_of
 from restore.inference.tiles.grid import Cover, Outside
 from restore.zoo.inference import Effort
 
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
 # (`benchmarks/choices/sizes.py --scans 10000`).
 HALF_PRECISION_PIXELS = 2**24
-
-# How many rows and columns are mirrored at the borders of a page.
-BEYOND = int(__import__("os").environ.get("BEYOND","16"))
 
 # Receives the share that is done of a picture restored in blocks.
 Watch = Callable[[float], None]
@@ -108,13 +105,13 @@ def _continued(engine: PictureEngine, pages: np.ndarray, damage: Damage, effort:
     At a border of its own a machine sees less around a pixel, and takes more grain for ink.
     """
     height, width = pages.shape[1:]
-    beyond = ((0, 0), *((BEYOND, BEYOND + -size % PAGE_STEP) for size in (height, width)))
+    beyond = ((0, 0), *((PAGE_BEYOND, PAGE_BEYOND + -size % PAGE_STEP) for size in (height, width)))
 
     def mirrored(values: np.ndarray) -> np.ndarray:
         return values if values.shape[1:] == (1, 1) else np.pad(values, beyond, "reflect")
 
     whole = _in_parts(engine, mirrored(pages), damage.mapped(mirrored), effort)
-    inner = slice(BEYOND, BEYOND + height), slice(BEYOND, BEYOND + width)
+    inner = slice(PAGE_BEYOND, PAGE_BEYOND + height), slice(PAGE_BEYOND, PAGE_BEYOND + width)
     return whole.joined(*(values[:, *inner] for values in (whole.means, whole.variances)))
 
 

@@ -32,9 +32,10 @@ PART_MARGIN = 16
 # and .09 % of the pixels differ with 32 around them from those with 128, .002 and .02 % with 48 or 64 (by hand).
 PAGE_MARGIN = 48
 
-# Sides of such parts are multiples of this, the step of the coarsest layers, as in training: at a border that cut through
-# a step, grain became ink (`benchmarks/peers/page_edges.py`).
-PAGE_STEP = 4
+# Sides of such parts are multiples of this, the step of the coarsest layers, as in training; and so many rows and
+# columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink as inside
+# (`benchmarks/peers/page_edges.py`).
+PAGE_STEP, PAGE_BEYOND = 4, 8
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
 PART_SIDE_ON_GPU = 512
