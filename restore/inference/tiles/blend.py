@@ -108,7 +108,8 @@ def _continued(engine: PictureEngine, pages: np.ndarray, damage: Damage, effort:
     beyond = ((0, 0), *((PAGE_BEYOND, PAGE_BEYOND + -size % PAGE_STEP) for size in (height, width)))
 
     def mirrored(values: np.ndarray) -> np.ndarray:
-        return values if values.shape[1:] == (1, 1) else np.pad(values, beyond, "reflect")
+        # One level for all pixels stays one.
+        return np.pad(values, beyond, "reflect") if values.shape[1:] == (height, width) else values
 
     whole = _in_parts(engine, mirrored(pages), damage.mapped(mirrored), effort)
     inner = slice(PAGE_BEYOND, PAGE_BEYOND + height), slice(PAGE_BEYOND, PAGE_BEYOND + width)
