@@ -18,26 +18,26 @@ Truth: TypeAlias = NDArray[np.bool_]
 Levels: TypeAlias = NDArray[np.float32]
 
 # Pages are enlarged up to twice, and reduced as far as the strokes stay this wide, in pixels; never below the least.
-LARGEST, THINNEST, SMALLEST = 2.0, 2.0, 0.35
+MOST_ENLARGED, LEAST_STROKE, MOST_REDUCED = 2.0, 2.0, 0.35
 
 # How many windows keep the size of their page: dots of small print are single pixels.
 AS_IT_IS = 0.3
 
 # Windows may begin this share of their side beyond a page, and are then moved to its border, where pages end, too.
-BEYOND = 0.25
+BEYOND_PAGE = 0.25
 
 # Windows with less ink than this are drawn again, mostly.
-LEAST_INK, AGAIN = 0.005, 0.9
+LEAST_WRITTEN, DRAWN_AGAIN = 0.005, 0.9
 
 # The most that black is lightened and white darkened, of 1; the largest logarithm of a gamma; the steepest shade.
-MOVED, GAMMA, SHADE = 0.25, 0.4, 0.25
+MOST_PALED, MOST_GAMMA, MOST_SHADE = 0.25, 0.4, 0.25
 
 # The largest blur and noise, the lowest quality of JPEG, and how often each befalls a window, as shade does.
-BLUR, NOISE, QUALITY = 1.2, 0.06, 30
-SHADED, BLURRED, NOISY, COMPRESSED = 0.3, 0.3, 0.5, 0.2
+MOST_BLUR, MOST_GRAIN, LEAST_QUALITY = 1.2, 0.06, 30
+SHADED_WINDOWS, BLURRED_WINDOWS, GRAINY_WINDOWS, COMPRESSED_WINDOWS = 0.3, 0.3, 0.5, 0.2
 
 # How many windows have hidden pixels, and at most how many of theirs are hidden one by one.
-HOLES, SCATTERED = 0.35, 0.2
+HOLED, SCATTERED = 0.35, 0.2
 
 
 class Window(NamedTuple):
@@ -86,17 +86,21 @@ def stroke_width(paper: Truth) -> float:
 
 def _cut(page: Images, paper: Truth, shape: tuple[int, int], rng: Generator) -> tuple[Levels, Truth]:
     """Grey levels from 0 to 1 and the paper of a window, at some size."""
-    least = min(1.0, max(SMALLEST, THINNEST / max(stroke_width(paper), THINNEST)))
+    least = min(1.0, max(MOST_REDUCED, LEAST_STROKE / max(stroke_width(paper), LEAST_STROKE)))
     while True:
-        scale = 1.0 if rng.random() < AS_IT_IS else float(np.exp(rng.uniform(np.log(least), np.log(LARGEST))))
+        scale = 1.0 if rng.random() < AS_IT_IS else float(np.exp(rng.uniform(np.log(least), np.log(MOST_ENLARGED))))
         sides = [min(round(side / scale), whole) for side, whole in zip(shape, page.shape, strict=True)]
         places = [
-            int(np.clip(rng.integers(-int(BEYOND * side), whole - side + int(BEYOND * side) + 1), 0, whole - side))
+            int(
+                np.clip(
+                    rng.integers(-int(BEYOND_PAGE * side), whole - side + int(BEYOND_PAGE * side) + 1), 0, whole - side
+                )
+            )
             for side, whole in zip(sides, page.shape, strict=True)
         ]
         part = tuple(slice(place, place + side) for place, side in zip(places, sides, strict=True))
         white = paper[part]
-        if np.count_nonzero(~white) >= LEAST_INK * white.size or rng.random() >= AGAIN:
+        if np.count_nonzero(~white) >= LEAST_WRITTEN * white.size or rng.random() >= DRAWN_AGAIN:
             return _resized((page[part] / 255).astype(np.float32), shape), _resized(
                 white.astype(np.float32), shape
             ) > 0.5
@@ -113,22 +117,22 @@ def _resized(part: Levels, shape: tuple[int, int]) -> Levels:
 
 def _lit(grey: Levels, rng: Generator) -> Levels:
     """A page under another light, by another lens and sensor, in another file."""
-    low, high = MOVED * rng.random(2)
-    levels = low + (1 - low - high) * grey.astype(np.float64) ** np.exp(rng.uniform(-GAMMA, GAMMA))
-    if rng.random() < SHADED:
+    low, high = MOST_PALED * rng.random(2)
+    levels = low + (1 - low - high) * grey.astype(np.float64) ** np.exp(rng.uniform(-MOST_GAMMA, MOST_GAMMA))
+    if rng.random() < SHADED_WINDOWS:
         down, across = (np.linspace(-1, 1, side) for side in grey.shape)
-        slopes = rng.uniform(-SHADE, SHADE, 2) / 2
+        slopes = rng.uniform(-MOST_SHADE, MOST_SHADE, 2) / 2
         levels = levels * (1 + slopes[0] * down[:, None] + slopes[1] * across)
-    if rng.random() < BLURRED:
-        levels = _smoothed(levels, rng.uniform(0.3, BLUR))
-    if rng.random() < NOISY:
+    if rng.random() < BLURRED_WINDOWS:
+        levels = _smoothed(levels, rng.uniform(0.3, MOST_BLUR))
+    if rng.random() < GRAINY_WINDOWS:
         grain = rng.standard_normal(grey.shape)
         if rng.random() < 0.3:
-            grain = _smoothed(grain, rng.uniform(0.4, BLUR))
+            grain = _smoothed(grain, rng.uniform(0.4, MOST_BLUR))
             grain /= grain.std()
-        levels = levels + rng.uniform(0, NOISE) * grain
+        levels = levels + rng.uniform(0, MOST_GRAIN) * grain
     seen: Levels = levels.clip(0, 1).astype(np.float32)
-    return _compressed(seen, int(rng.integers(QUALITY, 96))) if rng.random() < COMPRESSED else seen
+    return _compressed(seen, int(rng.integers(LEAST_QUALITY, 96))) if rng.random() < COMPRESSED_WINDOWS else seen
 
 
 def _smoothed(grey: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
@@ -154,7 +158,7 @@ def _holes(shape: tuple[int, int], rng: Generator) -> Truth:
     """Hidden pixels: none mostly; else single ones, or some blots, boxes and curved lines."""
     from PIL import Image, ImageDraw
 
-    if rng.random() >= HOLES:
+    if rng.random() >= HOLED:
         return np.zeros(shape, bool)
     if rng.random() < 0.5:
         return rng.random(shape) < SCATTERED * rng.random()
