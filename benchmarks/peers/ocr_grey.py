@@ -51,10 +51,7 @@ def _toned(white: np.ndarray) -> np.ndarray:
 
 
 def read_by(reading: Callable[[np.ndarray], np.ndarray], page: np.ndarray, text: str) -> float:
-    try:
-        return misread(reading(page), text)
-    except restore.NotRestored:
-        return misread(page, text)
+    return misread(reading(page), text)
 
 
 def main() -> None:

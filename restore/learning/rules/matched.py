@@ -117,7 +117,7 @@ class MatchedMarginals(LearningRule):
         return replace(self, iterations=int(drawn), fewest=0, unrolled=min(self.unrolled, int(drawn)))
 
     def init(self, prior: BoltzmannMachine, images: Tensor, generator: torch.Generator) -> LearnerState:
-        return {"loss": images.new_zeros(len(self.tasks))}
+        return {"loss": torch.zeros(len(self.tasks), device=images.device)}
 
     def step(
         self,
