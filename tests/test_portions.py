@@ -17,7 +17,7 @@ from PIL import Image, ImageSequence
 
 import restore
 from restore.api.given import restored
-from restore.errors import Foreign
+from restore.errors import NotRestored
 from restore.status import Status
 
 
@@ -72,7 +72,7 @@ def test_a_file_is_seen_as_the_command_sees_it(tmp_path: Path, run: Run, capsys:
     colours = np.array([[200, 30, 30], [30, 200, 30], [30, 30, 200], [240, 240, 30]], np.uint8)
     path = tmp_path / "map.png"
     Image.fromarray(colours[classes]).save(path)
-    with pytest.raises(Foreign) as caught:
-        restore.denoise(path)
-    assert run("denoise", path, "-o", tmp_path / "clean.png") == Foreign.exit_code
+    with pytest.raises(NotRestored) as caught:
+        restore.denoise(path, strict=True)
+    assert run("denoise", path, "--strict", "-o", tmp_path / "clean.png") == NotRestored.exit_code
     assert Status.CLASSES.sentence in str(caught.value) and Status.CLASSES.sentence in capsys.readouterr().err

@@ -34,7 +34,7 @@ PAGE_MARGIN = 48
 
 # Sides of such parts are multiples of this, the step of the coarsest layers, as in training; and so many rows and
 # columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink as inside
-# (`benchmarks/peers/page_edges.py`).
+# (`benchmarks/choices/page_edges.py`).
 PAGE_STEP, PAGE_BEYOND = 4, 8
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.

@@ -117,7 +117,8 @@ class MatchedMarginals(LearningRule):
         return replace(self, iterations=int(drawn), fewest=0, unrolled=min(self.unrolled, int(drawn)))
 
     def init(self, prior: BoltzmannMachine, images: Tensor, generator: torch.Generator) -> LearnerState:
-        return {"loss": torch.zeros(len(self.tasks), device=images.device)}
+        kind = images.dtype if images.is_floating_point() else torch.float32  # pages are levels of 8 bits
+        return {"loss": torch.zeros(len(self.tasks), dtype=kind, device=images.device)}
 
     def step(
         self,

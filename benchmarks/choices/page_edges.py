@@ -1,6 +1,6 @@
 """False ink at the borders of grainy pages beside that inside, as tables; and the recall of ink at borders.
 
-    python benchmarks/peers/page_edges.py [--model PRIOR] [--count 3]
+    python benchmarks/choices/page_edges.py [--model PRIOR] [--count 3]
 
 Print in a font that no prior learnt from is cut at every border of a page; the grain is white or blurred noise. The
 sides leave a rest of 0, 1, 2 or 3 when divided by 4, the step of the coarsest layers. Outer pixels are those of four
