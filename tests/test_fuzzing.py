@@ -31,7 +31,7 @@ from bad_images import GREY, GREY16, encoded, fax, huge_tile, many_pages, many_s
 from data_sets import idx_bytes
 from lessons import GOOD
 from PIL import Image
-from processes import linux
+from processes import HANG, linux
 
 from restore import zoo
 from restore.data import Gathering, Limits, gather, load
