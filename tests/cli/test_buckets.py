@@ -193,8 +193,6 @@ def test_urls_stay_what_they_are(name: str, beside: str, last: str, inside: str)
 
 
 def test_chained_urls_and_empty_names_in_keys_are_followed(run: Run, memory, filled: Path, tmp_path: Path) -> None:
-    run: Run, memory, filled: Path, tmp_path: Path
-) -> None:
     first, second = ((filled / name).read_bytes() for name in ("0000.png", "0001.png"))
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
         archive.writestr("in/a.png", first)
