@@ -4,24 +4,82 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePath, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.request import url2pathname
 
-from restore.errors import InputError, OutputError, RestoreError, UsageError, extra, pip, reason
+from restore.errors import InputError, OutputError, RestoreError, UsageError, extra, pip, reason, secrets
+
+# What stands in a URL before its path; what a protocol has of its own follows the first of several that are chained.
+_PROTOCOL = re.compile(r"((?:[A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://)")
+# Settings of a file system that say who asks, not what.
+_WHO = re.compile("user|pass|key|secret|token|credential|anon|account_key|sas", re.IGNORECASE)
 
 
-class Remote(PurePosixPath):
-    """A URL as a path, of which pathlib keeps one slash of `://`; its text has both.
+@dataclass(frozen=True, order=True)
+class Remote:
+    """A URL as it was written, with what pathlib has of paths. The last part of its path alone is ever changed.
 
-    >>> str(path_of("s3://bucket/scans/a.png").with_name("b.png"))
-    's3://bucket/scans/b.png'
+    Of chained URLs the first path is meant, and of an address on the web all before its query.
+
+    >>> str(path_of("zip://scans//a.png::s3://bucket/z.zip").with_name("b.png"))
+    'zip://scans//b.png::s3://bucket/z.zip'
     """
 
+    text: str
+
     def __str__(self) -> str:
-        return re.sub(r"(^|::)([A-Za-z][\w+.-]+):(/|$)", r"\1\2://", super().__str__())
+        return self.text
+
+    def __fspath__(self) -> str:
+        return self.text
+
+    def _parts(self) -> tuple[str, str, str]:
+        """What stands before the path, the path, and what stands behind it."""
+        found = _PROTOCOL.match(self.text)
+        head = found[1] if found else ""
+        path, chain, rest = self.text[len(head) :].partition("::")
+        query = re.search("[?#]", path) if head.startswith(("http://", "https://")) else None
+        end = query.start() if query else len(path)
+        return head, path[:end], path[end:] + chain + rest
+
+    def _with_path(self, path: str) -> Remote:
+        head, _, tail = self._parts()
+        return Remote(head + path + tail)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What stands before the path with all behind it, and the names in the path."""
+        head, path, tail = self._parts()
+        return head + tail, *path.split("/")
+
+    @property
+    def name(self) -> str:
+        return self._parts()[1].rstrip("/").rpartition("/")[2]
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.name).stem
+
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.name).suffix
+
+    @property
+    def parent(self) -> Remote:
+        folder, slash, _ = self._parts()[1].rstrip("/").rpartition("/")
+        return self._with_path(folder or slash)
+
+    def with_name(self, name: str) -> Remote:
+        folder, slash, _ = self._parts()[1].rstrip("/").rpartition("/")
+        return self._with_path(folder + slash + name)
+
+    def __truediv__(self, name: str) -> Remote:
+        path = self._parts()[1]
+        return self._with_path(path + "/" * bool(path and not path.endswith("/")) + name)
 
 
 # A file or folder on this machine, or by its URL.
@@ -56,14 +114,36 @@ def listed(folder: Remote) -> dict[str, bool]:
         return dict(sorted(names.items()))
 
 
-def existing(paths: list[Place]) -> set[PurePath]:
+def existing(paths: list[Place]) -> set[Place]:
     """Those of some paths where there is something; each folder of a URL is listed once."""
-    names = {folder: listed(folder) for folder in {path.parent for path in paths if isinstance(path, Remote)}}
-    return {
-        path
-        for path in paths
-        if (path.name in names[path.parent] if isinstance(path, Remote) else os.path.lexists(path))
-    }
+    parents = {path.parent for path in paths if isinstance(path, Remote)}
+    names = {folder: listed(folder) for folder in parents if not str(folder).endswith("/")}
+    return {path for path in paths if _exists(path, names)}
+
+
+def _exists(path: Place, names: Mapping[Remote, Collection[str]]) -> bool:
+    if not isinstance(path, Remote):
+        return os.path.lexists(path)
+    if path.parent in names:
+        return path.name in names[path.parent]
+    with _opened(path, InputError) as (system, key):  # a folder without a name, whose listing is that of another
+        return bool(system.exists(key))
+
+
+def identity(path: Remote) -> object:
+    """What tells an object from all others, however its URL is written: its file system, and its name there."""
+    try:
+        import fsspec
+
+        system, key = fsspec.core.url_to_fs(str(path))
+    except Exception:  # whoever reads or writes it will say why
+        return path
+    while hasattr(system, "fs") and not hasattr(system, "fo"):  # that keeps copies of what is in another one
+        system = system.fs
+    if type(system).__name__ == "LocalFileSystem":
+        return Path(key)
+    what = {name: str(value) for name, value in system.storage_options.items() if not _WHO.search(name)}
+    return type(system), *sorted(what.items()), system._strip_protocol(key)
 
 
 def read(path: Remote, most: int) -> bytes:
@@ -91,4 +171,7 @@ def _opened(path: Remote, error: type[RestoreError]) -> Iterator[tuple[Any, str]
         raise UsageError(f"needs a library of its own ({reason(fault)}); try {pip('install')}", path) from fault
     except Exception as fault:  # of whatever library reaches it
         done = "written" if issubclass(error, OutputError) else "read"
-        raise error(f"cannot be {done} ({reason(fault)}); check the name and your rights", path) from fault
+        why = reason(fault)
+        for secret in secrets(str(path)):
+            why = why.replace(secret, "***")
+        raise error(f"cannot be {done} ({why}); check the name and your rights", path) from fault

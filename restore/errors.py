@@ -6,11 +6,13 @@ Every message is one line that names the file or the argument at fault, and a re
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 
 # True where options are shown as the command spells them, in all threads.
 _in_command = False
@@ -26,7 +28,7 @@ class RestoreError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, subject: object = "") -> None:
-        self.subject = str(subject)
+        self.subject = masked(str(subject))
         super().__init__(f"{shown(self.subject)}: {message}" if self.subject else message)
 
 
@@ -143,7 +145,43 @@ def shown(name: str | os.PathLike[str]) -> str:
     Newlines, control characters, undecodable bytes and invisible characters become escapes such as `\n` or `\udcff`,
     so the result can be put into a message and encoded as UTF-8 whatever the name holds.
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
+    printable = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
+    return masked("".join(printable))
+
+
+# A word that may be a URL, and who asks in it; some protocols have what is asked for in the place of that.
+_WORD = re.compile(r"[^\s\"'<>]+")
+_USER = re.compile(r"(?<![\w+.-])((?!(?:abfss?|wasbs?|github|hf)://)[A-Za-z][\w+.-]{0,30}://)([^/]+)@")
+
+
+def masked(text: str) -> str:
+    """Text without user names, passwords, tokens and signatures of the URLs in it: all messages pass through here.
+
+    >>> masked("ftp://user:secret@host/x.png, https://host/x.png?sig=abc&size=3")
+    'ftp://***@host/x.png, https://host/x.png?sig=***&size=***'
+    """
+    return _WORD.sub(lambda word: _hidden(word[0]), text) if "://" in text else text
+
+
+def _hidden(word: str) -> str:
+    url, mark, query = _queried(word)
+    pairs = "&".join(f"{name}=***" if equals else "***" for name, equals, _ in query) if mark else ""
+    return _USER.sub(r"\1***@", url) + mark + pairs
+
+
+def _queried(word: str) -> tuple[str, str, list[tuple[str, str, str]]]:
+    """A URL up to its query, the mark between them, and the pairs of the query; a word that is none has no query."""
+    at = word.find("?", word.find("://")) if "://" in word else -1
+    url, mark, query = (word, "", "") if at < 0 else (word[:at], "?", word[at + 1 :])
+    return url, mark, [pair.partition("=") for pair in re.split("[&;]", query)]
+
+
+def secrets(url: str) -> set[str]:
+    """Who asks, in a URL, and the values in its query, as they may also stand in what a library says."""
+    address, _, query = _queried(url)
+    users = {part for _, user in _USER.findall(address) for part in (user, *user.split(":"))}
+    values = {value for _, _, value in query}
+    return {text for secret in users | values if len(secret) > 3 for text in (secret, unquote(secret))}
 
 
 def unforeseen(fault: Exception, subject: object) -> RestoreError:
@@ -156,7 +194,7 @@ def unforeseen(fault: Exception, subject: object) -> RestoreError:
     where = remedy("; --debug shows where", "")
     error = Unforeseen(f"internal fault, {type(fault).__name__}: {reason(fault)}{where}", subject)
     error.__cause__ = fault
-    error.add_note("".join(traceback.format_exception(fault)))
+    error.add_note(masked("".join(traceback.format_exception(fault))))
     return error
 
 
@@ -174,4 +212,4 @@ def some(names: Iterable[str]) -> str:
 
 def reason(fault: BaseException) -> str:
     """The message of a fault, shortened to one printable line; its class if it has none."""
-    return shown(" ".join(str(fault).split())[:REASON]) or type(fault).__name__
+    return shown(masked(" ".join(str(fault).split()))[:REASON]) or type(fault).__name__

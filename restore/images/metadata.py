@@ -74,7 +74,7 @@ def _profile(kind: bytes, data: bytes) -> bytes:
     with contextlib.suppress(zlib.error, binascii.Error, ValueError, IndexError):
         text = data[named.end() :]
         text = zlib.decompressobj().decompress(text[1:], _PROFILE_BYTES) if kind == b"zTXt" else text
-        return binascii.unhexlify(b"".join(text.split(b"\n")[3:]))
+        return binascii.unhexlify(text.split(b"\n", 3)[3].translate(None, b"\n"))
     return b""
 
 

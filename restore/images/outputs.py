@@ -9,7 +9,7 @@ from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path, PurePath
 
-from restore.buckets import Place, Remote, existing, is_folder, listed, path_of
+from restore.buckets import Place, Remote, existing, identity, is_folder, listed, path_of
 from restore.errors import InputError, OutputError, UsageError, option, shown
 from restore.files import make_folder, remove_abandoned
 from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
@@ -150,7 +150,7 @@ def plan(
     return left
 
 
-def named(path: PurePath, suffix: str) -> str:
+def named(path: PurePath | Remote, suffix: str) -> str:
     """The name of an image's output, which no other image of its folder has: it depends on nothing but its own.
 
     >>> [named(Path(name), "restored") for name in ("x.png", "x.tif", "x.jpg", "x.jpg.png")]
@@ -175,11 +175,12 @@ def require_writable(folder: Path) -> None:
 
 def _keys(file: File) -> list[object]:
     """Keys of a file: its device and number if it exists, and its path with links to its folder resolved."""
-    if isinstance(file, Remote):
-        return [file]
-    keys: list[object] = [] if isinstance(file, int) else [Path(os.path.realpath(file.parent), file.name)]
+    same = identity(file) if isinstance(file, Remote) else file
+    if not isinstance(same, Path | int):
+        return [same]
+    keys: list[object] = [] if isinstance(same, int) else [Path(os.path.realpath(same.parent), same.name)]
     try:
-        status = os.fstat(file) if isinstance(file, int) else file.stat()
+        status = os.fstat(same) if isinstance(same, int) else same.stat()
     except (OSError, ValueError):
         return keys
     # Pipes, terminals and devices do not count: nothing in them can be lost.

@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -31,6 +32,10 @@ Source = File | pdf.Document
 
 # All images of a set, or pages of a file, together may have this many times as many pixels as one.
 _SET = 20
+
+# The most scans of a JPEG, each of which changes all pixels and may take a few bytes: encoders write some ten. And what
+# begins anything but pixels among them.
+_MOST_SCANS, _MARKER = 100, re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 
 # Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -81,6 +86,8 @@ def read_picture(
         # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
         if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
             raise too_large(label, max_pixels)
+        if image.format in ("JPEG", "MPO") and _scans(content) > _MOST_SCANS:
+            raise InputError(f"has more than {_MOST_SCANS} scans; save it anew as PNG", label)
         if number:
             image.seek(number)
             if image.width * image.height > max_pixels:  # of some formats frames grow
@@ -204,6 +211,17 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
         there_are = f"give 0 to {count - 1}" if count > 1 else "it has one picture; leave it out"
         raise InputError(f"has no frame {frame}; {option('frame')}: {there_are}", label)
     return frame or 0
+
+
+def _scans(content: bytes) -> int:
+    """The number of scans of a JPEG, in all its pictures."""
+    count, at = 0, 0
+    while found := _MARKER.search(content, at):
+        kind, at = found[0][1], found.end()
+        count += kind == 0xDA
+        if kind not in (0x01, 0xD8, 0xD9) and at + 2 <= len(content):  # others tell their length
+            at += max(2, int.from_bytes(content[at : at + 2], "big"))
+    return count
 
 
 def _ends_early(image: Image.Image, content: bytes) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
@@ -15,9 +17,11 @@ from PIL import Image
 import restore
 from restore import buckets
 from restore.buckets import Remote, path_of
-from restore.errors import TooLarge
+from restore.errors import RestoreError, TooLarge
 
 fsspec = pytest.importorskip("fsspec")
+from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
+
 WORDS = ("--model", QUICK, "--p", 0.1, "--force")
 COUNT = 4
 
@@ -162,10 +166,124 @@ def test_without_the_library_a_line_names_the_extra(tmp_path: Path) -> None:
     assert done.returncode == 2 and "restore-prior[buckets]" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["s3://b/k/a.png", "memory://", "gs://b", "zip://a.png::s3://b/c.zip", "az://c@d.e/x"])
-def test_urls_stay_what_they_are(name: str) -> None:
-    assert isinstance(path_of(name), Remote) and str(path_of(name)) == name
-    assert str(path_of(name) / "x.png").startswith(name.rstrip("/")) and path_of(name) == path_of(name)
+# A URL, one of the same folder with another name, the name, and one of a name in it as a folder.
+URLS = [
+    ("s3://b/k/a.png", "s3://b/k/y.png", "a.png", "s3://b/k/a.png/y.png"),
+    ("s3://b/k//a.png", "s3://b/k//y.png", "a.png", "s3://b/k//a.png/y.png"),
+    ("s3://b/./a.png", "s3://b/./y.png", "a.png", "s3://b/./a.png/y.png"),
+    ("s3://b/k//", "s3://b/y.png", "k", "s3://b/k//y.png"),
+    ("hdfs:///data/a.png", "hdfs:///data/y.png", "a.png", "hdfs:///data/a.png/y.png"),
+    ("memory://", "memory://y.png", "", "memory://y.png"),
+    ("gs://b", "gs://y.png", "b", "gs://b/y.png"),
+    ("az://c@d.e/x", "az://c@d.e/y.png", "x", "az://c@d.e/x/y.png"),
+    ("github://o:r@main/d/a.png", "github://o:r@main/d/y.png", "a.png", "github://o:r@main/d/a.png/y.png"),
+    ("zip://d/a.png::s3://b/c.zip", "zip://d/y.png::s3://b/c.zip", "a.png", "zip://d/a.png/y.png::s3://b/c.zip"),
+    ("zip://a.png::file://w/z.zip", "zip://y.png::file://w/z.zip", "a.png", "zip://a.png/y.png::file://w/z.zip"),
+    ("simplecache::s3://b/k//a.png", "simplecache::s3://b/k//y.png", "a.png", "simplecache::s3://b/k//a.png/y.png"),
+    ("https://h/d/a.png?sig=x/y", "https://h/d/y.png?sig=x/y", "a.png", "https://h/d/a.png/y.png?sig=x/y"),
+]
+
+
+@pytest.mark.parametrize(("name", "beside", "last", "inside"), URLS)
+def test_urls_stay_what_they_are(name: str, beside: str, last: str, inside: str) -> None:
+    path = path_of(name)
+    assert isinstance(path, Remote) and str(path) == name and path == path_of(name) and path.name == last
+    assert (str(path.with_name("y.png")), str(path / "y.png")) == (beside, inside)
+    assert str((path / "y.png").with_name("z.png")) == inside.replace("y.png", "z.png")
+
+
+def test_chained_urls_and_empty_names_in_keys_are_followed(run: Run, memory, filled: Path, tmp_path: Path) -> None:
+    first, second = ((filled / name).read_bytes() for name in ("0000.png", "0001.png"))
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("in/a.png", first)
+    memory.pipe_file("/k//a.png", second)
+    memory.pipe_file("/k/a.png", first)
+    assert buckets.read(path_of(f"zip://in/a.png::file://{tmp_path}/z.zip"), 10**6) == first
+    assert buckets.read(path_of("memory://k//a.png"), 10**6) == second
+    assert run("denoise", f"zip://in/a.png::file://{tmp_path}/z.zip", "-o", "memory://one.png", *WORDS) == 0
+    assert run("denoise", "memory://k//a.png", *WORDS) == 0 and run("denoise", "memory://k/a.png", *WORDS) == 0
+    assert memory.cat_file("/k//a.restored.png") != memory.cat_file("/k/a.restored.png") == memory.cat_file("/one.png")
+    assert run("denoise", "memory://k//a.png", *WORDS) == 5  # it exists
+
+
+ALIASES = [
+    ("memory://scans/0000.png", "memory:///scans/0000.png"),
+    ("simplecache::memory://scans/0000.png", "memory://scans/0000.png"),
+    ("local://{here}", "{here}"),
+    ("{here}", "local://{here}"),
+    ("file://{here}", "local://{here}"),
+]
+
+
+@pytest.mark.parametrize(("read", "written"), ALIASES)
+def test_two_spellings_of_one_object_are_one(
+    read: str, written: str, run: Run, memory, filled: Path, tmp_path: Path
+) -> None:
+    here = filled / "0000.png"
+    before, content = objects(memory, "/scans"), here.read_bytes()
+    read, written = (url.format(here=here) for url in (read, written))
+    assert run("denoise", read, "-o", written, *WORDS, "--overwrite") == 2
+    assert objects(memory, "/scans") == before and here.read_bytes() == content
+
+
+class Aliased(MemoryFileSystem):  # type: ignore[misc]
+    """A store with two protocols, as that of s3 has, and settings in its URLs."""
+
+    protocol = ("one", "two")
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return super()._strip_protocol(re.sub("^(one|two)://([^/]*@)?", "memory://", path))
+
+    @staticmethod
+    def _get_kwargs_from_urls(path: str) -> dict[str, str]:
+        user = re.match(r"\w+://([^/]*)@", path)
+        return {"username": user[1]} if user else {}
+
+
+def test_protocols_and_users_of_one_store_are_one(memory) -> None:
+    for name in Aliased.protocol:
+        fsspec.register_implementation(name, Aliased, clobber=True)
+    keys = {buckets.identity(path_of(url)) for url in ("one://b/x", "two://b/x", "one://me:pw@b/x", "two://you@b/x")}
+    assert len({key[-1] for key in keys}) == len(keys) == 1
+    assert buckets.identity(path_of("one://b/y")) not in keys
+    assert buckets.identity(path_of("nosuch://b/y")) == path_of("nosuch://b/y")
+
+
+SECRETS = [
+    "ftp://someone:TOPSECRET@127.0.0.1:1/x.png",
+    "sftp://TOPSECRET@127.0.0.1:1/x.png",
+    "http://127.0.0.1:1/x.png?X-Amz-Credential=TOPSECRET&X-Amz-Signature=TOPSECRET",
+    "http://127.0.0.1:1/x.png?TOPSECRET",
+    "zip://a.png::http://someone:TOPSECRET@127.0.0.1:1/z.zip?sig=TOPSECRET",
+    "simplecache::ftp://someone:TOPSECRET@127.0.0.1:1/x.png",
+    "nosuch://someone:TOPSECRET@h/x.png?token=TOPSECRET",
+]
+
+
+@pytest.mark.parametrize("url", SECRETS)
+def test_no_message_tells_who_asks(
+    url: str, run: Run, memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = strokes(tmp_path, 1) / "0000.png"
+    for words in ((url, "-o", tmp_path / "y.png"), (url, "-o", url, "--json", "--debug"), (image, "-o", url)):
+        assert run("denoise", *words, *WORDS) != 0
+        said = "".join(capsys.readouterr())
+        assert said and "TOPSECRET" not in said and "someone" not in said
+    with pytest.raises(RestoreError) as caught:
+        restore.denoise(url, QUICK, p=0.1)
+    assert "TOPSECRET" not in f"{caught.value} {caught.value.subject}"
+
+
+def test_a_result_is_not_named_after_a_signature(run: Run, mirror, tmp_path: Path, capsys) -> None:
+    pytest.importorskip("aiohttp")
+    content = (strokes(tmp_path / "in", 1) / "0000.png").read_bytes()
+    mirror.answers["/scan.png?sig=TOPSECRET"] = 200, content
+    url = f"{mirror.address}/scan.png?sig=TOPSECRET"
+    assert run("denoise", url, "-o", f"{tmp_path}/out/", *WORDS) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["scan.restored.png"]
+    said = capsys.readouterr().err
+    assert "scan.png?sig=***" in said and "TOPSECRET" not in said
 
 
 @pytest.mark.parametrize("name", ["a:/b.png", "C://b", "-", "a/b://c", "://x"])

@@ -113,6 +113,13 @@ def shared_directories(count: int) -> bytes:
     return bytes(content)
 
 
+def many_scans(count: int) -> bytes:
+    """A JPEG whose last scan comes again and again, twelve bytes each time."""
+    content = encoded(np.full((64, 64), 128, np.uint8), "JPEG", progressive=True)
+    last = content.rindex(b"\xff\xda")
+    return content[:last] + content[last:-2] * count + b"\xff\xd9"
+
+
 def fax(image: np.ndarray, compression: str) -> bytes:
     """The only strip of black-and-white pixels (H, W) as libtiff compresses them."""
     stream = io.BytesIO()
@@ -316,6 +323,8 @@ IMAGES = [
         "bomb-shared", file("s.tif", lambda: shared_strips(5000, b"\x80" * 20_000, bits=1, compression=4)), InputError
     ),
     Case("bomb-directories", file("d.tif", lambda: shared_directories(900)), InputError),
+    Case("bomb-scans", file("j.jpg", lambda: many_scans(200)), InputError),
+    Case("many-scans", file("j.jpg", lambda: many_scans(20)), None),
     Case("bomb-tags", file("s.tif", lambda: many_tags(3000)), InputError),
     Case("bomb-text", file("t.png", lambda: png(12, 10, 8, 0, SMALL, before_pixels=BOMB_TEXT)), InputError),
     Case("no-width", file("thin.png", lambda: png(0, 5, 8, 0, b"\0" * 5)), InputError),
