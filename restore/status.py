@@ -32,10 +32,9 @@ class Status(IntEnum):
     TOO_NOISY = 5
     NO_GAIN = 6
     NOT_NOISE = 7
-    UNSETTLED = 8
-    FAINT = 9
-    CLASSES = 10
-    FAILED = 11
+    FAINT = 8
+    CLASSES = 9
+    FAILED = 10
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -59,7 +58,6 @@ _SENTENCES = {
     Status.TOO_NOISY: "its noise is too strong to be told from texture",
     Status.NO_GAIN: "most of the wrong pixels would stay wrong",
     Status.NOT_NOISE: "the pixels that would change form a pattern, so they are probably detail",
-    Status.UNSETTLED: "the solver did not settle on an answer",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
     Status.CLASSES: "it looks like a map of classes, not like a picture",
     Status.FAILED: "restoring it failed",

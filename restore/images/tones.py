@@ -36,11 +36,13 @@ class Tones:
         threshold: white is above it, 0 to 254.
         middle: the share of pixels that are neither dark nor light.
         exact: the share of pixels with the commonest level up to the threshold, or above it.
+        explained: the share of the variance of levels that two levels explain, one up to the threshold, one above it.
     """
 
     threshold: int
     middle: float
     exact: float
+    explained: float
 
     @property
     def binary(self) -> bool:
@@ -60,7 +62,7 @@ class Tones:
         thresholds it is the middle one.
 
         >>> Tones.of(counted(np.array([[20, 20, 20, 240]], np.uint8)))
-        Tones(threshold=129, middle=0.0, exact=1.0)
+        Tones(threshold=129, middle=0.0, exact=1.0, explained=1.0)
         """
         below, total = counts.cumsum().astype(np.float64), float(counts.sum())
         light = (counts * _LEVELS).cumsum().astype(np.float64)
@@ -72,7 +74,9 @@ class Tones:
         first, last = (low + part * (high - low) for part in _MIDDLE)
         inside = counts[(first < _LEVELS) & (last > _LEVELS)].sum()
         exact = counts[: threshold + 1].max() + counts[threshold + 1 :].max()
-        return cls(threshold, float(inside / max(total, 1)), float(exact / max(total, 1)))
+        spread = (counts * _LEVELS.astype(np.float64) ** 2).sum() * total - light[-1] ** 2
+        explained = float(between.max() / spread) if spread else 1.0
+        return cls(threshold, float(inside / max(total, 1)), float(exact / max(total, 1)), explained)
 
 
 def counted(levels: NDArray[np.uint8]) -> NDArray[np.int64]:

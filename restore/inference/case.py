@@ -114,6 +114,11 @@ class Case:
         return self.reading.page is not None and self.header.kind.pages
 
     @property
+    def judged_as_read(self) -> bool:
+        """True for a page that its reader answers, and for damage that a prior has learnt: no answer is judged."""
+        return self.answered_by_reader or bool(self.header.task)
+
+    @property
     def compared(self) -> bool:
         """True if a named prior has to be ahead of an Ising field."""
         return self.named and self.picture.damage.unknown == "p" and not self.own_size

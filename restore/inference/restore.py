@@ -146,7 +146,7 @@ class _Run:
 
     def _answer(self, case: Case, choice: Choice, whole: Posterior, index: int) -> Restored:
         """The answer about one picture, believed or not."""
-        status, residual = _ended(case, choice, whole, index)
+        status = _ended(case, choice, Status(whole.status[index]))
         deviations = np.sqrt(whole.variances[index].clip(0))
         draft = Draft(case.picture.values(), whole.means[index], deviations, case.header.grey)
         if case.original.filled_only and not draft.grey:
@@ -154,10 +154,9 @@ class _Run:
         facts = case.reading.facts | facts_of_choice(choice)
         if status is Status.DIVERGED:
             return self.refused(case, status, choice, facts)
-        facts |= Facts(residual=residual) | facts_of_draft(
-            choice, draft, case.picture.visible, sized=case.named and case.own_size
-        )
-        why = _why_not(case, facts)
+        if not case.judged_as_read:
+            facts |= facts_of_draft(choice, draft, case.picture.visible, sized=case.named and case.own_size)
+        why = objection(facts)
         if case.ask is Ask.FIND and why is not None:
             return self.refused(case, why, choice, facts)
         if not draft.grey and spotless(choice, facts):
@@ -285,21 +284,10 @@ def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     return found and bool(inversion > INVERTED)
 
 
-def _why_not(case: Case, facts: Facts) -> Status | None:
-    """The first reason against the answer.
-
-    A page was judged when it was read, and the damage of a prior with a task is the one that it has learnt.
-    """
-    judged_by_reading = case.answered_by_reader or case.header.task
-    return objection(case.reading.facts if judged_by_reading else facts)
-
-
-def _ended(case: Case, choice: Choice, whole: Posterior, index: int) -> tuple[Status, float]:
-    """How the solver ended, and how far it moved last; a solver that stops as it has learnt has converged."""
-    status = Status(whole.status[index])
-    if status is Status.MAX_ITER and _header(case, choice).stops_as_learnt:
-        status = Status.CONVERGED
-    return status, float(whole.residual[index]) if status is Status.MAX_ITER else 0.0
+def _ended(case: Case, choice: Choice, status: Status) -> Status:
+    """How the solver ended; one that stops as it has learnt has converged."""
+    early = status is Status.MAX_ITER and _header(case, choice).stops_as_learnt
+    return Status.CONVERGED if early else status
 
 
 def _header(case: Case, choice: Choice) -> Description:

@@ -189,7 +189,7 @@ NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
 def test_a_picture_that_is_not_sure_comes_back_as_it_came_and_with_strict_it_is_an_error(server: Server) -> None:
     status, result, _ = post(server, "/denoise", encoded(NOISE), **JSON)
     assert status == 200 and (result["outcome"], result["status"]) == ("not sure", "not_ink")
-    assert result["reason"] == Status.NOT_INK.sentence and result["facts"]["middle"] > 0.2
+    assert result["reason"] == Status.NOT_INK.sentence and result["facts"]["two_tones"] < 0.84
     np.testing.assert_array_equal(pixels_of(base64.b64decode(result["image"])), NOISE)
     status, result, _ = post(server, "/denoise?strict=true", encoded(NOISE), **JSON)
     assert status == 422 and result["class"] == NotRestored.__name__ and "image" not in result

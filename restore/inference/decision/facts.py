@@ -18,7 +18,7 @@ PAIRED, MORE = 1.5, 0.003
 # The lead that a prior needs over independent pixels: bits per pixel without noise, at least, and bits in all. Flips of
 # probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py
 # --tuning`). Among many candidates one is ahead by chance (`benchmarks/choices/no_harm.py --seed 11 --only grain`).
-MARGIN_PER_PIXEL, LEAST_MARGIN, MARGIN_IN_ALL = 0.02, 0.004, 4.5
+MARGIN_PER_PIXEL, LEAST_MARGIN, MARGIN_IN_ALL = 0.025, 0.005, 4.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +28,11 @@ class Facts:
     Attributes:
         classes: 1 if the few colours of the picture name classes.
         contrast: how much darker ink is than its paper, as a share of the paper's level.
-        middle: the share of pixels that are neither dark nor light.
-        third: the share of pixels in even parts of a third tone.
+        two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
         explained: of a page, the share of the variance of grey levels near ink that two local levels explain.
         left: of a page, the standard deviation of the rest, as a share of the contrast.
         lead: the score ahead of independent pixels, as a multiple of what is needed.
         field: the score ahead of an Ising field, in nats.
-        residual: how far a solver that stopped early moved in its last iteration; 0 if it converged.
         level: the probability of flips that was found.
         stays: the share of the wrong pixels that the posterior expects to stay wrong.
         pairs: pairs of changed pixels beyond those of independent changes, as a multiple of what chance makes.
@@ -43,13 +41,11 @@ class Facts:
 
     classes: float = nan
     contrast: float = nan
-    middle: float = nan
-    third: float = nan
+    two_tones: float = nan
     explained: float = nan
     left: float = nan
     lead: float = nan
     field: float = nan
-    residual: float = nan
     level: float = nan
     stays: float = nan
     pairs: float = nan

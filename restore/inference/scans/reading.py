@@ -11,7 +11,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
-from restore.images.tones import Tones, contrast, counted, third_tone
+from restore.images.tones import Tones, contrast, counted
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.engine import PictureEngine, Posterior
@@ -162,8 +162,7 @@ def _drawing(picture: Observed, sample: Sample, threshold: float | None, *, care
     black, white = (float(np.median(part)) if part.size else end for part, end in parts)
     facts = Facts()
     if careful:
-        third = third_tone(picture.pixels, cut, picture.damage.hidden)
-        facts = Facts(contrast=contrast(black, white), middle=tones.middle, third=third)
+        facts = Facts(contrast=contrast(black, white), two_tones=tones.explained)
     return Reading(sample.cut(picture, cut), (black, white), cut, tones.drawn, facts=facts)
 
 
