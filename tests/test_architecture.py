@@ -68,7 +68,7 @@ OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 LINES, FILES = 530, 15
 
 # At most as many lines in all of the package's modules: a check against growth. Density is worse than length.
-TOTAL = 29_400
+TOTAL = 29_430
 
 # Constants that are the same kind of thing in several modules, such as a logger or the files of a data set.
 SHARED_NAMES = {"EXAMPLE", "TYPE_CHECKING", "_LOG", "_MIRRORS", "_SEED", "_SIDE", "_TEST", "_TRAIN"}

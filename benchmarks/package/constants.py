@@ -67,7 +67,8 @@ KINDS = {
     "limit": """
         api/given.py FARTHEST_OF_ALL
         app/server.py HEADING SENDING LINGERING AGAIN
-        cli/serve.py MOST_PIXELS QUEUE
+        app/worker.py LOOK GRACE
+        cli/serve.py MOST_PIXELS QUEUE TIMEOUT
         console.py PLAIN_SECONDS
         data/archives.py MAX_MEMBERS MAX_MEMBER_BYTES MAX_ARCHIVE_BYTES
         data/gathering.py MAX_PIXELS FEWEST
@@ -75,7 +76,8 @@ KINDS = {
         evaluation/likelihoods/exact.py MAX_SUMMED
         files.py ABANDONED
         images/pdf.py SECONDS PAGE_BYTES
-        images/reading.py _SET
+        images/metadata.py _PROFILE_BYTES
+        images/reading.py _SET _MOST_SCANS
         images/tiff.py MOST_PAGES MOST_ENTRIES MOST_STRIPS
         inference/notebook.py SHOWN SHOWN_OF_MANY
         learning/recipe/recipe.py MAX_BYTES

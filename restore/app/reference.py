@@ -40,6 +40,7 @@ RESPONSES |= {
         413: "The image, or the whole, is too large.",
         421: "It names another host.",
         422: "An option or image cannot be used; with strict, no restoration of the image can be trusted.",
+        500: "The server failed at it; its log says more.",
         503: "The queue is full.",
         504: "It took too long to restore.",
     }.items()

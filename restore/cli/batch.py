@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from restore.buckets import is_folder, path_of
+from restore.buckets import Place, is_folder, path_of
 from restore.channels.damage import Damage, Observed
 from restore.cli.options import Options, Results
 from restore.cli.report import (
@@ -282,13 +282,18 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
     if maps:
-        todo = [path_of(job.source) for job in jobs]
-        kinds = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
-        new = {str(path) for _, path in checked(todo, results.uncertainty, suffix="uncertainty", **kinds)}
-        for job in jobs:
-            job.kept = [name for name in job.formats if name not in {*new, job.target}]
-            job.formats = {name: format for name, format in job.formats.items() if name not in job.kept}
+        _keep_maps(jobs, results, checked)
     return jobs, len(sources)
+
+
+def _keep_maps(jobs: Sequence[Job], results: Results, checked: Callable[..., list[tuple[Place, Place]]]) -> None:
+    """Leave out maps of uncertainty that exist, if results that exist are left out."""
+    todo = [path_of(job.source) for job in jobs]
+    kinds = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
+    new = {str(path) for _, path in checked(todo, results.uncertainty, suffix="uncertainty", **kinds)}
+    for job in jobs:
+        job.kept = [name for name in job.formats if name not in {*new, job.target}]
+        job.formats = {name: format for name, format in job.formats.items() if name not in job.kept}
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from restore.buckets import path_of
 from restore.errors import UsageError, shown
 
 
@@ -79,7 +79,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     >>> format_of("digit.tif")
     'TIFF'
     """
-    suffix = Path(path).suffix.lower()
+    suffix = path_of(path).suffix.lower()
     for name, format in FORMATS.items():
         if suffix in format.suffixes and format.modes:
             return name

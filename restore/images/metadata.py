@@ -35,24 +35,30 @@ def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[s
 
     These are EXIF, tags of a TIFF, XMP, and chunks of a PNG that stay true if its pixels change.
     """
-    chunks, exif = list[tuple[bytes, bytes]](), image.info.get("exif", b"")
-    xmp = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp", b"")
-    xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp if isinstance(xmp, bytes) else b""
-    for kind, data in _chunks(content):
+    exif, xmp = image.info.get("exif", b""), image.info.get("xmp") or image.info.get("XML:com.adobe.xmp", b"")
+    chunks, of_exif, of_xmp = _parted(_chunks(content))
+    exif, of_tiff = exif or of_exif, image.format == "TIFF"
+    xmp = (xmp.encode("utf-8", "replace") if isinstance(xmp, str) else bytes(xmp)) or of_xmp
+    tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
+    said = _in_xmp(xmp).search(xmp)
+    turned = tiff.orientation(tags) or (int(said[1] or said[2]) if said else 1)
+    own, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
+    kept = {"exif": tiff.exif(own) if own else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
+    return turned, {key: value for key, value in kept.items() if value}
+
+
+def _parted(chunks: list[tuple[bytes, bytes]]) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
+    """Chunks of a PNG without those that are profiles of ImageMagick; and EXIF and XMP in these."""
+    others, exif, xmp = list[tuple[bytes, bytes]](), b"", b""
+    for kind, data in chunks:
         profile = _profile(kind, data)
         if profile.startswith(_EXIF):
             exif = exif or profile
         elif profile.startswith(_XMP) or b"<x:xmpmeta" in profile:
             xmp = xmp or profile.removeprefix(_XMP)
         elif _upright(profile) == profile:
-            chunks.append((kind, _upright(data)))
-    of_tiff = image.format == "TIFF"
-    tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
-    said = _in_xmp(xmp).search(xmp)
-    turned = tiff.orientation(tags) or (int(said[1] or said[2]) if said else 1)
-    of_exif, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
-    kept = {"exif": tiff.exif(of_exif) if of_exif else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
-    return turned, {key: value for key, value in kept.items() if value}
+            others.append((kind, _upright(data)))
+    return others, exif, xmp
 
 
 def _in_xmp(data: bytes) -> re.Pattern[bytes]:

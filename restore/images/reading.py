@@ -78,16 +78,17 @@ def read_picture(
     if paged(content) == "PDF":
         with pdf.Document(content, label, max_pixels) as document:
             return _page(document, label, frame, colour)
+    return _picture(content, label, frame, max_pixels, colour)
+
+
+def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, colour: bool) -> Picture:
+    """The picture in a file that Pillow reads."""
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
-        count = len(pages) or getattr(image, "n_frames", 1)
-        first = image.format == "MPO" and frame is None  # others are views and previews of it
-        number = 0 if first else _chosen(frame, count, label)
+        number, notes = _number(image, frame, len(pages), label)
         # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
         if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
             raise too_large(label, max_pixels)
-        if image.format in ("JPEG", "MPO") and _scans(content) > _MOST_SCANS:
-            raise InputError(f"has more than {_MOST_SCANS} scans; save it anew as PNG", label)
         if number:
             image.seek(number)
             if image.width * image.height > max_pixels:  # of some formats frames grow
@@ -96,32 +97,43 @@ def read_picture(
         layout, info = _layout(image), _kept(image)
         negative = bool(pages) and image.tag_v2.get(ExifTags.Base.PhotometricInterpretation) == 0  # type: ignore[attr-defined]
         exif = image.getexif()  # of a PNG, it may stand behind the pixels
-        orientation, more = metadata(image, content, number)
-        exif[ExifTags.Base.Orientation] = orientation
-        if layout == "I;12":
-            raise InputError("has levels of 12 bits; convert it to 8 or 16 bits first", label)
-        if pages:
-            tiff.silence()
-            tiff.check_rows(image, content, label)
-        image.load()
-        if not (pages or number) and _ends_early(image, content):
-            raise InputError("ends before its last row; get an intact copy", label)
-        info |= more
+        turned, more = metadata(image, content, number)
+        exif[ExifTags.Base.Orientation] = turned
+        _load(image, content, bool(pages or number), layout, label)
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
         picture = picture_of(upright, label, colour=colour)
-    levels, notes = picture.levels, picture.notes
+    levels, notes = picture.levels, (*picture.notes, *notes)
     if negative and image.mode.startswith("I;16"):  # at 8 bits Pillow inverts it
         levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
         notes = (*notes, SHALLOW)
-    if first:
-        notes = (*notes, f"it holds {count} pictures, of which the first is read")
-    if orientation in range(2, 9):
-        notes = (*notes, "it is turned upright as its orientation tag says")
-    if orientation in range(5, 9) and "dpi" in info:
+    notes = (*notes, "it is turned upright as its orientation tag says") if turned > 1 else notes
+    if turned > 4 and "dpi" in info:  # on its side
         info["dpi"] = info["dpi"][::-1]
-    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info)
+    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info | more)
+
+
+def _number(image: Image.Image, frame: int | None, pages: int, label: str) -> tuple[int, tuple[str, ...]]:
+    """The frame or page to read, from 0, and a note on others."""
+    count = pages or getattr(image, "n_frames", 1)
+    if image.format == "MPO" and frame is None:  # others are views and previews of it
+        return 0, (f"it holds {count} pictures, of which the first is read",)
+    return _chosen(frame, count, label), ()
+
+
+def _load(image: ImageFile.ImageFile, content: bytes, several: bool, layout: str, label: str) -> None:
+    """Decode an image; raises InputError if that costs too much, or it ends early where Pillow reads it in silence."""
+    if layout == "I;12":
+        raise InputError("has levels of 12 bits; convert it to 8 or 16 bits first", label)
+    if image.format in ("JPEG", "MPO") and _scans(content) > _MOST_SCANS:
+        raise InputError(f"has more than {_MOST_SCANS} scans; save it anew as PNG", label)
+    if image.format == "TIFF":
+        tiff.silence()
+        tiff.check_rows(image, content, label)
+    image.load()
+    if not several and _ends_early(image, content):
+        raise InputError("ends before its last row; get an intact copy", label)
 
 
 def _page(document: pdf.Document, label: str, number: int | None, colour: bool) -> Picture:

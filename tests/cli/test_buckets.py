@@ -18,6 +18,7 @@ import restore
 from restore import buckets
 from restore.buckets import Remote, path_of
 from restore.errors import RestoreError, TooLarge
+from restore.images import format_of
 
 fsspec = pytest.importorskip("fsspec")
 from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
@@ -190,6 +191,7 @@ def test_urls_stay_what_they_are(name: str, beside: str, last: str, inside: str)
     assert isinstance(path, Remote) and str(path) == name and path == path_of(name) and path.name == last
     assert (str(path.with_name("y.png")), str(path / "y.png")) == (beside, inside)
     assert str((path / "y.png").with_name("z.png")) == inside.replace("y.png", "z.png")
+    assert format_of(inside) == "PNG"
 
 
 def test_chained_urls_and_empty_names_in_keys_are_followed(run: Run, memory, filled: Path, tmp_path: Path) -> None:
