@@ -79,15 +79,22 @@ class Case:
         inverted = self.options.invert
         reading = read(self.picture, threshold, lambda: reader or engines.reader, inverted, watch, careful=careful)
         why = objection(reading.facts) if careful else None
-        grey_hole = self.original.filled_only and not (self.named or self.original.coloured)
-        if why in (Status.NOT_INK, Status.FAINT) and grey_hole:
-            return replace(self, engines=engines.for_picture(self.original, grey=True))
         if why is not None:
-            return replace(self, objection=why, reading=replace(reading, picture=self.picture))
-        if reading.sheet is not None and not self.original.filled_only:
-            reading = replace(reading, tones=None)
-        alone = reading.sheet is not None and not (self.named or reading.sheet.for_others)
-        return replace(self, reading=reading, engines=(engines.reader,) if alone else self.engines)
+            return self._unread(replace(reading, picture=self.picture), why, engines)
+        if reading.sheet is None:
+            return replace(self, reading=reading)
+        tones = reading.tones if self.original.filled_only else None
+        alone = not (self.named or reading.sheet.for_others)
+        return replace(
+            self, reading=replace(reading, tones=tones), engines=(engines.reader,) if alone else self.engines
+        )
+
+    def _unread(self, reading: Reading, why: Status, engines: Engines) -> Case:
+        """The case that is no picture in black and white: priors of grey pictures may fill its holes."""
+        holes = self.original.filled_only and not (self.named or self.original.coloured)
+        if holes and why in (Status.NOT_INK, Status.FAINT):
+            return replace(self, engines=engines.for_picture(self.original, grey=True))
+        return replace(self, objection=why, reading=reading)
 
     @property
     def picture(self) -> Observed:

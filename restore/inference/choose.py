@@ -104,14 +104,15 @@ def _best(
     sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], most: Sequence[float]
 ) -> list[Choice]:
     """The best choice for each picture, predicted under some damage; `most` is the largest level of each."""
-    predictions, near = _predictions(sample, candidates, damage)
-    scores = np.full(near.shape, -np.inf)
-    for number, prediction in predictions.items():
-        scores[number] = np.where(near[number], prediction.bits, -np.inf)
+    race = _Race(sample, candidates, damage)
+    race.run()
+    scores = np.full(race.near.shape, -np.inf)
+    for number, prediction in race.predictions.items():
+        scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
     alone, choices = sample.independent(), []
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
-        prediction, bits = predictions[number], float(scores[number, index])
+        prediction, bits = race.predictions[number], float(scores[number, index])
         level = level_of(prediction, index)
         if level is not None:
             level = replace(level, value=min(level.value, most[index]))
@@ -129,51 +130,70 @@ def _best(
     return choices
 
 
-def _predictions(
-    sample: Crops, candidates: Sequence[Candidate], damage: Damage
-) -> tuple[dict[int, Prediction], np.ndarray]:
-    """The predictions of candidates, and the pictures, boolean, for which each candidate stays near the best."""
-    first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.pixels))
-    plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
-    if len(first) < len(every):
-        plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
-    turns = min(FOLDS, -(-ENOUGH_PREDICTED * FOLDS // int(sample.pixels[sample.owner == 0].size)))
-    if turns > 1:
-        plan.append((range(1, turns), every))
-    near, predictions = np.ones((len(candidates), sample.count), bool), dict[int, Prediction]()
-    for folds, crops in plan:
-        wanted = near[:, sample.owner[crops]]
+class _Race:
+    """Candidates that predict a sample, turn by turn; those that fall far behind, or fail, take no further part.
 
-        def predicted(
-            number: int, folds: Sequence[int] = folds, crops: np.ndarray = crops, wanted: np.ndarray = wanted
-        ) -> Prediction | ModelError:
+    Attributes:
+        predictions: of each candidate, by its number.
+        near: True where a candidate stays near the best, boolean (candidates, pictures).
+    """
+
+    def __init__(self, sample: Crops, candidates: Sequence[Candidate], damage: Damage) -> None:
+        self._sample, self._candidates, self._damage = sample, candidates, damage
+        self.predictions: dict[int, Prediction] = {}
+        self.near = np.ones((len(candidates), sample.count), bool)
+
+    def run(self) -> None:
+        for folds, crops in self._plan():
+            answers = self._answers(folds, crops)
+            sound = any(isinstance(new, Prediction) and not new.diverged for new in answers.values())
+            faults = [fault for number, new in answers.items() if (fault := self._taken(number, new, sound))]
+            if not self.near.any(0).all():
+                raise faults[0]
+            for fault in faults:
+                leave_out(str(fault))
+            self._drop_the_last()
+
+    def _plan(self) -> list[tuple[Sequence[int], np.ndarray]]:
+        """Which turns to predict in which crops: a few first."""
+        sample = self._sample
+        first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.pixels))
+        plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
+        if len(first) < len(every):
+            plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
+        turns = min(FOLDS, -(-ENOUGH_PREDICTED * FOLDS // int(sample.pixels[sample.owner == 0].size)))
+        return [*plan, (range(1, turns), every)] if turns > 1 else plan
+
+    def _answers(self, folds: Sequence[int], crops: np.ndarray) -> dict[int, Prediction | ModelError]:
+        """The predictions of the candidates that are left, each of the crops of its pictures."""
+        wanted = self.near[:, self._sample.owner[crops]]
+
+        def predicted(number: int) -> Prediction | ModelError:
             try:
-                return Prediction.of(sample, candidates[number], folds, damage, crops[wanted[number]])
+                return Prediction.of(self._sample, self._candidates[number], folds, self._damage, crops[wanted[number]])
             except ModelError as reason:
                 return reason
 
         numbers = np.flatnonzero(wanted.any(1)).tolist()
-        faults, answers = list[ModelError](), threads.run_all(predicted, numbers)
-        sound = any(isinstance(new, Prediction) and not new.diverged for new in answers)
-        for number, new in zip(numbers, answers, strict=True):
-            if sound and isinstance(new, Prediction) and new.diverged:
-                new = ModelError(Status.DIVERGED.sentence, candidates[number].names[0])
-            if isinstance(new, ModelError):
-                near[number] = False
-                faults.append(new)
-            else:
-                predictions[number] = predictions[number] + new if number in predictions else new
-        if not near.any(0).all():
-            raise faults[0]
-        for fault in faults:
-            leave_out(str(fault))
-        nats = np.full(near.shape, -np.inf)
-        for number in np.flatnonzero(near.any(1)).tolist():
-            nats[number] = np.where(near[number], predictions[number].nats, -np.inf)
-        count = np.max([sample.sums(prediction.mask) for prediction in predictions.values()], 0)
-        lost = np.minimum(LOST, count**0.5)
-        near &= nats >= nats.max(0) - lost
-    return predictions, near
+        return dict(zip(numbers, threads.run_all(predicted, numbers), strict=True))
+
+    def _taken(self, number: int, new: Prediction | ModelError, sound: bool) -> ModelError | None:
+        """Add a prediction, or why the candidate fails: divergence counts where others are sound."""
+        if sound and isinstance(new, Prediction) and new.diverged:
+            new = ModelError(Status.DIVERGED.sentence, self._candidates[number].names[0])
+        if isinstance(new, ModelError):
+            self.near[number] = False
+            return new
+        before = self.predictions.get(number)
+        self.predictions[number] = new if before is None else before + new
+        return None
+
+    def _drop_the_last(self) -> None:
+        nats = np.full(self.near.shape, -np.inf)
+        for number in np.flatnonzero(self.near.any(1)).tolist():
+            nats[number] = np.where(self.near[number], self.predictions[number].nats, -np.inf)
+        count = np.max([self._sample.sums(prediction.mask) for prediction in self.predictions.values()], 0)
+        self.near &= nats >= nats.max(0) - np.minimum(LOST, count**0.5)
 
 
 def ahead_of(choices: Sequence[Choice], fields: Sequence[Choice]) -> list[Choice]:

@@ -77,39 +77,48 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
         doubt: why it may be wrong.
         others: further attributes of `Restored`.
     """
-    original, reading, tones = case.original, case.reading, case.reading.tones
-    notes = list(others.pop("notes"))
-    replaced = ~original.visible if original.filled_only or choice.noiseless else None
-    if reading.cut is not None and replaced is None:
-        if case.ask is not Ask.FIND or not reading.drawn or draft.before.shape != original.shape:
-            notes.append(f"has grey levels, which were cut to black and white at {round(255 * reading.cut)} of 255")
-            tones = None
-        else:
-            replaced = draft.before != draft.after
-    before, lightened = draft.before, _lightened(case, draft)
+    original, reading, lightened = case.original, case.reading, _lightened(case, draft)
+    replaced, tones, note = _replaced(case, choice, draft)
+    before = draft.before
     if draft.means.shape != original.shape:
         before, draft = enlarge(before, (original.shape[0], original.shape[1])) > 0.5, draft.enlarged(original.shape)
-    estimate = np.where(draft.after, tones[1], tones[0]) if tones is not None and not draft.grey else draft.after
+    estimate = draft.after
+    if tones is not None and not draft.grey:
+        estimate = np.where(draft.after, tones[1], tones[0])
     share = share_changed(original, estimate, replaced)
-    same, changed = share == 0, None if draft.grey else share
-    if reading.sheet is not None:  # a page is changed where ink became paper, or paper ink
-        differs = before != draft.after
-        changed = float(np.mean(differs if replaced is None else differs & replaced))
+    came = {"outcome": Outcome.CLEAN, "reason": looked_for(original, choice), "notes": reading.notes}
+    notes = {"notes": (*others.pop("notes"), *note)}
     return Restored(
         **chosen(choice, original),
+        **(notes if share else came),
         observed=original,
         estimate=estimate,
         means=draft.means,
         deviations=draft.deviations,
-        outcome=Outcome.CLEAN if same else Outcome.RESTORED,
-        reason=looked_for(original, choice) if same else "",
-        changed=changed,
-        notes=reading.notes if same else tuple(notes),
+        changed=_share_of_ink(before, draft, replaced, share) if reading.sheet else None if draft.grey else share,
         doubt=doubt,
         replaced=replaced,
         lightened=lightened,
         **others,
     )
+
+
+def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | None, Any, tuple[str, ...]]:
+    """The pixels that the answer replaces, None for all; by which levels of black and white; and a note on a cut."""
+    original, reading = case.original, case.reading
+    if original.filled_only or choice.noiseless:
+        return ~original.visible, reading.tones, ()
+    if reading.cut is None:
+        return None, reading.tones, ()
+    if case.ask is Ask.FIND and reading.drawn and draft.before.shape == original.shape:
+        return draft.before != draft.after, reading.tones, ()
+    return None, None, (f"has grey levels, which were cut to black and white at {round(255 * reading.cut)} of 255",)
+
+
+def _share_of_ink(before: np.ndarray, draft: Draft, replaced: np.ndarray | None, share: float) -> float:
+    """The share of a page's pixels where ink became paper, or paper ink; of all that are replaced."""
+    differs = before != draft.after
+    return float(np.mean(differs if replaced is None else differs & replaced)) if share else 0.0
 
 
 def chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:

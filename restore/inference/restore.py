@@ -161,9 +161,9 @@ class _Run:
             return self.refused(case, why, choice, facts)
         if not draft.grey and spotless(choice, facts):
             choice, draft = replace(choice, level=Level("p", 0.0)), draft.untouched(case.picture.visible)
-        doubt = why.sentence if why else status.sentence if status is Status.MAX_ITER else ""
+        doubt = _doubt(why, status)
         notes = [*notes_of(case, choice, whole, index, status)]
-        notes += [f"the result is doubtful: {doubt}"] if doubt not in ("", status.sentence) else []
+        notes += [f"the result is doubtful: {why.sentence}"] if why is not None else []
         return painted(
             case,
             choice,
@@ -282,6 +282,13 @@ def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
     found = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
     return found and bool(inversion > INVERTED)
+
+
+def _doubt(why: Status | None, status: Status) -> str:
+    """What makes an answer doubtful, or nothing: a rule that was broken, or a solver that stopped early."""
+    early = status if status is Status.MAX_ITER else None
+    reason = early if why is None else why
+    return "" if reason is None else reason.sentence
 
 
 def _ended(case: Case, choice: Choice, status: Status) -> Status:

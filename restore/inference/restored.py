@@ -142,12 +142,12 @@ class Restored:
             "reason": self.reason or None,
             "remedy": self.remedy or None,
             "iterations": self.iterations,
-            "residual": self.residual if isfinite(self.residual) else None,
+            "residual": _finite(self.residual),
             **{name: getattr(known, name) for name in LEVELS},
             "found": None if level is None else level.name,
             "bits": self.bits,
             "changed": self.changed,
-            "facts": {name: value if isfinite(value) else None for name, value in self.facts.measured.items()},
+            "facts": {name: _finite(value) for name, value in self.facts.measured.items()},
             "notes": [note for note in self.notes if level is None or note != level.sentence],
         }
 
@@ -155,6 +155,11 @@ class Restored:
     def objection(self) -> str:
         """Why the picture came back as it was, and what to do about it, in one sentence."""
         return "; ".join(filter(None, (self.reason, self.remedy)))
+
+
+def _finite(value: float) -> float | None:
+    """A number that JSON can hold."""
+    return value if isfinite(value) else None
 
 
 def level_of_blank(picture: Observed) -> Any:
