@@ -37,7 +37,7 @@ def column(*images: object) -> np.ndarray:
 def test_rows_are_what_denoise_makes_of_each_and_other_columns_stay() -> None:
     images = np.stack([stroke(8), stroke(13)]) ^ (RNG.random((2, 28, 28)) < 0.05)
     batch = restore.batches(QUICK, p=0.05)({"image": images, "path": ["a", "b"]})
-    assert batch["path"] == ["a", "b"] and batch["status"] == ["converged"] * 2 and len(batch["notes"]) == 2
+    assert batch["path"] == ["a", "b"] and batch["status"] == ["restored"] * 2 and len(batch["notes"]) == 2
     assert batch["image"].dtype == bool and batch["image"].shape == images.shape
     for image, restored in zip(images, batch["image"], strict=True):
         np.testing.assert_array_equal(restored, restore.denoise(image, QUICK, p=0.05))
@@ -65,7 +65,7 @@ def test_a_refused_or_unreadable_image_stays_as_it_is_with_the_reason(tmp_path: 
     """One by one, among others that are restored."""
     bad = [NOISE, "nothing.png", np.zeros((0, 3)), np.full((4, 4), np.nan), None, np.zeros((2, 4, 28, 28))]
     batch = restore.batches(QUICK)({"image": [stroke(13), *bad, stroke(14)]})
-    assert batch["status"] == ["converged", "unrecognised", *["failed"] * 5, "converged"]
+    assert batch["status"] == ["clean", "not sure", *["failed"] * 5, "clean"]
     assert all(restored is image for restored, image in zip(batch["image"][2:7], bad[1:], strict=True))
     np.testing.assert_array_equal(batch["image"][1], NOISE)
     assert all(batch["notes"][1:7]) and "nothing.png" in batch["notes"][2]
@@ -84,7 +84,7 @@ def test_one_that_fails_among_images_restored_together_fails_alone(monkeypatch: 
     marked = stroke(8)
     marked[0, 0] = True
     batch = restore.batches(QUICK, p=0.05)({"image": [stroke(8), marked, stroke(13)]})
-    assert batch["status"] == ["converged", "failed", "converged"]
+    assert batch["status"] == ["restored", "failed", "clean"]
 
 
 def test_pages_need_a_row_each(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_pages_need_a_row_each(tmp_path: Path) -> None:
 def test_a_list_gives_rows_and_an_empty_batch_nothing() -> None:
     restored = restore.batches(QUICK, p=0.05)
     (row,) = restored(iter([stroke(8)]))
-    assert set(row) == {"image", "status", "notes"} and row["status"] == "converged"
+    assert set(row) == {"image", "status", "notes"} and row["status"] == "restored"
     np.testing.assert_array_equal(row["image"], restore.denoise(stroke(8), QUICK, p=0.05))
     assert restored([]) == []
     assert restored({"image": []}) == {"image": [], "status": [], "notes": []}
@@ -109,9 +109,9 @@ def test_masks_are_a_column() -> None:
     batch = restore.batches(QUICK, column="scan", mask="hole")({"scan": images & ~holes, "hole": holes})
     np.testing.assert_array_equal(batch["scan"], restore.complete(images & ~holes, holes, QUICK))
     full = restore.batches(QUICK, mask="hole")({"image": images, "hole": np.stack([holes[0], ~holes[1] | holes[1]])})
-    assert full["status"] == ["converged", "failed"] and (full["image"][1] == images[1]).all()
+    assert full["status"] == ["restored", "failed"] and (full["image"][1] == images[1]).all()
     small = restore.batches(QUICK, mask="hole")({"image": images, "hole": [holes[0], holes[1, :4]]})
-    assert small["status"] == ["converged", "failed"]
+    assert small["status"] == ["restored", "failed"]
 
 
 def test_what_is_wrong_with_all_is_said_before_any_batch() -> None:
@@ -147,7 +147,7 @@ def test_a_process_that_unpickles_it_again_and_again_loads_the_prior_once() -> N
     content = pickle.dumps((restore.batches(QUICK, p=0.05), [stroke(8), stroke(13)]))
     assert len(content) < 10_000
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=content, capture_output=True, timeout=HANG)
-    assert done.stdout.decode().split() == ["1", "converged", "converged", "False"], done.stderr
+    assert done.stdout.decode().split() == ["1", "restored", "clean", "False"], done.stderr
 
 
 # Restores rows on two nodes, of which one is killed as soon as it has worked on some, and prints what became of each.

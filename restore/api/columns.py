@@ -15,6 +15,7 @@ from restore.api.given import Flips, Opening, listing, restored, settings
 from restore.errors import InputError, RestoreError, unforeseen
 from restore.inference.open import Engines
 from restore.inference.options import Options
+from restore.status import Status
 
 # The status of an image that cannot be read.
 FAILED = "failed"
@@ -43,7 +44,7 @@ class Batches:
         return {**batch, self.column: own, "status": status, "notes": notes}
 
     def _rows(self, images: Sequence[Any], masks: Sequence[Any] | None) -> list[tuple[Any, str, str]]:
-        """Each image restored, or as it was if it is refused or cannot be read; its status; its notes."""
+        """Each image restored or as it was, what it came back as, and its notes."""
         if not len(images):
             return []
         _, options, _ = settings(self.model, self.p, self.how)
@@ -59,9 +60,9 @@ class Batches:
                 return [(images[0], FAILED, str(unforeseen(fault, "")))]
             alone = ((images[row : row + 1], holes and holes[row : row + 1]) for row in range(len(images)))
             return [row for image, hole in alone for row in self._rows(image, hole)]
-        notes = zip(answers.notes, answers.remedy, strict=True)
-        texts = ["; ".join(filter(None, [*own, remedy])) for own, remedy in notes]
-        return list(zip(whole, map(str, answers.status), texts, strict=True))
+        texts = ["; ".join(filter(None, (answer.objection, *answer.notes))) for answer in answers.answers]
+        ended = [FAILED if one.status is Status.FAILED else str(one.outcome) for one in answers.answers]
+        return list(zip(whole, ended, texts, strict=True))
 
 
 @lru_cache(maxsize=8)
@@ -92,9 +93,9 @@ def batches(
     >>> restored = restore.batches("tap-mnist", p=0.1)
     >>> batch = restored({"image": [blank, text], "path": ["a.png", "b.png"]})
     >>> batch["status"], batch["path"]
-    (['converged', 'failed'], ['a.png', 'b.png'])
+    (['clean', 'failed'], ['a.png', 'b.png'])
     >>> [row["status"] for row in restored([blank])]
-    ['converged']
+    ['clean']
 
     Args:
         model: as in `restore.denoise`, but a name or a path; each machine needs the prior.
@@ -105,9 +106,10 @@ def batches(
         {options}
 
     Returns:
-        A function of a batch. A dict of columns comes back with restored images, and the columns "status", a name, and
-        "notes", a text; a list of images as a list of dicts of image, status and notes. An image that is refused, or
-        cannot be read (status "failed"), comes back as it was, and its notes say why.
+        A function of a batch. A dict of columns comes back with restored images, and the columns "status" and "notes",
+        a text; a list of images as a list of dicts of image, status and notes. The status is "restored", "clean", "not
+        sure", or "failed" for an image that cannot be read. An image in which nothing changed comes back as it
+        was, and its notes say why.
 
     Raises:
         ModelError: if there is no such prior.
