@@ -76,6 +76,7 @@ def main() -> None:
         "prior alone",
         "diffusion",
         "expected",
+        "wrong there",
         "worse than diffusion",
         "of",
         left=["holes"],
@@ -94,7 +95,7 @@ def main() -> None:
                     found = measured(observed, truth, engines, model)
                     worse += found[0] > 1.1 * found[2] + 3 / hidden.sum()
                     shares.append(found)
-            row(model, shape, *(f"{100 * value:.2f}" for value in np.nanmean(shares, 0)), worse, len(shares))
+            row(model, shape, *(f"{100 * value:.2f}" for value in _means(shares)), worse, len(shares))
 
 
 def measured(observed: Observed, truth: np.ndarray, engines: Engines, model: str) -> list[float]:
@@ -115,6 +116,13 @@ def measured(observed: Observed, truth: np.ndarray, engines: Engines, model: str
     diffused = Diffusion().posterior(observed, lambda share: None).means[0]
     expected, found = float(about[0]) / 100 if about else np.nan, wrong(answer.means, truth, hidden)
     return [found, alone, wrong(diffused, truth, hidden), expected, found if about else np.nan]
+
+
+def _means(shares: list[list[float]]) -> np.ndarray:
+    """The mean of each column over the pictures that have it, or NaN."""
+    table = np.array(shares)
+    count = (~np.isnan(table)).sum(0)
+    return np.where(count, np.nansum(table, 0) / np.maximum(count, 1), np.nan)
 
 
 def wrong(means: np.ndarray, truth: np.ndarray, hidden: np.ndarray | None) -> float:
