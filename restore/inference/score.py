@@ -53,11 +53,9 @@ BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 # share of it (by hand).
 QUIET_SIDE, QUIET, QUIET_NOISE = 16, 0.05, 0.84
 
-# The factors by which the log-odds of solvers may be too large where candidates are compared.
-SURER = (1.0, 1.4, 2.0, 2.8)
-
-# The same where a level is found: wrong predictions would else count as noise (`benchmarks/choices/noise_level.py`).
-SURER_OF_LEVEL = (1.0, 1.4)
+# The factors by which the log-odds of solvers may be too large; with larger ones wrong predictions would count as noise
+# (`benchmarks/choices/noise_level.py`).
+SURER = (1.0, 1.4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +212,10 @@ class Prediction:
         both = (np.bincount(bins[colour & self.mask], minlength=BINS * sample.count) for colour in (white, ~white))
         return np.stack([counts.reshape(sample.count, BINS) for counts in both])
 
-    def counted(self, levels: np.ndarray, surer: Sequence[float]) -> np.ndarray:
+    def counted(self, levels: np.ndarray) -> np.ndarray:
         """log p of the predicted pixels of each picture at some levels of flips, (L, N), in nats.
 
-        `surer` are factors by which log-odds may be too large; the best one counts.
+        Of the factors by which log-odds may be too large the best one counts.
         """
         odds, flips = np.linspace(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, BINS), BitFlip(levels[:, None])
 
@@ -225,13 +223,14 @@ class Prediction:
             of_bins = (flips.log_predictive(white, probability_of(odds / factor)) for white in (True, False))
             return np.sum([log_p @ count.T for log_p, count in zip(of_bins, self.counts, strict=True)], 0)
 
-        return np.max([at(factor) for factor in surer], 0)
+        return np.max([at(factor) for factor in SURER], 0)
 
-    def curve(self, surer: Sequence[float]) -> np.ndarray:
+    @cached_property
+    def curve(self) -> np.ndarray:
         """log p of each picture at each level of the scale, (L, N), or at the levels that are known, (1, N)."""
         sample, levels = self.sample, self.scale.levels
         if self._alike:
-            return self.counted(levels, surer)
+            return self.counted(levels)
         cases = (sample.damage,) if sample.damage.unknown is None else map(sample.damage.at, levels)
         log_p = (case.log_predictive(sample.pixels, self.means, self.variances, grey=sample.grey) for case in cases)
         return np.stack([sample.sums(np.where(self.mask, values, 0)) for values in log_p])
@@ -246,7 +245,7 @@ class Prediction:
     @property
     def nats(self) -> np.ndarray:
         """log p at the best level of each picture, (N,), by which candidates are compared."""
-        return np.asarray(self.curve(SURER).max(0))
+        return np.asarray(self.curve.max(0))
 
     @property
     def bits(self) -> np.ndarray:
@@ -259,7 +258,7 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
     unknown = prediction.sample.damage.unknown
     if unknown is None:
         return None
-    curve = prediction.curve(SURER_OF_LEVEL)[:, index]
+    curve = prediction.curve[:, index]
     if unknown == "sigma" and curve.argmax() == 0:  # no more than rounding adds
         return Level(unknown, 0.0)
     return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
