@@ -34,6 +34,7 @@ from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen
 from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.kinds import FAMILIES
+from restore.errors import NotRestored
 from restore.learning.run.card import machine_facts
 from training.data.drawings import drawings
 
@@ -45,11 +46,14 @@ PRIOR, DRAWN = "conv-art", 2400
 
 def without_options(seen: Seen) -> tuple[np.ndarray, str]:
     """The picture repaired, or as it is if it is refused; and the prior."""
-    if seen.hidden.any():
-        found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True)
-    else:
-        found, solution = restore.denoise(seen.ink, return_solution=True)
-    return found, "refused" if solution.not_sure else solution.model
+    try:
+        if seen.hidden.any():
+            found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True)
+        else:
+            found, solution = restore.denoise(seen.ink, return_solution=True)
+    except NotRestored:
+        return seen.ink, "refused"
+    return found, solution.model
 
 
 def tuned(

@@ -85,9 +85,11 @@ def main() -> None:
             grey = gaussian_filter(INK + (PAPER - INK) * clean, BLUR) * np.linspace(light, 1, clean.shape[1])
             grey += np.random.default_rng(3).normal(0, NOISE, clean.shape)
             levels = np.rint(255 * grey.clip(0, 1)).astype(np.uint8)
-            result, solution = restore.denoise(levels, return_solution=True)
-            answer = (f"{100 * np.mean((result > 127) != clean):.2f}", solution.model)
-            answer = ("", "refused") if solution.not_sure else answer
+            try:
+                result, solution = restore.denoise(levels, return_solution=True)
+                answer = (f"{100 * np.mean((result > 127) != clean):.2f}", solution.model)
+            except restore.NotRestored:
+                answer = ("", "refused")
             wrong = 100 * np.mean(otsu(levels) == clean)
             row(name, light, f"{crowded(levels):.2f}", f"{wrong:.2f}", *answer)
 

@@ -34,6 +34,7 @@ from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.all_kinds import picture
 from benchmarks.pictures.letters import printed
 from restore.channels import Specks
+from restore.errors import NotRestored
 from restore.inference.candidates import Prior
 from restore.inference.specks import Pieces, likeliest_rate, log_odds
 from restore.learning.run.card import machine_facts
@@ -92,7 +93,10 @@ def by_prior(model: str, **level: float | str) -> Candidate:
     denoise = partial(restore.denoise, model="auto") if model == "auto" else restore.load(model).denoise
 
     def repair(seen: Seen, _: float) -> np.ndarray:
-        return denoise(seen.ink, **level)
+        try:
+            return denoise(seen.ink, **level)
+        except NotRestored:
+            return seen.ink
 
     return Candidate(repair)
 

@@ -51,7 +51,10 @@ def _toned(white: np.ndarray) -> np.ndarray:
 
 
 def read_by(reading: Callable[[np.ndarray], np.ndarray], page: np.ndarray, text: str) -> float:
-    return misread(reading(page), text)
+    try:
+        return misread(reading(page), text)
+    except restore.NotRestored:
+        return misread(page, text)
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ from restore.data.fitting import commonest, drawn, patches, resized, spread
 from restore.data.loading import open_stock
 from restore.data.stock import Limits, Stock, of_arrays, paired
 from restore.data.truth import joined, planes
-from restore.data.windows import windows_once
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import THIRD, Tones, counted, third_tone
@@ -32,8 +31,6 @@ MAX_PIXELS = 128 * 128
 LARGE_SIDE = 40
 WINDOWS = 1000
 WINDOW_SIDE = 32
-# Sides of the parts of pages, in windows that are drawn from them; and how many of each judge.
-PART_WINDOWS, JUDGING_WINDOWS = 4, 4
 # The minimum number of images for a split by file.
 FEWEST = 3
 # Images in the sample that tells black and white from grey.
@@ -48,8 +45,6 @@ class Gathering:
         levels: kind of pixels; "auto" lets `restore.images.tones` decide between black and white and grey. "pairs"
             are grey pages with their truth (`restore.data.stock.paired`). "" gathers nothing: a recipe then uses images
             as they are read.
-            Of pairs, windows of `shape` are learnt that are drawn anew each time (`restore.data.windows`), from parts
-            of pages, `patches` of them or one a page; of the parts held out some windows are drawn once.
         shape: height and width of training images; others are resized to it by averaging over area; by default the
             images' own, or the most common of several; where these have sides beyond `LARGE_SIDE`, windows of them.
         patches: 0, or the number of random patches of `shape` to learn from, spread evenly over files; the held-out
@@ -149,13 +144,7 @@ def gather(
         fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
         raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
     gathering, chosen_notes = _in_windows(stock, gathering)
-    if gathering.levels == "pairs":
-        gathering = replace(gathering, patches=gathering.patches or len(stock.images))
     size, size_notes = _size_for(stock, gathering)
-    window = size
-    if gathering.levels == "pairs":
-        height, width = np.minimum(PART_WINDOWS * np.array(window), stock.sizes.min(0)).tolist()
-        size = height, width
     held = held_out_of(stock.names, gathering.held_out, seed)
     pieces, owner = _pieces(stock, size, gathering, held, seed, limits.max_pixels)
     kept, twin_notes = _without_twins(stock, held)
@@ -170,10 +159,7 @@ def gather(
         *level_notes,
         *training.notes,
     )
-    judging = pieces[kept[owner]]
-    if gathering.levels == "pairs":
-        judging = windows_once(judging, window, JUDGING_WINDOWS, seed)
-    held_out = Dataset(judging, stock.label, "test")
+    held_out = Dataset(pieces[kept[owner]], stock.label, "test")
     return Gathered(training, held_out, levels, threshold, gathering.patches, notes)
 
 

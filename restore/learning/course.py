@@ -6,20 +6,17 @@ sees clean images. A conditional RBM sees pairs of a damaged image, damaged anew
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from restore.channels import Channel, Damage, Task, parse_task
 from restore.couplings import Dense
-from restore.data.windows import drawn
 from restore.errors import TrainingError
 from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units, pixel_means
@@ -41,8 +38,9 @@ VALIDATION_BATCH = 1000
 # A prior in training is judged by at most this many images: enough to compare epochs, and the time belongs to learning.
 JUDGED_IMAGES = 500
 
-# How many pages judge a machine at a time.
-PAGES_AT_ONCE = 20
+# Pages are seen with black and white moved by at most this share of the grey scale, with a gamma of 1 up to this
+# difference, and half of them with up to this share of the pixels hidden. Several judge a machine at a time.
+DARKEST, GAMMA, MOST_HIDDEN, PAGES_AT_ONCE = 0.15, 0.3, 0.2, 20
 
 # The most iterations of the solver that judges.
 JUDGE_ITERATIONS = 100
@@ -223,10 +221,10 @@ class DamagedImages:
 
 @dataclass(frozen=True)
 class Pages:
-    """The course of a conditional convolutional machine: grey pages (N, H, W), uint8, whose lowest bit is the truth.
+    """The course of a conditional convolutional machine: grey pages (N, D), where a level's lowest bit is the truth.
 
-    Of each a window is drawn anew each time, in another light, with some pixels hidden, so that the machine can tell
-    what they are. Windows that are held out, (M, D), judge it.
+    A page is seen lighter or darker each time, and some of its pixels are hidden, so that the machine can tell what
+    they are. Those held out, (M, D), judge it.
     """
 
     images: Tensor
@@ -239,15 +237,12 @@ class Pages:
         return self.start
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:
-        # Drawn on the CPU, by a seed from the run's own numbers.
-        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-        rng, device = np.random.default_rng(seed), index.device
-        pages = self.images.index_select(0, index).cpu().numpy()
-        windows = [drawn(page, page & 1 > 0, self.image_shape, rng) for page in pages]
-        parts = [torch.from_numpy(np.stack(part)).flatten(1).to(device) for part in zip(*windows, strict=True)]
-        levels, paper, hidden = parts[0], parts[2], cast(Any, parts[1])
-        evidence = Damage(hidden=hidden).shown.evidence(levels)
-        return Restorations(paper.float(), evidence, self.independent.moments(evidence)[0], torch.zeros_like(index))
+        page, clean = pages_of(self.images.index_select(0, index))
+        low, high, power, share = torch.rand(4, len(page), 1, generator=generator, device=page.device)
+        levels = DARKEST * low + (1 - DARKEST * (low + high)) * page ** (1 + GAMMA * (2 * power - 1))
+        drawn = torch.rand(page.shape, generator=generator, device=page.device)
+        evidence = Damage(hidden=drawn < MOST_HIDDEN * (2 * share - 1)).shown.evidence(levels)
+        return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.zeros_like(index))
 
     def judged(self, prior: Any, inference: Inference) -> Judged | None:
         if not len(self.validation):
@@ -317,8 +312,6 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
 
 def pixels_of(recipe: Recipe, training: Tensor) -> tuple[Tensor, Units | None]:
     """The means of pixels as a prior keeps them, (D,), and independent units for grey ones."""
-    if recipe.prior.kind.pages:
-        white = (training & 1).sum() / training.numel()
-        return white.repeat(math.prod(recipe.data.gathering.shape)), None
-    means = recipe.prior.kind.pixel_means(pixel_means(training))
+    images = pages_of(training)[1] if recipe.prior.kind.pages else training
+    means = recipe.prior.kind.pixel_means(pixel_means(images))
     return means, grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

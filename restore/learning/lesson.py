@@ -39,9 +39,7 @@ class Lesson:
 
     @property
     def image_shape(self) -> tuple[int, int]:
-        recipe = self.recipe
-        height, width = recipe.data.gathering.shape if recipe.prior.kind.pages else self.training.images.shape[1:]
-        return height, width
+        return self.training.images.shape[1], self.training.images.shape[2]
 
     @property
     def fingerprint(self) -> str:
@@ -50,10 +48,10 @@ class Lesson:
         return own if self.held_out is None else sha256(f"{own} {self.held_out.fingerprint}".encode()).hexdigest()
 
     def pixels(self, device: torch.device) -> Tensor:
-        """The training images as the prior learns from them, including variations; (N, D), or whole pages (N, H, W)."""
-        recipe, pages = self.recipe, self.recipe.prior.kind.pages
-        images = varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed, pairs=pages)
-        return torch.from_numpy(images).to(device) if pages else self.as_pixels(images, device)
+        """The training images as the prior learns from them, including variations; (N, D)."""
+        recipe, images = self.recipe, self.training.images
+        pairs = recipe.prior.kind.pages
+        return self.as_pixels(varied(images, **asdict(recipe.data.variations), seed=recipe.seed, pairs=pairs), device)
 
     def held_out_pixels(self, device: torch.device) -> Tensor | None:
         """The held-out images as the prior knows them, without variations; (M, D)."""

@@ -143,10 +143,8 @@ def train(
     with torch.inference_mode():
         machine, inference = as_stored(recipe, result.machine), recipe.inference_after(max(result.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
-        means, grey = pixels_of(recipe, training)
-        modes = pack(means[None][:0])
-        if inference.modes:
-            modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
+        modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
+    means, grey = pixels_of(recipe, training)
     header = description_of(recipe, image_shape, machine, inference, means)
     prior = TrainedPrior(header, machine, means, modes, grey)
     if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
@@ -208,6 +206,8 @@ def _modes(
     recipe: Recipe, machine: Machine, images: Tensor, inference: Inference, late: Callable[[], bool] | None
 ) -> Tensor:
     """Modes of the machine as starts for its solver; one that learns by restoring takes over those of its start."""
+    if not inference.modes:
+        return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:
         modes = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
         if len(modes) == inference.modes:

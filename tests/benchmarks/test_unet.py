@@ -36,13 +36,12 @@ def test_the_network_learns_to_read_pages(monkeypatch: pytest.MonkeyPatch) -> No
     steps, side = count(), 48
     monkeypatch.setattr(unet, "time", SimpleNamespace(process_time=lambda: float(next(steps))))
     draw = np.random.default_rng(0)
-    # Ink in blocks: among noise single pixels are none.
-    paper = np.kron(draw.random((48, side // 4, side // 4)) < 0.8, np.ones((4, 4))) > 0
+    paper = draw.random((48, side, side)) < 0.9
     grey = np.where(paper, 0.8, 0.3) * np.linspace(0.4, 1, side) + 0.02 * draw.standard_normal(paper.shape)
     levels = (255 * grey).clip(0, 255).astype(np.uint8) & 0xFE
-    joined = torch.from_numpy(levels | paper)
+    joined = torch.from_numpy(levels | paper).flatten(1).float() / 255
     even = Bernoulli(torch.zeros(side * side))
-    network = unet.trained(Pages(joined, joined[:0].flatten(1), (side, side), None, even), 300, seed=0, width=4)
+    network = unet.trained(Pages(joined, joined[:0], (side, side), None, even), 300, seed=0, width=4)
     # A page of another size, lit from the other side.
     read = np.concatenate([network.read(page[:, ::-1][:45, :43]) for page in levels[:8]])
     truth = np.concatenate([~page[:, ::-1][:45, :43] for page in paper[:8]])

@@ -12,7 +12,6 @@ from PIL import Image
 from restore.data.dataset import Split
 from training.data import make, scans, text
 from training.data.pages import Family
-from training.data.sources import GROUPS, real_pages
 from training.data.wear import DAMAGES, Damage, Grey
 
 SHAPE = (256, 256)
@@ -110,69 +109,26 @@ def test_no_page_is_in_fonts_for_testing(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert not [face for face in faces if face.startswith(("Liberation", "Free"))]
 
 
-def put(data: Path, source: str, ink: np.ndarray) -> None:
-    """A real page and its truth."""
-    page = data / ("dibco" if source.isdecimal() else "pages") / source / "H01.png"
-    page.parent.mkdir(parents=True)
-    Image.fromarray(np.where(ink, 60, 200).astype(np.uint8)).save(page)
-    Image.fromarray(~ink).save(page.with_suffix(".truth.png"))
+def test_a_third_of_the_real_pages_is_held_out_for_choosing_and_always_the_same() -> None:
+    names = [f"20{year:02}-{kind}{number:02}" for year in range(9, 19) for kind in "HP" for number in range(20)]
+    held_out = [name for name in names if scans.for_choosing(name)]
+    assert 0.25 < len(held_out) / len(names) < 0.42
+    real = ("2009-H01", "2009-P02", "2009-P03", "2013-HW01", "2013-HW02")
+    assert [name for name in real if scans.for_choosing(name)] == ["2009-P02", "2013-HW01"]
 
 
-def test_every_source_is_in_one_group_and_none_has_all_print(tmp_path: Path) -> None:
-    every = [source for group in GROUPS.values() for source in group]
-    assert len(every) == len(set(every)) == 11
-    printed = [group for group, sources in GROUPS.items() if {"2009", "2011", "2013"} & set(sources)]
-    assert len(printed) == 3
-    ink = np.zeros((40, 40), bool)
-    for source in every:
-        put(tmp_path, source, ink)
-    for group, sources in GROUPS.items():
-        assert {source for source, *_ in real_pages(tmp_path, groups=[group])} == set(sources)
-
-
-def test_parts_of_a_real_page_cover_it_with_its_truth() -> None:
-    draw = np.random.default_rng(0)
-    ink = draw.random((512, 700)) < 0.2
-    grey = np.where(ink, 60, 200).astype(np.uint8)
-    parts = list(scans.parts_of(("2009", "H01", grey, ~ink)))
-    assert sorted(name for name, *_ in parts) == ["2009-H01-0", "2009-H01-1"]
-    left = []
-    for _, part, paper in parts:
-        np.testing.assert_array_equal(part < 130, ~paper)
-        left += [start for start in (0, 188) if (part == grey[:, start : start + 512]).all()]
-    assert sorted(left) == [0, 188]
-
-
-def test_a_small_page_is_mirrored_and_a_large_one_has_parts_by_the_root_of_its_area() -> None:
-    draw = np.random.default_rng(0)
-    ink = draw.random((300, 600)) < 0.2
-    for _, grey, paper in scans.parts_of(("2009", "H01", np.where(ink, 60, 200).astype(np.uint8), ~ink)):
-        np.testing.assert_array_equal(paper[300:], paper[88:300][::-1])
-        np.testing.assert_array_equal(grey < 130, ~paper)
-    large = np.tile(ink, (8, 6))
-    assert len(list(scans.parts_of(("2009", "H02", np.where(large, 60, 200).astype(np.uint8), ~large)))) == 18
-    blank = np.zeros((600, 600), bool)
-    assert not list(scans.parts_of(("2009", "H03", np.full(blank.shape, 200, np.uint8), ~blank)))
-
-
-def test_a_group_that_is_left_out_is_not_learnt_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-    none: dict[Split, int] = {"train": 0, "test": 0}
-    monkeypatch.setattr(scans, "COUNTS", none)
-    ink = np.random.default_rng(0).random((520, 520)) < 0.2
-    for source in ("2009", "mcs", "2012", "bickley"):
-        put(tmp_path, source, ink)
-    for without, kept in (("", {"2009", "mcs", "2012", "bickley"}), ("A", {"2012", "bickley"}), ("D", {"2009", "mcs"})):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made = make.make(["scans"], tmp_path, without)
-        assert {path.name.partition("-")[0] for path in made} == kept
-
-
-def test_there_is_no_ink_beyond_the_sheet(families: list[Family], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scans, "BORDERED", 1.0)
-    cleared = [
-        any(not np.rot90(scans.scan(families, 1, number, SHAPE)[1], side)[:6].any() for side in range(4))
-        for number in range(8)
-    ]
-    assert all(cleared)
+def test_real_pages_are_cut_into_parts_with_their_truth(tmp_path: Path) -> None:
+    ink = np.zeros((512, 700), bool)
+    ink[100:200, 300:] = True
+    for name in ("2009-H01", "2009-P02"):
+        page = tmp_path / "dibco" / "2009" / f"{name}.png"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.where(ink, 60, 200).astype(np.uint8)).save(page)
+        Image.fromarray(np.where(ink, 0, 255).astype(np.uint8)).save(page.with_suffix(".truth.png"))
+    made = scans.cut(page.parents[1], tmp_path)
+    # The other is for choosing. The second part ends with the page.
+    assert [path.stem for path in made] == ["2009-2009-H01-00", "2009-2009-H01-01"]
+    for path, left in zip(made, (0, 188), strict=True):
+        grey, truth = (np.asarray(Image.open(file)) for file in (path, path.with_suffix(".truth.png")))
+        np.testing.assert_array_equal(grey < 130, ink[:, left : left + 512])
+        np.testing.assert_array_equal(truth < 130, ink[:, left : left + 512])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -21,7 +21,6 @@ from restore.console import say, tell
 from restore.data.dataset import Images, Split
 from restore.errors import InputError, RestoreError, UsageError
 from training.data import drawings, photographs, scans, text
-from training.data.sources import GROUPS
 
 SETS: dict[str, Callable[[Split], Images]] = {
     "drawings": drawings.images,
@@ -29,13 +28,11 @@ SETS: dict[str, Callable[[Split], Images]] = {
     "photographs": photographs.images,
 }
 # Sets of pairs, which are written into a folder as files of their own.
-PAIRS: dict[str, Callable[[Path, Split, Sequence[str]], list[Path]]] = {"scans": scans.write}
+PAIRS: dict[str, Callable[[Path, Split], list[Path]]] = {"scans": scans.write}
 
 
-def make(names: list[str], root: Path, without: str = "") -> list[Path]:
+def make(names: list[str], root: Path) -> list[Path]:
     """Write both splits of these sets below a folder; a split that cannot be drawn here is left out, and said.
-
-    Of the real pages a group of `training.data.sources` may be left out, to judge by.
 
     Raises:
         UsageError: if a name is not one of `SETS` or `PAIRS`.
@@ -43,13 +40,12 @@ def make(names: list[str], root: Path, without: str = "") -> list[Path]:
     for name in names:
         if name not in SETS and name not in PAIRS:
             raise UsageError(f"{name}: not a set that is drawn here; give {', '.join((*SETS, *PAIRS))}")
-    groups = [group for group in GROUPS if group != without]
     written = []
     for name in names:
         for split in get_args(Split):
             try:
                 if name in PAIRS:
-                    written += PAIRS[name](root / name / split, split, groups)
+                    written += PAIRS[name](root / name / split, split)
                     continue
                 images = SETS[name](split)
             except InputError as fault:
@@ -64,11 +60,10 @@ def make(names: list[str], root: Path, without: str = "") -> list[Path]:
 def command(
     names: Annotated[list[str], typer.Argument(help=f"Of {', '.join((*SETS, *PAIRS))}.")],
     data: Annotated[Path | None, typer.Option(help="Folder of named data sets [RESTORE_DATA].")] = None,
-    without: Annotated[str, typer.Option(help=f"Leave out real pages of this group, {', '.join(GROUPS)}.")] = "",
 ) -> None:
     """Write sets that are drawn by code into a data folder."""
     root = data or Path(os.environ.get("RESTORE_DATA", "."))
-    for path in make(names, root, without):
+    for path in make(names, root):
         tell(str(path))
 
 

@@ -9,8 +9,8 @@ and 1 bit of truth, ink black.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from hashlib import sha256
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -19,29 +19,24 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy.ndimage import grey_dilation, grey_erosion
-from skimage.morphology import skeletonize
 
 from restore.data.dataset import Split
 from training.data.dice import Dice
 from training.data.drawings import KINDS
-from training.data.handwriting import hand, written
+from training.data.handwriting import written
 from training.data.pages import Family, page, words
 from training.data.pen import PAPER, SIDE
-from training.data.sources import GROUPS, Page, real_pages
 from training.data.text import families_to_learn_from
-from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, bordered, worn
+from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
 
 SHAPE = (512, 512)
-COUNTS: dict[Split, int] = {"train": 400, "test": 60}
+COUNTS: dict[Split, int] = {"train": 500, "test": 60}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
-# How much of a page may be ink; and the least of a part of a real page, of which there is one for so many pixels of the
-# square root of its area.
+# How much of a page may be ink; and the least of a part of a real page.
 LEAST, MOST = 0.005, 0.4
-LEAST_REAL, PIXELS_A_PART = 0.003, 160.0
+LEAST_REAL = 0.01
 # How many pages are clean, how many are black and white, and how many have nothing but noise.
 CLEAN, COPIES, DARK = 0.08, 0.15, 0.2
-# How many of the others show where the sheet ends.
-BORDERED = 0.12
 # Of how much small print nothing is worn away: dots that are cannot be told from dust.
 SMALL_PLAIN = 0.6
 # Line art that goes with text.
@@ -154,63 +149,16 @@ def _filled_in(rng: Generator, families: Sequence[Family], shape: tuple[int, int
     return covered, inked
 
 
-def _thick(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
-    """Handwriting or print as a fine scan shows it: strokes of 8 to 40 pixels."""
-    larger = rng.uniform(1.5, 4)
-    smaller = (math.ceil(shape[0] / larger), math.ceil(shape[1] / larger))
-    drawn = written(rng, smaller, replace(hand(rng), height=rng.uniform(20, 40)))
-    if rng.random() < 0.4:
-        drawn = _printed(rng, families, smaller)
-
-    def enlarged(layer: Grey) -> Grey:
-        return np.asarray(Image.fromarray(layer).resize(shape[::-1], Image.Resampling.BICUBIC)).clip(0, 1)
-
-    covered, inked = map(enlarged, drawn)
-    sharp = np.clip(0.5 + larger * (covered - 0.5), 0, 1)
-    return sharp, sharp * np.where(covered > 0.1, inked / np.maximum(covered, 0.1), 1).clip(0, 1)
-
-
-def _hairline(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
-    """Type of lines of one pixel, as those of light faces."""
-    lines = skeletonize(_printed(rng, families, shape)[0] > 0.5).astype(np.float32)
-    if rng.random() < 0.5:
-        # Between two pixels: each has a part of the line.
-        lines = np.maximum(lines, rng.uniform(0.3, 0.8) * np.roll(lines, 1, int(rng.integers(2))))
-    return lines, lines
-
-
-def _leaders(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
-    """A table of contents: what it names, dots, a number."""
-    sheet = Image.new("L", shape[::-1])
-    ink, dice = ImageDraw.Draw(sheet), Dice(int(rng.integers(2**31)), 0)
-    said, left, right = words(dice, capitals=False), rng.uniform(5, 60), shape[1] - rng.uniform(5, 60)
-    family = families[int(rng.integers(len(families)))]
-    font = ImageFont.truetype(family[0], rng.uniform(10, 28), layout_engine=ImageFont.Layout.BASIC)
-    dot = "." if rng.random() < 0.5 else ". "
-    for top in np.arange(rng.uniform(-5, 40), shape[0], sum(font.getmetrics()) * rng.uniform(1.05, 1.6)):
-        line = " ".join(next(said) for _ in range(int(rng.integers(1, 5)))) + " "
-        number = str(int(rng.integers(1, 999)))
-        room = right - left - font.getlength(line) - font.getlength(number) - 4
-        dots = dot * max(0, int(room / font.getlength(dot)))
-        ink.text((left, round(top)), line + dots, 255, font)
-        ink.text((right - font.getlength(number), round(top)), number, 255, font)
-    covered = np.clip(rng.uniform(1.1, 2.0) / 255 * np.asarray(sheet, np.float32), 0, 1)
-    return covered, covered
-
-
 Content = Callable[[Generator, Sequence[Family], tuple[int, int]], Drawn]
 
 # What is on a page, with how often.
 CONTENTS: Sequence[tuple[Content, float]] = (
-    (_printed, 0.2),
-    (_small, 0.18),
-    (_handwritten, 0.22),
-    (_table, 0.08),
-    (_illustrated, 0.08),
+    (_printed, 0.28),
+    (_small, 0.16),
+    (_handwritten, 0.27),
+    (_table, 0.1),
+    (_illustrated, 0.1),
     (_filled_in, 0.09),
-    (_thick, 0.06),
-    (_hairline, 0.05),
-    (_leaders, 0.04),
 )
 
 
@@ -219,14 +167,6 @@ def _toned(grey: Grey, rng: Generator) -> Grey:
     paper = rng.uniform(0.5, 1.0)
     ink = rng.uniform(0.02, 0.65) * paper
     return (ink + (paper - ink) * grey).astype(np.float32)
-
-
-def _cleared(layer: Grey, margins: Mapping[int, int]) -> Grey:
-    """Ink without what lies in the margins; each of these quarter turns brings one to the top, so many pixels deep."""
-    layer = layer.copy()
-    for side, deep in margins.items():
-        np.rot90(layer, side)[:deep] = 0
-    return layer
 
 
 def scan(
@@ -244,11 +184,6 @@ def scan(
     while True:
         content = contents[int(rng.choice(len(contents), p=often))]
         covered, inked = content(rng, families, shape)
-        margins = {}
-        if rng.random() < BORDERED:
-            # Beyond the sheet there is no ink.
-            margins = {int(side): int(rng.integers(6, 100)) for side in rng.permutation(4)[: int(rng.integers(1, 3))]}
-            covered, inked = (_cleared(layer, margins) for layer in (covered, inked))
         truth = covered >= 0.5
         if LEAST <= truth.mean() <= MOST:
             break
@@ -264,53 +199,51 @@ def scan(
         grey = worn(plain if rng.random() < 0.4 else _toned(plain, rng), rng, OF_CAMERAS)
     else:
         grey = worn(1 - inked, rng, OF_INK)
-        grey = bordered(_toned(grey, rng), rng, margins)
-        grey = worn(grey, rng, (*OF_PAPER, *OF_SCANNERS))
+        grey = worn(_toned(grey, rng), rng, (*OF_PAPER, *OF_SCANNERS))
     return np.rint(255 * grey).astype(np.uint8), truth
 
 
-def parts_of(page: Page) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.bool_]]]:
-    """Parts of a real page, of `SHAPE`, that cover it: a name, grey levels, and where paper is.
+def for_choosing(name: str) -> bool:
+    """Whether a real page of this name is held out of training, to choose by: a third of them, always the same."""
+    return int(sha256(name.encode()).hexdigest(), 16) % 3 == 0
 
-    Of a large page as many are chosen as the square root of its area says; what is missing of a small one is mirrored.
+
+def cut(pages: Path, folder: Path) -> list[Path]:
+    """Cut the real pages that are not for choosing, `pages`/YEAR/NAME.png, into parts of `SHAPE`; returns their files.
+
+    Parts with less than a hundredth of ink are left out.
     """
-    source, name, grey, paper = page
-    missing = [(0, max(0, side - size)) for size, side in zip(grey.shape, SHAPE, strict=True)]
-    grey, paper = np.pad(grey, missing, "symmetric"), np.pad(paper, missing, "symmetric")
-    starts = [
-        np.linspace(0, size - side, -(-size // side)).round().astype(int)
-        for size, side in zip(grey.shape, SHAPE, strict=True)
-    ]
-    places = list(product(*starts))
-    rng = np.random.default_rng(list(f"{source}/{name}".encode()))
-    rng.shuffle(places)
-    for number, (top, left) in enumerate(places[: max(1, round(math.sqrt(grey.size) / PIXELS_A_PART))]):
-        part = slice(top, top + SHAPE[0]), slice(left, left + SHAPE[1])
-        if (~paper[part]).mean() >= LEAST_REAL:
-            yield f"{source}-{name}-{number}", grey[part], paper[part]
+    made = list[Path]()
+    for path in sorted(pages.glob("20*/*.png")):
+        if path.suffixes != [".png"] or for_choosing(path.stem):
+            continue
+        both = [np.array(Image.open(file).convert("L")) for file in (path, path.with_suffix(".truth.png"))]
+        starts = [
+            [max(0, min(number * side, size - side)) for number in range(max(1, -(-(size - side // 8) // side)))]
+            for size, side in zip(both[0].shape, SHAPE, strict=True)
+        ]
+        for (row, top), (column, left) in product(enumerate(starts[0]), enumerate(starts[1])):
+            grey, truth = (image[top : top + SHAPE[0], left : left + SHAPE[1]] for image in both)
+            if (truth < 128).mean() >= LEAST_REAL:
+                made.append(folder / f"{path.parent.name}-{path.stem}-{row}{column}.png")
+                Image.fromarray(grey).save(made[-1])
+                Image.fromarray(truth).save(made[-1].with_suffix(".truth.png"))
+    return made
 
 
-def write(folder: Path, split: Split, groups: Sequence[str] = tuple(GROUPS)) -> list[Path]:
+def write(folder: Path, split: Split) -> list[Path]:
     """Write the pairs of a split into a folder, ROOT/scans/SPLIT; returns the files of pages.
 
-    To train, parts of the real pages of some groups in ROOT/dibco and ROOT/pages are written as well, if any are there.
+    To train, parts of the real pages in ROOT/dibco are written as well, if there are any.
 
     Raises:
         InputError: if there are no fonts.
     """
     families = families_to_learn_from()
     folder.mkdir(parents=True, exist_ok=True)
-    made = list[Path]()
-
-    def keep(name: str, grey: NDArray[np.uint8], paper: NDArray[np.bool_]) -> None:
-        made.append(folder / f"{name}.png")
-        Image.fromarray(grey).save(made[-1])
-        Image.fromarray(paper).save(made[-1].with_suffix(".truth.png"))
-
-    for number in range(COUNTS[split]):
+    written_to = [folder / f"{number:04}.png" for number in range(COUNTS[split])]
+    for number, path in enumerate(written_to):
         grey, truth = scan(families, SEEDS[split], number)
-        keep(f"{number:04}", grey, ~truth)
-    for real in real_pages(folder.parents[1], groups=groups) if split == "train" else ():
-        for part in parts_of(real):
-            keep(*part)
-    return made
+        Image.fromarray(grey).save(path)
+        Image.fromarray(~truth).save(path.with_suffix(".truth.png"))
+    return written_to + (cut(folder.parents[1] / "dibco", folder) if split == "train" else [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.random import Generator
@@ -73,21 +73,8 @@ def bled_through(grey: Grey, rng: Generator) -> Grey:
         within = gaussian_filter(behind, rng.uniform(1, 3))
         behind = behind * (1 - rng.uniform(0.2, 0.7) * np.clip(3 * within - 1.5, 0, 1))
     behind = gaussian_filter(behind, rng.uniform(0.6, 3.0))
-    # Seldom as dark as the ink itself; then only blur tells which is which.
-    strong = rng.random() < 0.25
-    behind = gaussian_filter(behind, 1.5) if strong else behind
-    darkest = rng.uniform(0.7, 1.0) if strong else rng.uniform(0.12, 0.7)
-    level = darkest * np.clip(1.6 * smooth(rng, grey.shape, rng.uniform(80, 400)), 0.2, 1)
+    level = rng.uniform(0.12, 0.7) * np.clip(1.6 * smooth(rng, grey.shape, rng.uniform(80, 400)), 0.2, 1)
     return _clipped(np.minimum(grey, 1 - level * behind))
-
-
-def of_several_inks(grey: Grey, rng: Generator) -> Grey:
-    """Lines or columns in other inks: red or blue read in grey, or a pencil, beside black."""
-    axis = int(rng.integers(2))
-    cuts = np.sort(rng.integers(0, grey.shape[axis], int(rng.integers(1, 7))))
-    levels = np.where(rng.random(len(cuts) + 1) < 0.5, 1.0, rng.uniform(0.25, 0.8, len(cuts) + 1))
-    share = np.repeat(levels, np.diff([0, *cuts, grey.shape[axis]]))
-    return _clipped(1 - (1 - grey) * (share[:, None] if axis == 0 else share[None, :]))
 
 
 def worn_edges(grey: Grey, rng: Generator) -> Grey:
@@ -134,66 +121,6 @@ def _fibres(rng: Generator, shape: tuple[int, int], depth: float) -> Grey:
     return gaussian_filter((np.asarray(sheet, np.float32) - 128) / 128, 0.6) * np.float32(depth)
 
 
-def ruled(grey: Grey, rng: Generator) -> Grey:
-    """Squared or ruled paper: thin lines at even steps, up to almost as dark as ink, under it; some have a margin."""
-    down, across = (np.arange(size, dtype=np.float32) for size in grey.shape)
-    pitch, width = rng.uniform(9, 60), rng.uniform(0.6, 2.2)
-    slope, depth = rng.normal(0, 0.006), rng.uniform(0.1, 0.65)
-    first, other = rng.uniform(0, pitch, 2)
-    rows = down[:, None] - first + slope * across
-    columns = across[None, :] - other - slope * down[:, None]
-
-    def lines(away: NDArray[np.floating]) -> NDArray[np.floating]:
-        return np.clip(0.5 + width / 2 - np.abs(away), 0, 1)
-
-    cover = lines((rows + pitch / 2) % pitch - pitch / 2)
-    if rng.random() < 0.5:
-        cover = np.maximum(cover, lines((columns + pitch / 2) % pitch - pitch / 2))
-    if rng.random() < 0.3:
-        cover = np.maximum(cover, lines(columns - rng.uniform(0.05, 0.3) * grey.shape[1]))
-    worn_off = np.clip(1.5 * smooth(rng, grey.shape, rng.uniform(10, 200)), 0.2, 1)
-    return _clipped(np.minimum(grey, 1 - depth * cover * worn_off))
-
-
-def screened(grey: Grey, rng: Generator) -> Grey:
-    """Boxes printed in a screen of dots, behind print or beside it: a halftone of pale grey, or of a soft picture."""
-    height, width = grey.shape
-    pitch, angle, darkness = rng.uniform(2.5, 9), rng.uniform(0, math.pi / 2), rng.uniform(0.25, 1.0)
-    down, across = np.mgrid[:height, :width].astype(np.float32)
-    turned = (down * math.cos(angle) + across * math.sin(angle), across * math.cos(angle) - down * math.sin(angle))
-    wave = sum(np.cos(2 * math.pi * part / pitch) for part in turned) / 4 + 0.5
-    tone = np.full(grey.shape, rng.uniform(0.05, 0.3), np.float32)
-    if rng.random() < 0.3:
-        tone = 0.45 * smooth(rng, grey.shape, rng.uniform(20, 120))
-    dots = np.clip(0.5 + pitch * (wave - 1 + tone), 0, 1)
-    for _ in range(int(rng.integers(1, 4))):
-        top, left = int(rng.integers(0, height - 30)), int(rng.integers(0, width - 30))
-        part = slice(top, top + int(rng.integers(30, height))), slice(left, left + int(rng.integers(30, width)))
-        grey = grey.copy()
-        grey[part] = np.minimum(grey[part], 1 - darkness * dots[part])
-    return _clipped(grey)
-
-
-def bordered(grey: Grey, rng: Generator, margins: Mapping[int, int]) -> Grey:
-    """The sheet ends: beyond a straight or worn edge lie a table, another sheet or cloth, and a shadow between.
-
-    Each of these quarter turns brings a side to the top, where it ends within a margin of so many pixels.
-    """
-    for side, deep in margins.items():
-        grey = np.rot90(grey, side).copy()
-        height, width = grey.shape
-        rough = rng.uniform(0, 2.5) * (smooth(rng, (2, width), rng.uniform(3, 40))[0] - 0.5)
-        slope = rng.uniform(-0.4, 0.4) * min(deep, 0.06 * width) * np.linspace(-1, 1, width)
-        off = np.arange(height, dtype=np.float32)[:, None] - (0.6 * deep + slope + rough)[None, :]
-        table = rng.uniform(0.02, 1.0) + 0.25 * (smooth(rng, grey.shape, rng.uniform(2, 60)) - 0.5)
-        if rng.random() < 0.3:
-            table = table + 0.1 * np.sin(np.arange(width) * rng.uniform(0.1, 1.5))[None, :]
-        inside = np.clip(0.5 + off / rng.uniform(0.6, 3), 0, 1)
-        shadow = 1 - rng.uniform(0, 0.6) * np.exp(-np.abs(off + rng.uniform(0, 3)) / rng.uniform(0.7, 8))
-        grey = np.rot90((inside * grey + (1 - inside) * table) * shadow, -side)
-    return _clipped(grey)
-
-
 def _blot(rng: Generator, shape: tuple[int, int], radius: float) -> tuple[Grey, float]:
     """How far each pixel is inside (positive) an irregular round contour, in pixels; about its radius."""
     row, column = (rng.uniform(-0.1, 1.1) * size for size in shape)
@@ -213,7 +140,7 @@ def stained(grey: Grey, rng: Generator) -> Grey:
         inside, radius = _blot(rng, grey.shape, math.exp(rng.uniform(math.log(12), math.log(200))))
         body = 0.0 if rng.random() < 0.25 else rng.uniform(0.05, 0.45)
         rim = rng.uniform(0.1, 0.45) if body == 0 or rng.random() < 0.6 else 0.0
-        soft, width = math.exp(rng.uniform(-1.5, 2.5)), rng.uniform(1, 2 + 0.08 * radius)
+        soft, width = math.exp(rng.uniform(-0.5, 2.5)), rng.uniform(1, 2 + 0.08 * radius)
         cloudy = 0.6 + 0.8 * smooth(rng, grey.shape, max(4, radius / 3))
         veil = body * np.clip(0.5 + inside / (2 * soft), 0, 1) * cloudy
         ring = rim * np.exp(-((inside / width) ** 2)) * (inside > -3 * width) * cloudy
@@ -347,21 +274,8 @@ def flipped(grey: Grey, rng: Generator) -> Grey:
 
 
 # In the order in which they happen, with how often a damaged page has each.
-OF_INK: Sequence[tuple[Damage, float]] = (
-    (worn_edges, 0.06),
-    (of_several_inks, 0.15),
-    (faded, 0.25),
-    (uneven, 0.35),
-    (ruled, 0.15),
-    (screened, 0.07),
-    (bled_through, 0.4),
-)
-OF_PAPER: Sequence[tuple[Damage, float]] = (
-    (textured, 0.7),
-    (stained, 0.3),
-    (folded, 0.2),
-    (shaded, 0.45),
-)
+OF_INK: Sequence[tuple[Damage, float]] = ((worn_edges, 0.06), (faded, 0.25), (uneven, 0.35), (bled_through, 0.4))
+OF_PAPER: Sequence[tuple[Damage, float]] = ((textured, 0.7), (stained, 0.3), (folded, 0.2), (shaded, 0.45))
 OF_SCANNERS: Sequence[tuple[Damage, float]] = (
     (blurred, 0.7),
     (grainy, 0.18),

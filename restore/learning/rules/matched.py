@@ -117,8 +117,7 @@ class MatchedMarginals(LearningRule):
         return replace(self, iterations=int(drawn), fewest=0, unrolled=min(self.unrolled, int(drawn)))
 
     def init(self, prior: BoltzmannMachine, images: Tensor, generator: torch.Generator) -> LearnerState:
-        kind = images.dtype if images.is_floating_point() else torch.float32  # pages are levels of 8 bits
-        return {"loss": torch.zeros(len(self.tasks), dtype=kind, device=images.device)}
+        return {"loss": images.new_zeros(len(self.tasks))}
 
     def step(
         self,

@@ -41,7 +41,7 @@ def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: 
     inference = replace(inference, starts=min(inference.starts, 1))
     means, grey = pixels_of(recipe, images)
     header = replace(description_of(recipe, image_shape, state.machine, inference, means), **more)
-    return TrainedPrior(header, as_stored(recipe, state.machine), means, pack(means[None][:0]), grey)
+    return TrainedPrior(header, as_stored(recipe, state.machine), means, pack(images[:0]), grey)
 
 
 def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], state: Progress, run: Path) -> TrainedPrior:
