@@ -1,39 +1,46 @@
 """Photographed and scanned pages that nobody here drew, made black and white beside common binarisers, as tables.
 
-    RESTORE_DATA=DATA python benchmarks/peers/real_pages.py [--years 2009 2010] [--side 640] [--list]
-    RESTORE_DATA=DATA python benchmarks/peers/real_pages.py --held-out-for-choosing
+    RESTORE_DATA=DATA python benchmarks/peers/real_pages.py --leave-out A [--model PRIOR] [--unet FILE] [--list]
 
-The pages are those of the contests of document binarisation, `dibco/YEAR/NAME.png` and `NAME.truth.png` in the folder
-of the data; of each the middle, at most `--side` pixels a side, is restored without options. F is the F-measure of ink,
-in per cent; see `measures/contests.py` for the other measures. Faint is ink with at most a third of the darkest's
-contrast. A page that is refused comes back as it was, and is counted apart. ISauvola, Wolf and Gatos are those of
-doxapy (PyPI), if it is installed. A third of the pages, chosen by a hash of the name, is held out of training.
-`--unet-minutes` has a network beside them that sees what `conv-scan` sees, and has learnt from the same pages, in the
-folder of the data, for so many minutes of processor time. `--turns 1` has all pages lie on their sides.
+The pages are those of `training.data.sources`, eleven sources in four groups, of which a reader is judged by one that
+it has not seen: who trains it has to leave the group out. It is told that each is a scan: of each page the middle, at
+most `--side` pixels a side, if there is ink in it. How many pages it refuses if it is not told so is said beside. F is
+the F-measure of ink, in per cent; see `measures/contests.py` for the other measures. Faint is ink with at most a third
+of the darkest's contrast. ISauvola, Wolf and Gatos are those of doxapy (PyPI), if it is installed. `--unet` has a
+network beside them that `filters/unet.py` has kept. `--turns 1` has all pages lie on their sides.
 """
 
 from __future__ import annotations
 
 import os
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 from scipy.ndimage import gaussian_filter, grey_closing
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
 from benchmarks.filters import unet
-from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
+from benchmarks.measures.contests import (
+    drd,
+    f_measure,
+    false_marks,
+    forgiving_f_measure,
+    psnr,
+    recall_of_faint,
+)
 from benchmarks.measures.script import command_line, head, row
-from restore.errors import NotRestored, RestoreError
+from restore.channels.views import VIEWS
+from restore.errors import some
 from restore.learning.run.card import machine_facts
-from training.data.scans import for_choosing
+from training.data.sources import GROUPS, real_pages
 
+# The contests' pages of which limits of what is a page were chosen.
 YEARS = ("2009", "2010", "2011", "2012", "2013")
 
 # Pixels of the window of Sauvola's threshold; side of the closing that leaves the paper, and its Gaussian's sigma.
@@ -46,11 +53,11 @@ WORSE = 2.0
 MEASURES = {
     "wrong pixels, %": 2,
     "F": 1,
-    "pseudo-F": 1,
+    "F, forgiving a pixel": 1,
     "PSNR": 2,
     "DRD": 2,
-    "width, % of truth's": 1,
     "recall of faint ink, %": 1,
+    "marks that are no ink, % of ink": 1,
 }
 
 # The number of the F-measure among them.
@@ -99,33 +106,46 @@ def measured(found: np.ndarray, truth: np.ndarray, page: np.ndarray) -> np.ndarr
     shares = (
         float((found != truth).mean()),
         f_measure(found, truth),
-        pseudo_f_measure(found, truth),
-        width_of_strokes(found, truth),
+        forgiving_f_measure(found, truth),
         recall_of_faint(found, truth, page),
+        false_marks(found, truth),
     )
-    wrong, f, pseudo, width, faint = (100 * share for share in shares)
-    return np.array([wrong, f, pseudo, psnr(found, truth), drd(found, truth), width, faint])
+    wrong, f, forgiving, *others = (100 * share for share in shares)
+    return np.array([wrong, f, forgiving, psnr(found, truth), drd(found, truth), *others])
 
 
-def pages(data: Path, years: list[str], side: int, turns: int = 0) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The middle of every page, after so many quarter turns to the left: its name, grey levels, and ink."""
-    for path in sorted(path for year in years for path in (data / "dibco" / year).glob("*.png")):
-        if path.suffixes == [".png"]:
-            grey = np.array(Image.open(path).convert("L"))
-            ink = np.array(Image.open(path.with_suffix(".truth.png")).convert("L")) < 128
+def pages(
+    data: Path, sources: Sequence[str], side: int, turns: int = 0
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """The middle of every page, after so many quarter turns to the left: SOURCE/NAME, grey levels, and ink."""
+    for source, name, grey, paper in real_pages(data):
+        if source in sources:
             middle = tuple(slice(max(0, (size - side) // 2), (size + side) // 2) for size in grey.shape)
-            yield path.stem, *(np.ascontiguousarray(np.rot90(image[middle], turns)) for image in (grey, ink))
+            seen, ink = (np.ascontiguousarray(np.rot90(part[middle], turns)) for part in (grey, ~paper))
+            yield f"{source}/{name}", seen, ink
 
 
-def by_restore(page: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """The ink without options, or None where the page is refused or fails; and why, or which prior restored it."""
-    try:
-        _, solution = restore.denoise(page, return_solution=True)
-    except NotRestored as refusal:
-        return None, str(refusal).partition(";")[0]
-    except RestoreError as fault:
-        return None, f"FAILED: {fault}"
-    return solution.means < 0.5, solution.model
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What a reader says of a page.
+
+    Attributes:
+        ink: where there is ink.
+        nats: what each pixel of the truth costs, on average.
+        refused: why the page is refused if nobody says that it is a scan, or nothing.
+    """
+
+    ink: np.ndarray
+    nats: float
+    refused: str
+
+
+def by_restore(page: np.ndarray, truth: np.ndarray, model: Path | str) -> Read:
+    _, untold = restore.denoise(page, model=model, return_solution=True)
+    refused = untold.reason if untold.not_sure else ""
+    _, solution = restore.denoise(page, model=model, p="scan", return_solution=True)
+    white = np.clip(solution.means.astype(float), 1e-6, 1 - 1e-6)
+    return Read(white < 0.5, float(-np.log(np.where(truth, 1 - white, white)).mean()), refused)
 
 
 def mean_of(scores: list[np.ndarray]) -> np.ndarray:
@@ -134,52 +154,65 @@ def mean_of(scores: list[np.ndarray]) -> np.ndarray:
     return np.array([np.mean(column[np.isfinite(column)]) for column in table.T])
 
 
+def show(rows: Mapping[str, list[dict[str, np.ndarray]]]) -> None:
+    """All measures of each method, and its F by source: the rows are those of the pages of a source."""
+    every, first = [scores for part in rows.values() for scores in part], next(iter(rows.values()))[0]
+    head("", *MEASURES)
+    for which in first:
+        part = mean_of([scores[which] for scores in every])
+        row(which, *(f"{value:.{digits}f}" for value, digits in zip(part, MEASURES.values(), strict=True)))
+    print()
+    head("F", *(f"{source} ({len(part)})" for source, part in rows.items()), "mean of the sources")
+    for which in first:
+        means = [float(np.mean([scores[which][F] for scores in part])) for part in rows.values()]
+        row(which, *(f"{value:.1f}" for value in (*means, np.mean(means))))
+
+
+def _never() -> unet.UNet:
+    raise AssertionError("the file exists")
+
+
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--years", nargs="+", default=list(YEARS))
-    parser.add_argument("--side", type=int, default=640, help="[%(default)s]")
+    parser.add_argument("--leave-out", choices=GROUPS, required=True, help="the group of sources to read")
+    parser.add_argument("--model", default="conv-scan", help="a prior that has not seen them [%(default)s]")
+    parser.add_argument("--side", type=int, default=512, help="[%(default)s]")
     parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
-    parser.add_argument("--held-out-for-choosing", action="store_true", help="a third of the pages only")
     parser.add_argument("--turns", type=int, default=0, help="to the left by right angles first [%(default)s]")
     parser.add_argument("--list", action="store_true", help="a line for each page")
-    parser.add_argument("--unet-minutes", type=float, default=0.0, help="0 for none [%(default)s]")
-    parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
-    chosen = parser.parse_args()
-    if chosen.data is None:
-        raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
+    parser.add_argument("--unet", type=Path, help="a network that has not seen them [none]")
+    asked = parser.parse_args()
+    if asked.data is None:
+        raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/ and pages/")
     warnings.simplefilter("ignore")
+    group = asked.leave_out
     others = dict(peers())
-    if chosen.unet_minutes:
-        others["U-Net"] = unet.reader(chosen.unet, chosen.data, chosen.unet_minutes).read
-    rows, reasons = list[dict[str, np.ndarray]](), list[str]()
-    seconds = megapixels = 0.0
-    for name, page, truth in pages(chosen.data, chosen.years, chosen.side, chosen.turns):
-        if chosen.held_out_for_choosing and not for_choosing(name):
+    if asked.unet:
+        if not asked.unet.exists():
+            raise SystemExit(f"{asked.unet}: no such file; give a network that benchmarks/filters/unet.py has kept")
+        others["U-Net"] = unet.stored(asked.unet, _never, seen=VIEWS).read
+    rows, nats, refused = defaultdict[str, list[dict[str, np.ndarray]]](list), list[float](), list[str]()
+    for name, page, truth in pages(asked.data, GROUPS[group], asked.side, asked.turns):
+        if not truth.any():
             continue
-        start = time.process_time()
-        ink, reason = by_restore(page)
-        seconds, megapixels = seconds + time.process_time() - start, megapixels + page.size / 1e6
-        answers = {"restore": ink} | {peer: binarise(page) for peer, binarise in others.items()}
-        scores = {which: measured(answer, truth, page) for which, answer in answers.items() if answer is not None}
-        rows.append(scores)
-        reasons.append(reason)
-        if chosen.list:
+        read = by_restore(page, truth, asked.model)
+        answers = {"restore": read.ink} | {peer: binarise(page) for peer, binarise in others.items()}
+        scores = {which: measured(answer, truth, page) for which, answer in answers.items()}
+        rows[name.partition("/")[0]].append(scores)
+        nats.append(read.nats)
+        refused += [name] * bool(read.refused)
+        if asked.list:
             shown = ", ".join(f"{which} {values[F]:.1f}" for which, values in scores.items())
-            print(f"{name}: {shown}; {reason}", flush=True)
-    restored = [scores for scores in rows if "restore" in scores]
-    worse = sum(scores["restore"][F] < scores["Otsu"][F] - WORSE for scores in restored)
-    failed = sum(reason.startswith("FAILED") for reason in reasons)
-    print(f"{machine_facts()}; {seconds / max(megapixels, 1e-9):.1f} CPU-s a megapixel")
-    refused = len(rows) - len(restored) - failed
-    print(f"{len(rows)} pages: {len(restored)} restored, {refused} refused, {failed} failed;")
-    print(f"{worse} restored ones are worse than by Otsu's threshold by more than {WORSE:g} points of F.")
-    print("All measures but the last are of restored pages. An infinite PSNR is no part of its mean.")
-    head("", *MEASURES, "F, all pages")
-    for which in ("restore", *others):
-        part = mean_of([scores[which] for scores in restored])
-        shown = (f"{value:.{digits}f}" for value, digits in zip(part, MEASURES.values(), strict=True))
-        whole = "" if which == "restore" else f"{np.mean([scores[which][F] for scores in rows]):.1f}"
-        row(which, *shown, whole)
+            print(f"{name}: {shown}; {read.refused or 'read'}", flush=True)
+    every = [scores for part in rows.values() for scores in part]
+    worse = sum(scores["restore"][F] < scores["Otsu"][F] - WORSE for scores in every)
+    print(f"{machine_facts()}; group {group} left out")
+    print(
+        f"{len(every)} pages, {np.mean(nats):.4f} nats a pixel; untold {len(refused)} are refused{f' ({some(refused)})' * bool(refused)};"
+    )
+    print(f"{worse} are worse than by Otsu's threshold by more than {WORSE:g} points of F.")
+    print("An infinite PSNR is no part of its mean.")
+    show(rows)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,16 @@ from machines import seeded
 from benchmarks.choices.no_harm import outcome
 from benchmarks.filters.binary import Seen, biharmonic, filled, ising, median, total_variation
 from benchmarks.filters.mean_field import IsingField
-from benchmarks.measures.contests import drd, f_measure, pseudo_f_measure, psnr, recall_of_faint, width_of_strokes
+from benchmarks.measures.contests import (
+    drd,
+    f_measure,
+    false_marks,
+    forgiving_f_measure,
+    pseudo_f_measure,
+    psnr,
+    recall_of_faint,
+    width_of_strokes,
+)
 from benchmarks.pictures.all_kinds import PICTURES, picture
 from benchmarks.pictures.kinds import icon, mask, plan
 from benchmarks.pictures.line_art import circuits, maps, staves, tables
@@ -211,3 +220,19 @@ def test_recall_of_faint_ink_counts_only_faint_strokes() -> None:
     assert recall_of_faint(half, truth, grey) == pytest.approx(0.5, abs=0.05)
     # There is none.
     assert math.isnan(recall_of_faint(truth, truth, np.where(truth, 50.0, 200.0)))
+
+
+def test_f_forgives_an_edge_that_is_one_pixel_off_and_no_more(bar: np.ndarray) -> None:
+    for moved, within in ((1, 16), (2, 15), (3, 14)):
+        found = np.roll(bar, moved, 0)
+        assert f_measure(found, bar) == pytest.approx((16 - moved) / 16)
+        assert forgiving_f_measure(found, bar) == pytest.approx(within / 16)
+
+
+def test_marks_that_touch_no_ink_are_false_and_thick_strokes_are_not(bar: np.ndarray) -> None:
+    found = bar.copy()
+    found[13:16, 8:40] = True  # thicker
+    assert false_marks(found, bar) == false_marks(bar, bar) == 0
+    found[2:6, 2:6] = True
+    found[44, 44] = True
+    assert false_marks(found, bar) == 17 / bar.sum()

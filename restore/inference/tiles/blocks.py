@@ -32,6 +32,11 @@ PART_MARGIN = 16
 # and .09 % of the pixels differ with 32 around them from those with 128, .002 and .02 % with 48 or 64 (by hand).
 PAGE_MARGIN = 48
 
+# Sides of such parts are multiples of this, the step of the coarsest layers, as in training; and so many rows and
+# columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink as inside
+# (`benchmarks/choices/page_edges.py`).
+PAGE_STEP, PAGE_BEYOND = 4, 8
+
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
 PART_SIDE_ON_GPU = 512
 
@@ -66,9 +71,12 @@ def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
 
 
 def parts_of(shape: tuple[int, ...], part: int = PART_SIDE, *, of_page: bool = False) -> list[Block]:
-    """The parts of a block for a prior that takes each as an image: all of one size, with what is around them."""
-    margin = PAGE_MARGIN if of_page else PART_MARGIN
-    return _crossed(*(_alike(size, part, margin) for size in shape))
+    """The parts of a block for a prior that takes each as an image: all of one size, with what is around them.
+
+    The sides of a page are multiples of `PAGE_STEP`, and so are those of its parts.
+    """
+    margin, step = (PAGE_MARGIN, PAGE_STEP) if of_page else (PART_MARGIN, 1)
+    return _crossed(*(_alike(size, part, margin, step) for size in shape))
 
 
 def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:
@@ -88,10 +96,13 @@ def _of_tiles(size: int, side: int, header: Description) -> list[Span]:
     return [(core, slice(max(0, core.start - margin), min(size, core.stop + margin))) for core in cores]
 
 
-def _alike(size: int, length: int, margin: int) -> list[Span]:
-    """Equally long spans of an axis that overlap by twice the margin: the middle of each, and all of it."""
+def _alike(size: int, length: int, margin: int, step: int = 1) -> list[Span]:
+    """Equally long spans of an axis that overlap by at least twice the margin: the middle of each, and all of it.
+
+    Their length is a multiple of a step, as is that of the axis.
+    """
     count = max(1, -(-(size - 2 * margin) // length))
-    whole = -(-(size + 2 * margin * (count - 1)) // count)
+    whole = -(-(size + 2 * margin * (count - 1)) // (count * step)) * step
     starts = np.linspace(0, size - whole, count).round().astype(int).tolist()
     cuts = [0, *((left + right + whole) // 2 for left, right in pairwise(starts)), size]
     return [(slice(*core), slice(start, start + whole)) for start, core in zip(starts, pairwise(cuts), strict=True)]

@@ -18,10 +18,12 @@ from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.tiles import blend
+from restore.inference.tiles.blocks import PAGE_BEYOND, PAGE_STEP
 from restore.priors import RBM, ConvolutionalDBM
 from restore.registry import LEVELS
 from restore.solvers import TAP
 from restore.status import Status
+from restore.zoo import describe, find
 from restore.zoo.inference import Effort
 
 MACHINE = small_machine()
@@ -185,3 +187,30 @@ def test_tiles_are_equal_only_if_all_that_is_known_of_them_is() -> None:
         posterior = blend._distinct(engine, tiles, damage, "full")
         assert np.array_equal(posterior.means, engine.solve(tiles, damage).means)
         assert engine.counts == [2, 3]
+
+
+# --- pages ---
+
+
+class Corners:
+    """An engine that answers every page with itself, and keeps the shapes it saw."""
+
+    part = 64
+
+    def __init__(self) -> None:
+        self.header = describe(find("conv-scan"))
+        self.seen: list[tuple[int, ...]] = []
+
+    def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
+        self.seen.append(pictures.shape[1:])
+        layers = [[pictures.reshape(len(pictures), -1)] for _ in range(2)]
+        zeros = np.zeros(len(pictures))
+        return Posterior.solved(pictures, damage, layers, [zeros + Status.CONVERGED, zeros, zeros], zeros)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 9), (128, 128), (200, 333), (350, 51)])
+def test_a_page_is_read_in_whole_steps_and_mirrored_beyond_its_borders(shape: tuple[int, int]) -> None:
+    engine, page = Corners(), np.random.default_rng(0).random((1, *shape))
+    result = blend.solved(engine, page, Damage(), "full")
+    np.testing.assert_allclose(result.means, page, atol=1e-6)
+    assert all(side % PAGE_STEP == 0 and side >= 2 * PAGE_BEYOND for seen in engine.seen for side in seen)

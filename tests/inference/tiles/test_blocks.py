@@ -16,7 +16,7 @@ from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.tiles import blocks
-from restore.inference.tiles.blocks import PART_MARGIN, PART_SIDE, blocks_of, parts_of
+from restore.inference.tiles.blocks import PAGE_MARGIN, PAGE_STEP, PART_MARGIN, PART_SIDE, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
 from restore.priors import ConvolutionalDBM
 from restore.zoo import TrainedPrior
@@ -113,6 +113,19 @@ def test_parts_are_equal_and_share_an_image(size: int) -> None:
         np.testing.assert_array_equal(np.arange(size)[around][part.inner[0]], np.arange(size)[core])
     assert (counts == 1).all()
     assert len(parts) == max(1, -(-(size - 2 * PART_MARGIN) // PART_SIDE))
+
+
+@pytest.mark.parametrize("size", [4, 40, 200, 352, 356, 1000, 1024])
+def test_parts_of_a_page_begin_no_step_that_they_do_not_end(size: int) -> None:
+    counts = np.zeros((size, 40), int)
+    for part in parts_of((size, 40), of_page=True):
+        counts[part.core] += 1
+        assert (part.around[0].stop - part.around[0].start) % PAGE_STEP == 0
+        core, around = part.core[0], part.around[0]
+        assert around.start == 0 or core.start - around.start >= PAGE_MARGIN
+        assert around.stop == size or around.stop - core.stop >= PAGE_MARGIN
+        assert 0 <= around.start < around.stop <= size
+    assert (counts == 1).all()
 
 
 def test_a_gpu_takes_larger_parts_and_keeps_hidden_layers(monkeypatch: pytest.MonkeyPatch) -> None:
