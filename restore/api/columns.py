@@ -59,8 +59,8 @@ class Batches:
                 return [(images[0], FAILED, str(unforeseen(fault, "")))]
             alone = ((images[row : row + 1], holes and holes[row : row + 1]) for row in range(len(images)))
             return [row for image, hole in alone for row in self._rows(image, hole)]
-        notes = zip(answers.notes, answers.remedy, strict=True)
-        texts = ["; ".join(filter(None, [*own, remedy])) for own, remedy in notes]
+        notes = zip(answers.notes, answers.reason, answers.remedy, strict=True)
+        texts = ["; ".join(filter(None, [*own, *why])) for own, *why in notes]
         return list(zip(whole, map(str, answers.status), texts, strict=True))
 
 
