@@ -121,7 +121,7 @@ def read_picture(
         notes = (*notes, "it is turned upright as its orientation tag says")
     if orientation in range(5, 9) and "dpi" in info:
         info["dpi"] = info["dpi"][::-1]
-    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info)
+    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", one_of_many=count > 1, info=info)
 
 
 def _page(document: pdf.Document, label: str, number: int | None, colour: bool) -> Picture:
@@ -129,7 +129,7 @@ def _page(document: pdf.Document, label: str, number: int | None, colour: bool) 
     drawn = document.page(_chosen(number, document.count, label))
     if drawn is None:
         raise too_large(label, document.max_pixels)
-    return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+    return replace(picture_of(drawn, label, colour=colour), one_of_many=document.count > 1, info=drawn.info)
 
 
 def read_content(source: File, label: str, max_pixels: int) -> bytes:
