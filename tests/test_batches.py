@@ -16,6 +16,7 @@ from processes import HANG
 
 import restore
 from restore.api import given
+from restore.errors import RestoreWarning, UsageError
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.random((28, 28)) < 0.5
@@ -69,6 +70,9 @@ def test_a_refused_or_unreadable_image_stays_as_it_is_with_the_reason(tmp_path: 
     assert all(restored is image for restored, image in zip(batch["image"][2:7], bad[1:], strict=True))
     np.testing.assert_array_equal(batch["image"][1], NOISE)
     assert all(batch["notes"][1:7]) and "nothing.png" in batch["notes"][2]
+    with pytest.warns(RestoreWarning):
+        _, alone = restore.denoise(NOISE, QUICK, return_solution=True)
+    assert alone.reason and alone.reason in batch["notes"][1] and alone.remedy in batch["notes"][1]
     np.testing.assert_array_equal(batch["image"][7], restore.denoise(stroke(14), QUICK))
 
 
@@ -100,6 +104,17 @@ def test_a_list_gives_rows_and_an_empty_batch_nothing() -> None:
     np.testing.assert_array_equal(row["image"], restore.denoise(stroke(8), QUICK, p=0.05))
     assert restored([]) == []
     assert restored({"image": []}) == {"image": [], "status": [], "notes": []}
+
+
+def test_a_column_that_is_missing_is_named() -> None:
+    for how, batch, missing in (
+        ({}, {"picture": [NOISE]}, "image"),
+        ({"mask": "hole"}, {"image": [NOISE]}, "hole"),
+        ({}, {}, "image"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            restore.batches(QUICK, **how)(batch)
+        assert caught.value.subject == missing and all(name in str(caught.value) for name in batch)
 
 
 def test_masks_are_a_column() -> None:

@@ -85,7 +85,7 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     """The picture in a file that Pillow reads."""
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
-        number, notes = _number(image, frame, len(pages), label)
+        number, count, notes = _number(image, frame, len(pages), label)
         # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
         if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
             raise too_large(label, max_pixels)
@@ -111,15 +111,15 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     notes = (*notes, "it is turned upright as its orientation tag says") if turned > 1 else notes
     if turned > 4 and "dpi" in info:  # on its side
         info["dpi"] = info["dpi"][::-1]
-    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", info=info | more)
+    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", one_of_many=count > 1, info=info | more)
 
 
-def _number(image: Image.Image, frame: int | None, pages: int, label: str) -> tuple[int, tuple[str, ...]]:
-    """The frame or page to read, from 0, and a note on others."""
+def _number(image: Image.Image, frame: int | None, pages: int, label: str) -> tuple[int, int, tuple[str, ...]]:
+    """The frame or page to read, from 0; how many there are; and a note on others."""
     count = pages or getattr(image, "n_frames", 1)
     if image.format == "MPO" and frame is None:  # others are views and previews of it
-        return 0, (f"it holds {count} pictures, of which the first is read",)
-    return _chosen(frame, count, label), ()
+        return 0, count, (f"it holds {count} pictures, of which the first is read",)
+    return _chosen(frame, count, label), count, ()
 
 
 def _load(image: ImageFile.ImageFile, content: bytes, several: bool, layout: str, label: str) -> None:
@@ -141,7 +141,7 @@ def _page(document: pdf.Document, label: str, number: int | None, colour: bool) 
     drawn = document.page(_chosen(number, document.count, label))
     if drawn is None:
         raise too_large(label, document.max_pixels)
-    return replace(picture_of(drawn, label, colour=colour), info=drawn.info)
+    return replace(picture_of(drawn, label, colour=colour), one_of_many=document.count > 1, info=drawn.info)
 
 
 def read_content(source: File, label: str, max_pixels: int) -> bytes:
@@ -261,6 +261,8 @@ def _kept(image: Image.Image) -> dict[str, Any]:
     """Facts that the result keeps of its file: a sound resolution, compression, profile and comment."""
     keys = ("icc_profile", "comment", *["compression"][: image.format == "TIFF"])
     kept = {key: image.info[key] for key in keys if image.info.get(key)}
+    if not isinstance(kept.get("icc_profile"), bytes):  # a tag of a TIFF may hold anything
+        kept.pop("icc_profile", None)
     with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         across, down = map(float, image.info["dpi"])
         if 1 < across <= 1e5 and 1 < down <= 1e5:  # Pillow says 1 of files without one
