@@ -13,7 +13,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from restore.errors import ModelError, RestoreWarning, UsageError, extra, pip, r
 from restore.zoo.store import GRAPH, WEIGHTS
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -48,26 +48,30 @@ def installed_folders() -> tuple[Path, ...]:
 
     A package whose entry point is broken is left out, with a warning that names it.
     """
-    places = list[Path]()
-    for entry in _entry_points():
-        try:
-            places += _folders_of(entry.module)
-        except Exception as fault:  # whatever a package says of itself
-            whose = shown(entry.dist.name if entry.dist else entry.name)
-            why = f"the entry point restore.priors of the package {whose} is broken ({reason(fault)})"
-            warnings.warn(f"{why} and is left out; update or remove it", RestoreWarning, stacklevel=2)
+    from importlib.metadata import EntryPoint, distributions
+
+    places = dict[Path, None]()
+    for package in distributions():
+        entries = list[EntryPoint]()
+        with _left_out(package):
+            entries += package.entry_points.select(group="restore.priors")
+        for entry in entries:
+            with _left_out(package):
+                places |= dict.fromkeys(_folders_of(entry.module))
     return tuple(places)
 
 
-def _entry_points() -> Iterable[EntryPoint]:
-    from importlib.metadata import entry_points
-
+@contextlib.contextmanager
+def _left_out(package: Distribution) -> Iterator[None]:
+    """Whatever an installed package says of itself, it becomes a warning that names the package, or where it is."""
     try:
-        return entry_points(group="restore.priors")
-    except Exception as fault:  # of one broken package, for all
-        why = f"priors of other packages are left out: entry points cannot be read ({reason(fault)})"
-        warnings.warn(f"{why}; `pip check` may say which package is broken", RestoreWarning, stacklevel=3)
-        return ()
+        yield
+    except Exception as fault:
+        name = f"in {package.locate_file('')}"
+        with contextlib.suppress(Exception):
+            name = package.metadata["Name"] or name
+        why = f"the entry point restore.priors of the package {shown(name)} is broken ({reason(fault)})"
+        warnings.warn(f"{why} and is left out; update or remove it", RestoreWarning, stacklevel=2)
 
 
 def _folders_of(module: str) -> list[Path]:

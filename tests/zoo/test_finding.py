@@ -204,15 +204,28 @@ BROKEN = (
 )
 
 
-@pytest.mark.parametrize("target", BROKEN)
-def test_a_broken_entry_point_leaves_out_its_package_alone(
-    target: str, tmp_path: Path, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+# What its files hold: its own facts, and its entry points.
+NAMED, POINTS = b"Metadata-Version: 2.1\nName: broken\nVersion: 1\n", "[restore.priors]\nbroken = {}\n"
+PACKAGES = {target: (NAMED, POINTS.format(target).encode()) for target in BROKEN} | {
+    "no facts": (None, POINTS.format("no_such").encode()),
+    "no name": (b"\xff\0\n", POINTS.format("no_such").encode()),
+    "no value": (NAMED, b"[restore.priors]\nbroken\n"),
+    "no text": (NAMED, bytes(range(256))),
+    "another's": (NAMED, b"[console_scripts]\nbroken\n"),
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_broken_package_is_left_out_alone(
+    package: str, tmp_path: Path, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, module in (("broken", target), ("sound", "sound_priors.models")):
+    sound = NAMED.replace(b"broken", b"sound"), POINTS.format("sound_priors.models").encode()
+    for name, files in (("broken", PACKAGES[package]), ("sound", sound)):
         facts = tmp_path / f"{name}-1.dist-info"
         facts.mkdir()
-        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (facts / "entry_points.txt").write_text(f"[restore.priors]\n{name} = {module}\n")
+        for file, content in zip(("METADATA", "entry_points.txt"), files, strict=True):
+            if content is not None:
+                (facts / file).write_bytes(content)
     folder = tmp_path / "sound_priors" / "models" / "theirs"
     save(folder, prior_of("theirs"), "")
     (tmp_path / "sound_priors" / "__init__.py").write_text("raise SystemExit\n")
@@ -221,6 +234,7 @@ def test_a_broken_entry_point_leaves_out_its_package_alone(
     try:
         with pytest.warns(RestoreWarning, match="broken") as told:
             assert restore.list_models() == restore.list_models() == [folder.name]
-        assert len(told) == 1 and "package broken" in str(told[0].message)
+        named = str(tmp_path) if PACKAGES[package][0] != NAMED else "broken"
+        assert len(told) == 1 and f"package {'in ' * (named != 'broken')}{named}" in str(told[0].message)
     finally:
         zoo.search.installed_folders.cache_clear()
