@@ -261,6 +261,8 @@ def _kept(image: Image.Image) -> dict[str, Any]:
     """Facts that the result keeps of its file: a sound resolution, compression, profile and comment."""
     keys = ("icc_profile", "comment", *["compression"][: image.format == "TIFF"])
     kept = {key: image.info[key] for key in keys if image.info.get(key)}
+    if not isinstance(kept.get("icc_profile"), bytes):  # a tag of a TIFF may hold anything
+        kept.pop("icc_profile", None)
     with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         across, down = map(float, image.info["dpi"])
         if 1 < across <= 1e5 and 1 < down <= 1e5:  # Pillow says 1 of files without one

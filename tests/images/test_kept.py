@@ -222,3 +222,17 @@ def test_images_of_a_pdf_keep_their_colour_profile_and_its_levels() -> None:
     assert np.abs(read_picture(other, name="x.pdf").levels.astype(int) + ramp - 255).max() <= 6
     with Image.open(io.BytesIO(encode(picture, picture.pixels, format="PNG"))) as alone:
         assert alone.info["icc_profile"] == profile
+
+
+@pytest.mark.parametrize("kind", [2, 3, 4, 5, 12])
+@pytest.mark.parametrize("target", ["PNG", "WEBP", "TIFF", "PDF"])
+def test_a_profile_of_another_type_is_none(kind: int, target: str) -> None:
+    """A tag of a TIFF may hold a text, numbers or fractions where a profile should be."""
+    from PIL.TiffImagePlugin import IFDRational, ImageFileDirectory_v2
+
+    values: dict[int, Any] = {2: "profile", 3: 7, 4: 7, 5: IFDRational(1, 2), 12: 0.5}
+    tags = ImageFileDirectory_v2()
+    tags[34675], tags.tagtype[34675] = values[kind], kind
+    picture = read(encoded(TWO, "TIFF", tiffinfo=tags))
+    assert "icc_profile" not in picture.info
+    np.testing.assert_array_equal(read(encode(picture, 1 - picture.pixels, format=target)).levels, 255 - TWO)
