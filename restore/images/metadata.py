@@ -19,6 +19,7 @@ _TEXTS = (b"iTXt", b"tEXt", b"zTXt")
 _COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
 # Texts of a PNG in which ImageMagick keeps what other formats hold in bytes, and the most bytes of one.
 _PROFILE, _PROFILE_BYTES = re.compile(rb"Raw profile type (\w+)\0"), 2**20
+_KEPT_ELSEWHERE = (b"exif", b"APP1", b"xmp")
 # What stands before EXIF and XMP in a block of a JPEG.
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 # How XMP says that a picture is turned, by an attribute or an element of this namespace; and what stands before the
@@ -51,12 +52,12 @@ def _parted(chunks: list[tuple[bytes, bytes]]) -> tuple[list[tuple[bytes, bytes]
     """Chunks of a PNG without those that are profiles of ImageMagick; and EXIF and XMP in these."""
     others, exif, xmp = list[tuple[bytes, bytes]](), b"", b""
     for kind, data in chunks:
-        profile = _profile(kind, data)
+        of, profile = _profile(kind, data)
         if profile.startswith(_EXIF):
             exif = exif or profile
         elif profile.startswith(_XMP) or b"<x:xmpmeta" in profile:
             xmp = xmp or profile.removeprefix(_XMP)
-        elif _upright(profile) == profile:
+        elif not of or (profile and of not in _KEPT_ELSEWHERE and _upright(profile) == profile):
             others.append((kind, _upright(data)))
     return others, exif, xmp
 
@@ -72,16 +73,19 @@ def _upright(data: bytes) -> bytes:
     return _IN_EXIF.sub(b"\\g<1>\x01", _in_xmp(data).sub(lambda said: b" " * len(said[0]), data))
 
 
-def _profile(kind: bytes, data: bytes) -> bytes:
-    """The bytes in a text of a PNG that is a profile of ImageMagick; empty for all else."""
+def _profile(kind: bytes, data: bytes) -> tuple[bytes, bytes]:
+    """What a text of a PNG that is a profile of ImageMagick has, and its bytes; both are empty for all else.
+
+    A damaged one has no bytes. It is not kept, as Pillow would refuse the whole picture.
+    """
     named = _PROFILE.match(data) if kind in _TEXTS[1:] else None
     if named is None:
-        return b""
+        return b"", b""
     with contextlib.suppress(zlib.error, binascii.Error, ValueError, IndexError):
         text = data[named.end() :]
         text = zlib.decompressobj().decompress(text[1:], _PROFILE_BYTES) if kind == b"zTXt" else text
-        return binascii.unhexlify(text.split(b"\n", 3)[3].translate(None, b"\n"))
-    return b""
+        return named[1], binascii.unhexlify(text.split(b"\n", 3)[3].translate(None, b"\n"))
+    return named[1], b""
 
 
 def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:

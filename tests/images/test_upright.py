@@ -159,3 +159,23 @@ def test_a_picture_on_its_side_has_its_resolutions_exchanged(carrier: str) -> No
 def test_what_else_is_said_stays() -> None:
     picture = read_picture(CARRIERS["png-xmp"](6), name="x")
     assert b"dc:title='A'" in picture.info["xmp"] and len(picture.info["xmp"]) == len(xmp_of(6))
+
+
+BROKEN_PROFILES = {
+    "no hexadecimals": b"\nexif\n       4\n0102xy04\n",
+    "half a byte": b"\nexif\n       4\n010\n",
+    "no EXIF": b"\nexif\n       4\n01020304\n",
+    "no lines": b"exif",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN_PROFILES)
+@pytest.mark.parametrize("kind", ["exif", "APP1"])
+def test_a_broken_profile_makes_no_result_that_cannot_be_read(text: str, kind: str) -> None:
+    name = f"Raw profile type {kind}\0".encode()
+    packed = chunk(b"zTXt", name + b"\0" + zlib.compress(BROKEN_PROFILES[text]))
+    for data in (packed, chunk(b"tEXt", name + BROKEN_PROFILES[text])):
+        picture = read_picture(with_chunk(chunk(b"eXIf", exif_of(6)[6:]) + data), name="x")
+        np.testing.assert_array_equal(picture.levels, UPRIGHT[6](PIXELS))
+        np.testing.assert_array_equal(levels(encode(picture, picture.pixels, format="PNG")), picture.levels)
