@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.request import url2pathname
 
-from restore.errors import InputError, OutputError, RestoreError, UsageError, extra, pip, reason, secrets
+from restore.errors import InputError, OutputError, RestoreError, UsageError, extra, pip, reason
 
 # What stands in a URL before its path; what a protocol has of its own follows the first of several that are chained.
 _PROTOCOL = re.compile(r"((?:[A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://)")
@@ -171,7 +171,4 @@ def _opened(path: Remote, error: type[RestoreError]) -> Iterator[tuple[Any, str]
         raise UsageError(f"needs a library of its own ({reason(fault)}); try {pip('install')}", path) from fault
     except Exception as fault:  # of whatever library reaches it
         done = "written" if issubclass(error, OutputError) else "read"
-        why = reason(fault)
-        for secret in secrets(str(path)):
-            why = why.replace(secret, "***")
-        raise error(f"cannot be {done} ({why}); check the name and your rights", path) from fault
+        raise error(f"cannot be {done} ({reason(fault, str(path))}); check the name and your rights", path) from fault

@@ -210,6 +210,19 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(every[:NAMES_LISTED]) + more
 
 
-def reason(fault: BaseException) -> str:
-    """The message of a fault, shortened to one printable line; its class if it has none."""
-    return shown(masked(" ".join(str(fault).split()))[:REASON]) or type(fault).__name__
+# A value in the query of an address, of which libraries may tell the path alone, also of one that they were sent on to.
+_VALUE = re.compile(r"""([?&;][\w.~%-]+=)[^\s&;"'<>)]+""")
+
+
+def reason(fault: BaseException, url: str = "") -> str:
+    """The message of a fault, shortened to one printable line; its class if it has none.
+
+    What is secret in addresses is left out: in the one that was asked for, and in all that the message names.
+
+    >>> reason(OSError("no answer from /x.png?sig=abc of me:word"), "https://me:word@host/x.png?sig=abc")
+    'no answer from /x.png?sig=*** of ***'
+    """
+    text = " ".join(str(fault).split())
+    for secret in sorted(secrets(url), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return shown(_VALUE.sub(r"\1***", masked(text))[:REASON]) or type(fault).__name__

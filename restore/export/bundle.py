@@ -72,9 +72,9 @@ def fetched(source: str, folder: Path, sha256: str = "") -> Path:
         if pooch.file_hash(source) == sha256.lower():
             return path
     except OSError as fault:  # of requests, too
-        raise InputError(f"cannot be downloaded ({reason(fault)}); check the address", source) from fault
+        raise InputError(f"cannot be downloaded ({reason(fault, source)}); check the address", source) from fault
     except ValueError as fault:
-        raise InputError(f"is not the file that was asked for ({reason(fault)}); {_AGAIN}", source) from fault
+        raise InputError(f"is not the file that was asked for ({reason(fault, source)}); {_AGAIN}", source) from fault
     raise InputError(f"has another checksum than {option('sha256')} says; {_AGAIN}", source)
 
 

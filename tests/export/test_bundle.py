@@ -221,6 +221,28 @@ def test_a_bad_address_is_named(address: str, run: Run, capsys: pytest.CaptureFi
         assert address in fault(capsys)
 
 
+@pytest.mark.parametrize(
+    "address", ["https://me:TOPSECRET@127.0.0.1:1/x.zip", "http://127.0.0.1:1/x.zip?sig=TOPSECRET"]
+)
+def test_no_message_tells_who_asks_for_a_bundle(address: str, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("import", address, "--name", "mine") == 3
+    assert "TOPSECRET" not in fault(capsys)
+
+
+def test_nobody_is_told_where_a_download_was_sent_on_to(
+    mirror: Mirror, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sent_on(url: str, **how: object) -> None:
+        raise OSError(
+            f"no answer to {url}: Max retries exceeded with url: /x.zip?X-Amz-Signature=TOPSECRET&n=1 (refused)"
+        )
+
+    monkeypatch.setattr("requests.get", sent_on)
+    assert run("import", f"{mirror.address}/x.zip", "--name", "mine") == 3
+    said = fault(capsys)
+    assert "TOPSECRET" not in said and f"{mirror.address}/x.zip" in said
+
+
 def test_damaged_priors_are_not_packed(run: Run, tmp_path: Path) -> None:
     shutil.copytree(zoo.find(QUICK), tmp_path / "mine")
     (tmp_path / "mine" / zoo.GRAPH).write_bytes((zoo.find("tap-mnist-50") / zoo.GRAPH).read_bytes())
