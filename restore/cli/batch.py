@@ -81,7 +81,8 @@ class Job:
         formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
         kept: files that exist already, and are not written.
         fault: why it has failed.
-        pages: how many the source has.
+        pages: how many the source has, or 1 if one is chosen.
+        chosen: True if its picture is one of several that the source holds.
         sheets: those to restore, in order; others are no scans, and stay as they are in their document.
         document: the PDF in which pages are exchanged; empty if the result is written anew.
         content: of the source, until its result is written.
@@ -96,6 +97,7 @@ class Job:
     kept: list[str] = field(default_factory=list)
     fault: RestoreError | None = None
     pages: int = 1
+    chosen: bool = False
     sheets: list[Sheet] = field(default_factory=list)
     document: bytes = b""
     content: bytes = b""
@@ -115,9 +117,8 @@ class Job:
     @property
     def as_it_came(self) -> bool:
         """True if nothing changed in any page, and the result has the format of the source."""
-        one_of_many = self.pages == 1 and self.sheets[0].page is not None
         same = all(sheet.answer is not None and sheet.answer.unchanged for sheet in self.sheets)
-        return same and not one_of_many and format_in(self.content) == self.formats[self.target]
+        return same and not self.chosen and format_in(self.content) == self.formats[self.target]
 
 
 @dataclass(eq=False, slots=True)
@@ -350,6 +351,7 @@ class Work:
                     if job.mask is not None:
                         shape, frame, content = picture.shape, sheet.mask_page, sheet.mask_content
                         sheet.mask = read_mask(content, name=job.mask, shape=shape, frame=frame, max_pixels=most)
+                    job.chosen = job.pages == 1 and sheet.page is not None and picture.one_of_many
                     check_format(picture, job.formats[job.target], name=job.target)
         except RestoreError as fault:
             self._failed(sheet, fault)

@@ -85,6 +85,7 @@ class Picture:
         inks: what the levels stand for; None if they are grey.
         bits: True if the file has one bit for each pixel.
         indices: of an indexed file; None for others.
+        one_of_many: True if its file holds others, too.
         info: what else its result keeps if its format can. In Pillow's words: the resolution `dpi`, the colour profile
             `icc_profile`, `exif`, `xmp`; and other `tags` of a TIFF and `chunks` of a PNG.
     """
@@ -95,6 +96,7 @@ class Picture:
     inks: Inks | None = None
     bits: bool = False
     indices: Indices | None = None
+    one_of_many: bool = False
     info: Mapping[Any, Any] = field(default_factory=dict)
 
     @property

@@ -87,7 +87,11 @@ def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
     assert not (tmp_path / f"nothing.restored.{ending}").exists()
     assert run("denoise", nothing, "--model", QUICK) == 0
     assert (tmp_path / f"nothing.restored.{ending}").read_bytes() == nothing.read_bytes()
-    # A page that is named is a file of its own.
+    # A page that is named is a file of its own, unless there is no other.
+    single = make(tmp_path / f"single.{ending}", NOISE)
+    single.write_bytes(single.read_bytes() + b"\nmore\n")
+    assert run("denoise", single, "--model", QUICK, "--frame", 0) == 0
+    assert (tmp_path / f"single.restored.{ending}").read_bytes() == single.read_bytes()
     assert run("denoise", nothing, "--model", QUICK, "--frame", 1, "-o", tmp_path / f"one.{ending}") == 0
     assert page_count((tmp_path / f"one.{ending}").read_bytes(), name="one", max_pixels=10**6) == 1
 
