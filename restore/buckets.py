@@ -90,7 +90,7 @@ def path_of(name: str | os.PathLike[str]) -> Place:
     """The path that a name means: one on this machine, also by `file://`, or a URL."""
     text = os.fspath(name)
     if text.startswith("file://"):
-        return Path(url2pathname(text.removeprefix("file://")))
+        return Path(url2pathname(re.sub("^file://(localhost(?=/))?", "", text)))
     return Remote(text) if re.match(r"[A-Za-z][\w+.:-]+://", text) else Path(name)
 
 

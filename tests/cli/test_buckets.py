@@ -288,6 +288,11 @@ def test_a_result_is_not_named_after_a_signature(run: Run, mirror, tmp_path: Pat
     assert "scan.png?sig=***" in said and "TOPSECRET" not in said
 
 
+def test_this_machine_may_be_named() -> None:
+    assert path_of("file://localhost/a/b.png") == path_of("file:///a/b.png") == Path("/a/b.png")
+    assert path_of("file://localhost.png") == Path("localhost.png")
+
+
 @pytest.mark.parametrize("name", ["a:/b.png", "C://b", "-", "a/b://c", "://x"])
 def test_files_of_this_machine_are_no_urls(name: str) -> None:
     assert path_of(name) == Path(name)
