@@ -16,6 +16,7 @@ from processes import HANG
 
 import restore
 from restore.api import given
+from restore.errors import UsageError
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.random((28, 28)) < 0.5
@@ -100,6 +101,17 @@ def test_a_list_gives_rows_and_an_empty_batch_nothing() -> None:
     np.testing.assert_array_equal(row["image"], restore.denoise(stroke(8), QUICK, p=0.05))
     assert restored([]) == []
     assert restored({"image": []}) == {"image": [], "status": [], "notes": []}
+
+
+def test_a_column_that_is_missing_is_named() -> None:
+    for how, batch, missing in (
+        ({}, {"picture": [NOISE]}, "image"),
+        ({"mask": "hole"}, {"image": [NOISE]}, "hole"),
+        ({}, {}, "image"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            restore.batches(QUICK, **how)(batch)
+        assert caught.value.subject == missing and all(name in str(caught.value) for name in batch)
 
 
 def test_masks_are_a_column() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from restore import zoo
 from restore.api.given import Flips, Opening, listing, restored, settings
-from restore.errors import InputError, RestoreError, unforeseen
+from restore.errors import InputError, RestoreError, UsageError, some, unforeseen
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.status import Status
@@ -35,6 +35,8 @@ class Batches:
         """A batch with restored images, their status and notes: a dict of columns, or a list of dicts for a list."""
         if not isinstance(batch, Mapping):
             return [dict(zip(("image", "status", "notes"), row, strict=True)) for row in self._rows([*batch], None)]
+        for name in {self.column, self.mask or self.column} - {*batch}:
+            raise UsageError(f"the batch has no such column; it has {some(map(str, batch)) or 'none'}", name)
         images = batch[self.column]
         rows = self._rows(images, None if self.mask is None else batch[self.mask])
         column, status, notes = ([row[part] for row in rows] for part in range(3))
