@@ -39,7 +39,8 @@ def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[s
     exif, xmp = image.info.get("exif", b""), image.info.get("xmp") or image.info.get("XML:com.adobe.xmp", b"")
     chunks, of_exif, of_xmp = _parted(_chunks(content))
     exif, of_tiff = exif or of_exif, image.format == "TIFF"
-    xmp = (xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp if isinstance(xmp, bytes) else b"") or of_xmp
+    xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
+    xmp = xmp if isinstance(xmp, bytes) and xmp else of_xmp  # a tag of a TIFF may hold a number
     tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
     said = _in_xmp(xmp).search(xmp)
     turned = tiff.orientation(tags) or (int(said[1] or said[2]) if said else 1)

@@ -102,7 +102,8 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
         _load(image, content, bool(pages or number), layout, label)
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
-        picture = picture_of(upright, label, colour=colour)
+        others = (len(pages) or getattr(image, "n_frames", 1)) > 1
+        picture = replace(picture_of(upright, label, colour=colour), one_of_many=others)
     levels, notes = picture.levels, (*picture.notes, *notes)
     if negative and image.mode.startswith("I;16"):  # at 8 bits Pillow inverts it
         levels = 65535 - levels

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import struct
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from bad_images import GREY, encoded, read
 from PIL import Image, ImageCms, PngImagePlugin
 
+from restore.errors import InputError
 from restore.images import Picture, bound, encode, read_picture
 
 TWO = np.where(np.random.default_rng(3).random((40, 30)) < 0.4, 255, 0).astype(np.uint8)
@@ -224,15 +227,33 @@ def test_images_of_a_pdf_keep_their_colour_profile_and_its_levels() -> None:
         assert alone.info["icc_profile"] == profile
 
 
-@pytest.mark.parametrize("kind", [2, 3, 4, 5, 12])
+# Where a profile or XMP should be: a text, numbers, one of which is a size that no memory has, or a fraction.
+OF_OTHER_TYPES: dict[int, Any] = {2: "profile", 3: 7, 4: 2**32 - 1, 5: 0.5, 12: 0.5}
+
+
+@pytest.mark.parametrize("kind", OF_OTHER_TYPES)
 @pytest.mark.parametrize("target", ["PNG", "WEBP", "TIFF", "PDF"])
 def test_a_profile_of_another_type_is_none(kind: int, target: str) -> None:
-    """A tag of a TIFF may hold a text, numbers or fractions where a profile should be."""
-    from PIL.TiffImagePlugin import IFDRational, ImageFileDirectory_v2
-
-    values: dict[int, Any] = {2: "profile", 3: 7, 4: 7, 5: IFDRational(1, 2), 12: 0.5}
-    tags = ImageFileDirectory_v2()
-    tags[34675], tags.tagtype[34675] = values[kind], kind
-    picture = read(encoded(TWO, "TIFF", tiffinfo=tags))
+    picture = read(with_tag(34675, kind))
     assert "icc_profile" not in picture.info
     np.testing.assert_array_equal(read(encode(picture, 1 - picture.pixels, format=target)).levels, 255 - TWO)
+
+
+@pytest.mark.parametrize("kind", OF_OTHER_TYPES)
+def test_xmp_of_another_type_allocates_nothing(kind: int) -> None:
+    """Whatever the orientation, with which Pillow looks for it or not."""
+    for turned in (1, 6):
+        tracemalloc.start()
+        with contextlib.suppress(InputError):
+            read(with_tag(700, kind, turned))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 2**26
+
+
+def with_tag(tag: int, kind: int, turned: int = 1) -> bytes:
+    from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+    tags = ImageFileDirectory_v2()
+    tags[tag], tags.tagtype[tag], tags[274] = OF_OTHER_TYPES[kind], kind, turned
+    return encoded(TWO, "TIFF", tiffinfo=tags)
