@@ -210,7 +210,8 @@ def main() -> None:
     every = [scores for part in rows.values() for scores in part]
     worse = sum(scores["restore"][F] < scores["Otsu"][F] - WORSE for scores in every)
     print(f"{machine_facts()}; group {group} left out")
-    print(f"{len(every)} pages, {np.mean(nats):.4f} nats a pixel; untold {len(refused)} are refused{f' ({some(refused)})' * bool(refused)};")
+    which = f" ({some(refused)})" if refused else ""
+    print(f"{len(every)} pages, {np.mean(nats):.4f} nats a pixel; untold {len(refused)} are refused{which};")
     print(f"{worse} are worse than by Otsu's threshold by more than {WORSE:g} points of F.")
     print("An infinite PSNR is no part of its mean.")
     show(rows)
