@@ -16,7 +16,7 @@ from processes import HANG
 
 import restore
 from restore.api import given
-from restore.errors import UsageError
+from restore.errors import RestoreWarning, UsageError
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.random((28, 28)) < 0.5
