@@ -117,6 +117,8 @@ def record_of_failed(sheet: Sheet) -> dict[str, Any]:
 def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iterator[str]:
     """Lines on what was done, by this verb: notes on the pictures, what came back as it came, and how many of each."""
     sheets = [sheet for job in jobs for sheet in job.sheets]
+    if not sheets:
+        return
     what = "images" if len(sheets) == len(jobs) else "pages"
     yield from _notes(sheets, what)
     for job in jobs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, get_args
 
-from restore.errors import UsageError, option
+from restore.errors import UsageError, option, remedy
 from restore.registry import SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 
@@ -40,6 +40,15 @@ _DEVICE = _help("Computing", "cpu (as auto) or cuda[:N]; in onnxruntime also cor
 _SOLVER = _help("Computing", f"Another solver than the prior's own, in torch: {', '.join(SOLVERS)}.")
 _MEMORY = _help("Computing", "Memory for messages or matrices of a solver, in torch. [2G]")
 _PIXELS = _help("Computing", "Refuse larger images before decoding them.")
+
+
+def polarity(given: bool) -> str:
+    """The option of the polarity, as it was given.
+
+    >>> polarity(False)
+    'invert=False'
+    """
+    return remedy("--invert" if given else "--no-invert", f"invert={given}")
 
 
 # Which picture of a file is meant.

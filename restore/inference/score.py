@@ -25,8 +25,9 @@ from restore.inference.restored import Level
 FOLDS = 4
 WIDEST_HOLE = 12
 
-# The share of pixels that copies of a picture's own holes hide, and how many copies at most.
-COPIED, COPIES_AT_MOST = 0.125, 16
+# The share of pixels that copies of a picture's own holes hide, and how many copies at most; and the largest share that
+# holes have which are copied: with more, little would be left to see.
+COPIED, COPIES_AT_MOST, MOST_COPIED = 0.125, 16, 0.25
 
 # The side of a crop in pixels, the greatest number of crops, and how many of them show which candidates may win.
 CROP_SIDE = 56
@@ -330,13 +331,13 @@ def _folds_like(hole: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Pixels to hide in each turn, boolean (FOLDS, h, w): single ones, copies of holes, or blocks if those are wide."""
     draw = np.random.default_rng(0)
     share = hole.mean() if hole.size else 0.0
-    if 0 < share <= 0.5:
+    if 0 < share <= MOST_COPIED:
         copies = int(np.ceil(COPIED / share)) if share < COPIED else 1
         moves = draw.integers(0, shape, (FOLDS, min(copies, COPIES_AT_MOST), 2))
         copies_of = [np.any([np.roll(hole, tuple(move), (0, 1)) for move in turn], 0) for turn in moves.tolist()]
         first = np.argmax(copies_of, 0)  # each pixel is hidden once
         return np.array(copies_of) & _turns(first)
-    side = WIDEST_HOLE if share else 1
+    side = WIDEST_HOLE if hole.size and hole.all() else 1
     turns = draw.integers(0, FOLDS, (-(-shape[0] // side), -(-shape[1] // side)))
     return _turns(turns.repeat(side, 0).repeat(side, 1)[: shape[0], : shape[1]])
 

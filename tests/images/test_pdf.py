@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -222,10 +221,10 @@ def test_one_child_draws_all_pages_and_another_one_follows(monkeypatch: pytest.M
         assert page_count(document, name="x", max_pixels=9999) == document.count == len(document.scans) == 20
         levels = list(pool.map(lambda number: read_picture(document, name="x", frame=number).levels[3, 3], range(20)))
         assert levels == list(range(0, 200, 10)) and len(started) == 1
-        child = document._child
-        assert child is not None
+        child, folder = document._child, document._folder
+        assert child is not None and folder is not None
         child.kill()
         with pytest.raises(InputError):
             read_picture(document, name="x", frame=0)
         assert read_picture(document, name="x", frame=1).levels[3, 3] == 10 and len(started) == 2
-    assert document._child is None and not [*Path(tempfile.gettempdir()).glob("*/document.pdf")]
+    assert document._child is None and not Path(folder.name).exists()

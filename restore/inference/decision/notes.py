@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from restore.errors import option
 from restore.inference.candidates import Prior, Squares
 from restore.inference.case import Case
 from restore.inference.choose import Choice
 from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.options import polarity
 from restore.inference.rivals.diffusion import Diffusion
 from restore.sizes import near, said
 from restore.status import Status
@@ -60,7 +60,7 @@ def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: St
     if options.fit == "resize" and not near(case.original.shape[:2], header.image_shape):
         yield f"was resized to {said(header.image_shape)} pixels and back, so little detail is left"
     if whole.inversion[index] > INVERTED and options.invert is not None and not header.kind.photographs:
-        yield f"looks inverted: {header.name} expects {expected}; leave {option('invert')} out"
+        yield f"looks inverted: {header.name} expects {expected}; leave {polarity(options.invert)} out"
 
 
 def expected_by(engine: PictureEngine) -> str:

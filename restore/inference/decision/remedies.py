@@ -10,7 +10,7 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.errors import RestoreError, option
 from restore.inference.case import Case
-from restore.inference.options import Options
+from restore.inference.options import Options, polarity
 from restore.inference.restored import Restored
 from restore.status import Outcome, Status
 
@@ -37,7 +37,7 @@ class Remedy:
     """
 
     why: tuple[Status, ...]
-    words: Callable[[], str]
+    words: Callable[[Case], str]
     fits: Callable[[Case], bool]
     damage: Callable[[Damage], Damage] = lambda damage: damage
     options: Callable[[Options], Options] = lambda options: options
@@ -72,31 +72,31 @@ def _grey_levels(case: Case) -> bool:
 REMEDIES = (
     Remedy(
         (*GREY_TONES, *DETAIL),
-        lambda: f"leave {option('invert')} out: the polarity that fits is found without it",
+        lambda case: f"leave {polarity(bool(case.options.invert))} out: the polarity that fits is found without it",
         lambda case: case.options.invert is not None,
         options=lambda options: replace(options, invert=None),
     ),
     Remedy(
         GREY_TONES,
-        lambda: f"name a prior of photographs with {option('model')}, such as em-photographs",
+        lambda case: f"name a prior of photographs with {option('model')}, such as em-photographs",
         lambda case: case.original.filled_only and not case.named,
         options=lambda options: replace(options, model="em-photographs"),
     ),
     Remedy(
         GREY_TONES,
-        lambda: f"give {option('sigma', 'auto')} to remove its grain",
+        lambda case: f"give {option('sigma', 'auto')} to remove its grain",
         lambda case: not (case.named or case.original.damage.touched),
         damage=lambda damage: replace(damage, sigma="auto"),
     ),
     Remedy(
         DETAIL,
-        lambda: f"give {option('specks', 'auto')} to remove its specks",
+        lambda case: f"give {option('specks', 'auto')} to remove its specks",
         lambda case: case.original.damage.hidden is None and not case.original.damage.touched,
         damage=lambda damage: Damage(specks="auto"),
     ),
     Remedy(
         (*GREY_TONES, *DETAIL),
-        lambda: (
+        lambda case: (
             f"if it is a page, give {option('p', 'scan')}, with {option('soft')} to keep the grey levels of its ink"
         ),
         _grey_levels,
@@ -113,7 +113,7 @@ def remedy(case: Case, why: Status, attempt: Attempt) -> str:
         return "restore each class as a picture of its own"
     for one in REMEDIES:
         if why in one.why and one.fits(case) and one.helps(case, attempt):
-            return one.words()
+            return one.words(case)
     if why in GREY_TONES and not case.original.filled_only:
         return f"give {option('force')} to cut it to black and white all the same"
     return _by_telling(case)

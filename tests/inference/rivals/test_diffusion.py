@@ -85,3 +85,13 @@ def test_what_a_prior_knows_is_filled_by_it() -> None:
             hidden[top : top + 10, left : left + 10] = True
     filled, answer = restore.complete(strokes & ~hidden, hidden, "conv-art", return_solution=True)
     assert answer.model == "conv-art" and (filled != strokes)[hidden].mean() < 0.05
+
+
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_picture_of_which_half_is_hidden_everywhere_is_filled(step: int) -> None:
+    """A checkerboard, of which a copy of itself would hide the rest, and two thirds of the rows."""
+    rows, columns = np.mgrid[:120, :160]
+    disc = np.hypot(rows - 60, columns - 80) < 40
+    hidden = (rows + columns) % 2 == 0 if step == 2 else rows % step > 0
+    filled, answer = restore.complete(disc & ~hidden, hidden, return_solution=True)
+    assert answer.outcome == "restored" and (filled != disc)[hidden].mean() < 0.02
