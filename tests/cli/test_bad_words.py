@@ -59,7 +59,7 @@ def test_a_given_polarity_that_does_not_fit_is_noticed(
     for name, content, warned in (("dark.png", dark, False), ("light.png", light, True)):
         Image.fromarray(content).save(tmp_path / name)
         assert run("denoise", tmp_path / name, "--model", model, "--p", 0.47, "--no-invert") == 0
-        assert ("--invert" in capsys.readouterr().err) == warned
+        assert ("--no-invert" in capsys.readouterr().err) == warned
     (tmp_path / "light.restored.png").unlink()
     assert run("denoise", tmp_path / "light.png", "--model", model, "--p", 0.47, "--invert") == 0
     assert "--invert" not in capsys.readouterr().err

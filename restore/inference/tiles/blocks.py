@@ -35,7 +35,8 @@ PAGE_MARGIN = 48
 # Sides of such parts are multiples of this, the step of the coarsest layers, as in training; and so many rows and
 # columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink as inside
 # (`benchmarks/choices/page_edges.py`).
-PAGE_STEP, PAGE_BEYOND = 4, 8
+PAGE_STEP = 4
+PAGE_BEYOND = 2 * PAGE_STEP
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
 PART_SIDE_ON_GPU = 512
