@@ -343,6 +343,13 @@ def test_what_was_done_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert record.name == "restore" and "tap-mnist-25" in record.getMessage() and "clean" in record.getMessage()
 
 
+@pytest.mark.parametrize("name", ["force", "soft", "strict", "invert"])
+def test_a_word_is_no_truth_value(name: str) -> None:
+    with pytest.raises(restore.UsageError) as fault:
+        restore.denoise(STROKE, "tap-mnist-25", **{name: "no"})  # type: ignore[arg-type]
+    assert fault.value.subject == name
+
+
 def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
     with pytest.raises(TypeError, match=r"'modl'.*sigma.*engine"):
         restore.denoise(np.zeros((30, 30)), modl="tap-mnist")

@@ -74,5 +74,9 @@ class Options:
     def __post_init__(self) -> None:
         if self.fit not in get_args(Fit):
             raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {self.fit!r}")
+        for name in ("force", "soft", "strict", "invert"):
+            value = getattr(self, name)
+            if not (isinstance(value, bool) or (value is None and name == "invert")):
+                raise UsageError(f"is True or False, not {value!r}", option(name))
         if type(self.max_pixels) is not int or self.max_pixels < 1:
             raise UsageError(f"{option('max_pixels')} must be a whole number of at least 1, not {self.max_pixels!r}")

@@ -109,11 +109,17 @@ def test_a_prior_that_diverges_is_told_of_in_json(
     path.write_bytes(resealed(model))
     target = tmp_path / "wild.png"
     for options in ((), ("--soft",)):
-        assert run("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options) == 4
+        words = ("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options)
+        assert run(*words, "--strict") == 4
         out, said = capfd.readouterr()
         assert "diverged" in json.loads(out, parse_constant=pytest.fail)["error"]
         assert "diverged" in said
         assert not target.exists()
+        assert run(*words) == 0
+        out, said = capfd.readouterr()
+        assert json.loads(out, parse_constant=pytest.fail)["status"] == "diverged" and "not sure" in said
+        assert target.read_bytes() == picture.read_bytes()
+        target.unlink()
 
 
 @pytest.fixture

@@ -39,8 +39,11 @@ tutorial = script()
 
 
 def wording(text: str) -> set[str]:
-    """Lines without figures and what is in brackets, which other runs have others of; "..." becomes "#"."""
-    return {re.sub(r"\(.*\)|[\d.:,]+", "#", line) for line in text.splitlines()}
+    """Lines without figures, what is in brackets, and images that came back as they came; "..." becomes "#".
+
+    Other runs have others of these.
+    """
+    return {re.sub(r"; \d+ as they came.*|\(.*\)|[\d.:,]+", "#", line).rstrip("#") for line in text.splitlines()}
 
 
 def followed(page: str, folder: Path) -> None:
@@ -52,7 +55,7 @@ def followed(page: str, folder: Path) -> None:
         if block.language != "text":
             heard = wording(next(said))
         else:
-            missing = wording(block.code) - {"#"} - heard
+            missing = wording(block.code) - {"", "#"} - heard
             assert not missing, (missing, heard)
     for name in tutorial.shown(page):
         with Image.open(folder / name) as made, Image.open(tutorial.PICTURES / name) as kept:

@@ -207,4 +207,4 @@ def test_one_bad_prior_never_stops_auto_for_the_others(
     assert "good" in capfd.readouterr().out
     # With none left it is an error.
     shutil.rmtree(own / "good")
-    refused(lambda: restore.denoise(image, p=0.1))
+    refused(lambda: restore.denoise(image, p=0.1, strict=True))
