@@ -70,7 +70,7 @@ def test_the_posterior_is_that_of_a_colour_for_each_square(squares: Squares, dam
 
 @pytest.mark.parametrize("damage", [DAMAGES["one"], DAMAGES["each"], DAMAGES["holes"]], ids=DAMAGES)
 def test_under_a_prior_that_knows_nothing_squares_are_as_without_one(damage: Damage) -> None:
-    """So a prior is told of each square how likely it is to be wrong, neither more nor less."""
+    """A prior needs the true chance that each square is wrong, neither more nor less."""
     flat = RBM.binary(torch.zeros(12, 1), torch.zeros(12), torch.zeros(1))
     squares = Squares(3, 2, 1)  # of 7x11 pixels 3x4
     picture = Observed(np.random.default_rng(3).integers(0, 2, (7, 11)).astype(float), damage)

@@ -39,7 +39,7 @@ class Rule(NamedTuple):
 RULES = (
     # Of reading: is it ink on paper?
     Rule(Status.CLASSES, "classes", "above", 0.5, "rules.py"),
-    # Digits have .87 at least, soft drawings .85, maps in six greys .74 at most, and one of 60 faces .84 or more.
+    # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, faces .84 but one of 200.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     # What is dark on a page is .20 darker than its paper at least, and what shows through an empty leaf .10 at most.
     Rule(Status.FAINT, "contrast", "below", 0.15, "page_limits.py"),
