@@ -48,9 +48,9 @@ def without_options(seen: Seen) -> tuple[np.ndarray, str]:
     """The picture repaired, or as it is if it is refused; and the prior."""
     try:
         if seen.hidden.any():
-            found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True)
+            found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True, strict=True)
         else:
-            found, solution = restore.denoise(seen.ink, return_solution=True)
+            found, solution = restore.denoise(seen.ink, return_solution=True, strict=True)
     except NotRestored:
         return seen.ink, "refused"
     return found, solution.model

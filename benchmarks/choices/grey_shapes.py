@@ -86,7 +86,7 @@ def main() -> None:
             grey += np.random.default_rng(3).normal(0, NOISE, clean.shape)
             levels = np.rint(255 * grey.clip(0, 1)).astype(np.uint8)
             try:
-                result, solution = restore.denoise(levels, return_solution=True)
+                result, solution = restore.denoise(levels, return_solution=True, strict=True)
                 answer = (f"{100 * np.mean((result > 127) != clean):.2f}", solution.model)
             except restore.NotRestored:
                 answer = ("", "refused")

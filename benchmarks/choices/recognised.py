@@ -45,7 +45,7 @@ def refused(prior: str, image: np.ndarray) -> bool:
     """Whether `restore denoise` refuses an image (H, W)."""
     options, engines = opened(prior)
     (answer,) = restore([Observed(image.astype(float), Damage())], options, engines)
-    return answer.refused
+    return answer.not_sure
 
 
 @functools.cache

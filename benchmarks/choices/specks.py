@@ -94,7 +94,7 @@ def by_prior(model: str, **level: float | str) -> Candidate:
 
     def repair(seen: Seen, _: float) -> np.ndarray:
         try:
-            return denoise(seen.ink, **level)
+            return denoise(seen.ink, strict=True, **level)
         except NotRestored:
             return seen.ink
 

@@ -41,8 +41,8 @@ READINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "as they are": lambda page: page,
     "Otsu": lambda page: page < threshold_otsu(page),
     "Sauvola, window 25": lambda page: page < threshold_sauvola(page, 25, 0.2, r=0.5),
-    "`restore`, black and white": lambda page: restore.denoise(page) < 0.5,
-    "`restore --soft`, as the plugin": lambda page: restore.denoise(page, soft=True),
+    "`restore`, black and white": lambda page: restore.denoise(page, strict=True) < 0.5,
+    "`restore --soft`, as the plugin": lambda page: restore.denoise(page, soft=True, strict=True),
 }
 
 
