@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[float, float, float]] = {
     "uneven light, blur, noise of .04": (0.04, BLUR, DIMMEST),
 }
 READINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "restore": lambda page: np.asarray(restore.denoise(page)) < 128,
+    "restore": lambda page: np.asarray(restore.denoise(page, strict=True)) < 128,
     "Otsu": lambda page: page <= threshold_otsu(page),
     "Sauvola, window 25": lambda page: page <= threshold_sauvola(page, 25),
 }

@@ -11,7 +11,7 @@ import numpy as np
 from restore.channels.damage import Observed
 from restore.errors import ModelError, UsageError, option, require
 from restore.images import shrink
-from restore.inference.decision.rules import Ask, objection
+from restore.inference.decision.rules import Ask, for_others, objection
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, assumed
 from restore.inference.options import Options
@@ -74,17 +74,16 @@ class Case:
     def _read(self, engines: Engines, watch: Watch) -> Case:
         """The case in black and white; as it was, with priors of grey pictures, where grey levels are to be filled."""
         header, careful = self.header, self.ask is Ask.FIND and not self.header.task
-        reader = self.engines[0] if header.kind.pages else None
         threshold = header.threshold / 255 if self.named else None
         inverted = self.options.invert
-        reading = read(self.picture, threshold, lambda: reader or engines.reader, inverted, watch, careful=careful)
+        reading = read(self.picture, threshold, engines, inverted, watch, careful=careful)
         why = objection(reading.facts) if careful else None
         if why is not None:
             return self._unread(replace(reading, picture=self.picture), why, engines)
         if reading.sheet is None:
             return replace(self, reading=reading)
         tones = reading.tones if self.original.filled_only else None
-        alone = not (self.named or reading.sheet.for_others)
+        alone = not (self.named or for_others(reading.facts))
         return replace(
             self, reading=replace(reading, tones=tones), engines=(engines.reader,) if alone else self.engines
         )
@@ -124,11 +123,6 @@ class Case:
     def judged_as_read(self) -> bool:
         """True for a page that its reader answers, and for damage that a prior has learnt: no answer is judged."""
         return self.answered_by_reader or bool(self.header.task)
-
-    @property
-    def compared(self) -> bool:
-        """True if a named prior has to be ahead of an Ising field."""
-        return self.named and self.picture.damage.unknown == "p" and not self.own_size
 
     @property
     def batch_key(self) -> Any:

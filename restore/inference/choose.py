@@ -16,6 +16,7 @@ from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.candidates import Candidate
 from restore.inference.restored import Level
+from restore.inference.rivals.ising import Neighbours
 from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of, quietest
 from restore.status import Status
 from restore.zoo import leave_out
@@ -43,7 +44,7 @@ class Choice:
         bits: the score, in bits per pixel; None if nothing was chosen.
         ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
-        field: the lead over an Ising field, in nats; NaN if it was not compared with one.
+        field: the lead over an Ising field, in nats; NaN for grey pictures and known levels.
         surprise: how many times as many predicted pixels were wrong as the candidate expected.
     """
 
@@ -110,6 +111,7 @@ def _best(
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
     alone, choices = sample.independent(), []
+    field = race.of_neighbours() if sample.damage.unknown == "p" else None
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
         prediction, bits = race.predictions[number], float(scores[number, index])
@@ -124,6 +126,7 @@ def _best(
                 bits,
                 bits - float(alone[index]),
                 int(sample.sums(prediction.mask)[index]),
+                field=np.nan if field is None else float(prediction.nats[index] - field.nats[index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),
             )
         )
@@ -153,6 +156,11 @@ class _Race:
             for fault in faults:
                 leave_out(str(fault))
             self._drop_the_last()
+
+    def of_neighbours(self) -> Prediction:
+        """What an Ising field predicts of the pixels of all turns."""
+        turns = sorted({turn for folds, _ in self._plan() for turn in folds})
+        return Prediction.of(self._sample, Neighbours(), turns, self._damage, np.arange(len(self._sample.pixels)))
 
     def _plan(self) -> list[tuple[Sequence[int], np.ndarray]]:
         """Which turns to predict in which crops: a few first."""
@@ -194,9 +202,3 @@ class _Race:
             nats[number] = np.where(self.near[number], self.predictions[number].nats, -np.inf)
         count = np.max([self._sample.sums(prediction.mask) for prediction in self.predictions.values()], 0)
         self.near &= nats >= nats.max(0) - np.minimum(LOST, count**0.5)
-
-
-def ahead_of(choices: Sequence[Choice], fields: Sequence[Choice]) -> list[Choice]:
-    """The choices for pictures, with their lead over what an Ising field predicts of the same pixels."""
-    leads = [(own.bits or 0.0) - (other.bits or 0.0) for own, other in zip(choices, fields, strict=True)]
-    return [replace(own, field=lead * own.pixels * np.log(2)) for own, lead in zip(choices, leads, strict=True)]

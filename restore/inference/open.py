@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, extra, option, shown
 from restore.inference.options import EngineName, Options
-from restore.zoo import GRAPH, candidates, describe, find, leave_out, reader, search
+from restore.zoo import GRAPH, PARTS, candidates, describe, find, leave_out, reader, search
 from restore.zoo.made import made_here
 
 if TYPE_CHECKING:
@@ -142,8 +142,20 @@ class Engines:
 
     @cached_property
     def reader(self) -> PictureEngine:
-        """The prior that reads grey pages, with its own solver; raises ModelError if there is none."""
-        name, own = reader(), self.with_options(replace(self._options, solver=None))
+        """The prior that reads grey pages, which may be the one that was named; raises ModelError if there is none."""
+        named = self._only or (self.open(self._options.model) if self.named else None)
+        if named is not None and not isinstance(named, ModelError) and named.header.kind.pages:
+            return named
+        return self._for_pages(reader())
+
+    @cached_property
+    def parts(self) -> PictureEngine:
+        """The prior that tells which parts of a picture are a page; raises ModelError if there is none."""
+        return self._for_pages(PARTS)
+
+    def _for_pages(self, name: str) -> PictureEngine:
+        """A prior with its own solver, whatever the one that was named has."""
+        own = self.with_options(replace(self._options, solver=None))
         opened = own.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
         if isinstance(opened, ModelError):
             raise opened

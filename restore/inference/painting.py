@@ -109,7 +109,7 @@ def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | No
     if original.filled_only or choice.noiseless:
         return ~original.visible, reading.tones, ()
     if reading.cut is None:
-        return None, reading.tones, ()
+        return None if reading.other is None else ~reading.other, reading.tones, ()
     if case.ask is Ask.FIND and reading.drawn and draft.before.shape == original.shape:
         return draft.before != draft.after, reading.tones, ()
     return None, None, (f"has grey levels, which were cut to black and white at {round(255 * reading.cut)} of 255",)
@@ -146,7 +146,9 @@ def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
     sheet, original = case.reading.sheet, case.original
     if sheet is None or not (case.answered_by_reader and case.options.soft) or draft.means.shape != original.shape:
         return None
-    return sheet.lightened(original.values(), draft.means, inverted=case.reading.inverted)
+    values = original.values()
+    lightened = sheet.lightened(values, draft.means, inverted=case.reading.inverted)
+    return lightened if case.reading.other is None else np.where(case.reading.other, values, lightened)
 
 
 def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:

@@ -19,9 +19,9 @@ from restore.errors import ModelError
 from restore.inference import specks
 from restore.inference.candidates import Candidate, Planes, Prior, Squares, squares_in
 from restore.inference.case import Case
-from restore.inference.choose import Choice, ahead_of, choose
+from restore.inference.choose import Choice, choose
 from restore.inference.decision.facts import Facts
-from restore.inference.decision.measured import facts_of_choice, facts_of_draft
+from restore.inference.decision.measured import facts_of_choice, facts_of_draft, patterned
 from restore.inference.decision.notes import INVERTED, notes_of
 from restore.inference.decision.remedies import remedy
 from restore.inference.decision.rules import Ask, objection
@@ -31,11 +31,13 @@ from restore.inference.options import Options
 from restore.inference.painting import Draft, chosen, painted, spotless
 from restore.inference.restored import Level, Restored, blank, not_sure
 from restore.inference.rivals.diffusion import Diffusion
-from restore.inference.rivals.ising import Neighbours
 from restore.inference.tiles.blend import Watch
 from restore.status import Status
 from restore.zoo import leave_out
 from restore.zoo.description import Description
+
+# The most of a picture that may stay as it was where the rest is restored: else it is another matter as a whole.
+MOST_PATTERNED = 0.5
 
 # The most small pictures that are restored at a time.
 PICTURES_AT_ONCE = 256
@@ -156,13 +158,16 @@ class _Run:
             return self.refused(case, status, choice, facts)
         if not case.judged_as_read:
             facts |= facts_of_draft(choice, draft, case.picture.visible, sized=case.named and case.own_size)
-        why = objection(facts)
+        why, notes = objection(facts), list[str]()
+        if case.ask is Ask.FIND and why is Status.NOT_NOISE:
+            draft, facts, notes = _without_patterns(case, choice, draft, facts)
+            why = objection(facts)
         if case.ask is Ask.FIND and why is not None:
             return self.refused(case, why, choice, facts)
         if not draft.grey and spotless(choice, facts):
             choice, draft = replace(choice, level=Level("p", 0.0)), draft.untouched(case.picture.visible)
         doubt = _doubt(why, status)
-        notes = [*notes_of(case, choice, whole, index, status)]
+        notes += notes_of(case, choice, whole, index, status)
         notes += [f"the result is doubtful: {why.sentence}"] if why is not None else []
         return painted(
             case,
@@ -237,8 +242,6 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
     if len(first.picture.shape) > 2:  # compared by their green, whose noise a file cuts off at black and white
         pictures = [replace(picture, pixels=picture.values()[..., 1]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
-    if first.compared:
-        choices = ahead_of(choices, choose(pictures, [Neighbours()], grey=False))
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
 
 
@@ -282,6 +285,17 @@ def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
     found = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
     return found and bool(inversion > INVERTED)
+
+
+def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:
+    """An answer that leaves parts of a picture as they were, if the rest may be trusted; its facts, and a note."""
+    visible = case.picture.visible
+    stays = patterned(draft, visible)
+    rest = draft.untouched(stays & visible)
+    known = facts | facts_of_draft(choice, rest, visible & ~stays, sized=case.named and case.own_size)
+    if stays.mean() > MOST_PATTERNED or objection(known) is not None:
+        return draft, facts, []
+    return rest, known, [f"{stays.mean():.0%} of it stays as it was: {Status.NOT_NOISE.sentence}"]
 
 
 def _doubt(why: Status | None, status: Status) -> str:

@@ -12,6 +12,9 @@ from restore.zoo import search
 from restore.zoo.description import Description
 from restore.zoo.store import describe
 
+# The prior that tells which parts of a grey picture are a page.
+PARTS = "conv-parts"
+
 
 def preferred(grey: bool = False) -> str:
     """Name of the published prior that `auto` tries first; empty if there is none.

@@ -85,6 +85,11 @@ class Opened:
         """The published prior of grey pages."""
         return Engines(Options()).reader
 
+    @property
+    def parts(self) -> PictureEngine:
+        """The published prior of what is a page."""
+        return Engines(Options()).parts
+
 
 @dataclass(frozen=True, eq=False)
 class Table:

@@ -1,9 +1,10 @@
 """Write the sets that published priors learn from into a data folder, where recipes find them by name.
 
-    python training/data/make.py drawings text photographs scans --data PATH
+    python training/data/make.py drawings text photographs scans parts --data PATH
 
 PATH/NAME/train.npy and test.npy are then what `restore train RECIPE --data PATH` reads, or with RESTORE_DATA=PATH every
-command. Pairs of a grey page and its ink, `scans`, are files in the folders PATH/scans/train and PATH/scans/test.
+command. Pairs of a grey page and its ink, `scans`, or of a page and what on it is none, `parts`, are files in the folders
+PATH/NAME/train and PATH/NAME/test.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import typer
 from restore.console import say, tell
 from restore.data.dataset import Images, Split
 from restore.errors import InputError, RestoreError, UsageError
-from training.data import drawings, photographs, scans, text
+from training.data import drawings, parts, photographs, scans, text
 
 SETS: dict[str, Callable[[Split], Images]] = {
     "drawings": drawings.images,
@@ -28,7 +29,7 @@ SETS: dict[str, Callable[[Split], Images]] = {
     "photographs": photographs.images,
 }
 # Sets of pairs, which are written into a folder as files of their own.
-PAIRS: dict[str, Callable[[Path, Split], list[Path]]] = {"scans": scans.write}
+PAIRS: dict[str, Callable[[Path, Split], list[Path]]] = {"scans": scans.write, "parts": parts.write}
 
 
 def make(names: list[str], root: Path) -> list[Path]:

@@ -27,10 +27,13 @@ class Facts:
 
     Attributes:
         classes: 1 if the few colours of the picture name classes.
+        page: the share of a grey picture that is ink on paper.
         contrast: how much darker ink is than its paper, as a share of the paper's level.
         two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
         explained: of a page, the share of the variance of grey levels near ink that two local levels explain.
         left: of a page, the standard deviation of the rest, as a share of the contrast.
+        grain: of a page, the standard deviation of white noise, as a share of the contrast.
+        crowded: of a page, the share of ink within reach of ink.
         lead: the score ahead of independent pixels, as a multiple of what is needed.
         field: the score ahead of an Ising field, in nats.
         level: the probability of flips that was found.
@@ -40,10 +43,13 @@ class Facts:
     """
 
     classes: float = nan
+    page: float = nan
     contrast: float = nan
     two_tones: float = nan
     explained: float = nan
     left: float = nan
+    grain: float = nan
+    crowded: float = nan
     lead: float = nan
     field: float = nan
     level: float = nan

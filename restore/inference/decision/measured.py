@@ -1,4 +1,4 @@
-"""The facts of a choice, and of an answer."""
+"""The facts of a choice, and of an answer, or of parts of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import numpy as np
 
 from restore.inference.choose import Choice
 from restore.inference.decision.facts import Facts, lead_of, pairs_of, stays_of
+from restore.inference.decision.rules import objection
 from restore.inference.painting import Draft
+
+# The least side of a part that is judged by itself, in pixels.
+TILE = 128
 
 
 def facts_of_choice(choice: Choice) -> Facts:
@@ -15,8 +19,29 @@ def facts_of_choice(choice: Choice) -> Facts:
         return Facts()
     damage = choice.damage
     harmless = not damage.touched and damage.hidden is not None
-    lead = lead_of(choice.ahead, damage.known("p"), choice.pixels, harmless=harmless)
-    return Facts(lead=lead, field=choice.field)
+    facts = Facts(lead=lead_of(choice.ahead, damage.known("p"), choice.pixels, harmless=harmless), field=choice.field)
+    level = choice.level
+    return facts | Facts(level=float(np.mean(level.value))) if level and level.name == "p" else facts
+
+
+def patterned(draft: Draft, visible: np.ndarray) -> np.ndarray:
+    """Where an answer in black and white is not to be trusted: tiles whose changed pixels form a pattern, (H, W).
+
+    Of a picture that is one tile, all of it.
+    """
+    differs, stays = (draft.before != draft.after) & visible, np.zeros(visible.shape, bool)
+    for rows in _tiles(visible.shape[0]):
+        for columns in _tiles(visible.shape[1]):
+            tile = rows, columns
+            pairs = pairs_of(differs[tile], draft.after[tile], visible[tile])
+            stays[tile] = objection(Facts(pairs=pairs)) is not None
+    return stays
+
+
+def _tiles(length: int) -> list[slice]:
+    """Slices of at least `TILE`, but of a shorter axis."""
+    starts = [TILE * number for number in range(max(1, length // TILE))]
+    return [slice(start, end) for start, end in zip(starts, [*starts[1:], length], strict=True)]
 
 
 def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: bool) -> Facts:
@@ -25,14 +50,12 @@ def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: 
     Of a picture `sized` as a prior that was named the noise that stays is not measured: such a prior may change few
     pixels, with little to gain.
     """
-    p, level, differs = choice.damage.p, choice.level, draft.before != draft.after
+    p, differs = choice.damage.p, draft.before != draft.after
     if draft.grey or p is None or not visible.any():
         return Facts()
     facts = Facts(flips=float(differs[visible].mean()))
     if not differs.any():
         return facts
-    if level is not None and level.name == "p":
-        facts |= Facts(level=float(np.mean(level.value)))
     if not sized:
         facts |= Facts(stays=stays_of(draft.means, choice.damage.known("p"), visible))
     return (

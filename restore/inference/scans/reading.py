@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +13,9 @@ from restore.channels.flips import CERTAIN_FIELD
 from restore.images.tones import Tones, contrast, counted
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
+from restore.inference.decision.rules import objection
 from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import Local, Sheet
 from restore.inference.tiles.blend import Watch
 
@@ -27,6 +28,10 @@ LIGHT_INK = 0.5
 
 # The least side of a page, in pixels: smaller pictures show no paper around their ink.
 LEAST_PAGE = 48
+
+
+# Said of a page with parts that are none.
+PARTS_STAY = "{:.0%} of it is no ink on paper, such as a photograph, and stays as it was"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +61,7 @@ class Reading:
         page, sheet: of a grey page its ink and paper, as a prior reads them, and their levels.
         notes: what the user should know, one sentence each.
         inverted: True for a page of light ink on dark paper.
+        other: where a page is no ink on paper, boolean (H, W); None if nowhere.
         facts: what tells whether it is ink on paper; not measured where the caller says so.
     """
 
@@ -67,6 +73,7 @@ class Reading:
     page: Posterior | None = None
     sheet: Sheet | None = None
     inverted: bool = False
+    other: np.ndarray | None = None
     facts: Facts = field(default_factory=Facts)
 
 
@@ -119,10 +126,22 @@ class Sample:
         return replace(picture, pixels=whole)
 
 
+class Readers(Protocol):
+    """The priors of grey pages."""
+
+    @property
+    def reader(self) -> PictureEngine:
+        """Tells ink from paper."""
+
+    @property
+    def parts(self) -> PictureEngine:
+        """Tells which parts are a page."""
+
+
 def read(
     picture: Observed,
     threshold: float | None,
-    reader: Callable[[], PictureEngine],
+    readers: Readers,
     inverted: bool | None,
     watch: Watch,
     *,
@@ -133,14 +152,14 @@ def read(
     Args:
         picture: grey values (H, W), and its damage; p is "scan" if the caller says that it is one.
         threshold: where to cut it, in [0, 1]; None for Otsu's threshold.
-        reader: opens the prior that reads grey pages.
+        readers: open the priors that read grey pages.
         inverted: True if ink is light; None to find it in what the caller calls a page.
         watch: receives the share that is done of a page.
         careful: measure whether grey levels say more than black and white, and read a scan as a page.
     """
     sample, damage = Sample.of(picture), picture.damage
     if damage.scanned:
-        return _page(picture, reader(), sample.light_ink if inverted is None else inverted, watch)
+        return _page(picture, readers, sample.light_ink if inverted is None else inverted, watch)
     if careful and getattr(picture.pixels, "classes", False):
         return Reading(picture, facts=Facts(classes=1.0))
     low, high = float(sample.visible.min()), float(sample.visible.max())
@@ -150,7 +169,7 @@ def read(
     known = damage.touched and damage.unknown is None
     if careful and not (known or sample.tones.drawn) and min(picture.shape) >= LEAST_PAGE:
         # Light lines on dark may as well be a photograph's: nobody said that this is a page.
-        return _page(picture, reader(), bool(inverted), watch)
+        return _page(picture, readers, bool(inverted), watch)
     return _drawing(picture, sample, threshold, careful=careful)
 
 
@@ -166,18 +185,25 @@ def _drawing(picture: Observed, sample: Sample, threshold: float | None, *, care
     return Reading(sample.cut(picture, cut), (black, white), cut, tones.drawn, facts=facts)
 
 
-def _page(picture: Observed, engine: PictureEngine, inverted: bool, watch: Watch) -> Reading:
-    """A grey page as ink and paper, as a prior of pages reads it."""
-    hidden, values, reader = picture.damage.hidden, picture.values().astype(np.float32), Prior(engine, inverted)
+def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> Reading:
+    """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
+    hidden, values = picture.damage.hidden, picture.values().astype(np.float32)
     if hidden is not None:
         values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
-    posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
 
     def turned(levels: Any) -> Any:
         """What is dark on light as it is in the picture, or the other way."""
         return 1 - levels if inverted else levels
 
-    sheet = Sheet.of(turned(values), turned(posterior.means[0]), hidden)
+    other = other_parts(turned(values), readers.parts)
+    facts = Facts(page=float(1 - other.mean()))
+    if picture.damage.scanned:
+        other &= objection(facts) is None  # whoever calls it a page knows better
+    elif objection(facts) is not None:
+        return Reading(picture, facts=facts)
+    posterior = Prior(readers.reader, inverted).posterior(Observed(values, Damage(hidden=hidden)), watch)
+    counted = other if hidden is None else other | hidden
+    sheet = Sheet.of(turned(values), turned(posterior.means[0]), counted)
     black, white = (float(np.mean(turned(level))) for level in (sheet.black, sheet.white))
     levels = [round(255 * level) for level in (black, white, sheet.noise)]
     ground = "light ink on dark paper" if inverted else "dark ink on light paper"
@@ -188,4 +214,13 @@ def _page(picture: Observed, engine: PictureEngine, inverted: bool, watch: Watch
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
     dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
     tones = (turned(dark), turned(light))
-    return Reading(read, tones, notes=(note,), page=posterior, sheet=sheet, inverted=inverted, facts=sheet.facts)
+    return Reading(
+        read,
+        tones,
+        notes=(note, *([PARTS_STAY.format(other.mean())] if other.any() else [])),
+        page=posterior,
+        sheet=sheet,
+        inverted=inverted,
+        other=other if other.any() else None,
+        facts=facts | sheet.facts,
+    )

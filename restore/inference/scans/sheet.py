@@ -17,17 +17,9 @@ REACH, CELL = 20.0, 8
 # Ink has a level of its own where it is more than this share of the pixels within reach; else that of the whole page.
 FEW = 0.02
 
-# The share of ink within reach of ink: of 63 of 65 parts of pages at most .35, of QR codes .41, of other codes and of
-# shapes .45 at least (`benchmarks/choices/grey_shapes.py`; QR codes by hand).
-CROWDED = 0.38
-
 # What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
 # pixels whose level says nothing, which limits what one can say.
 COUNTED, OUTLIERS = 0.75, 0.01
-
-# White noise, as a share of the contrast, above which a prior that is told the levels reads better than one of pages
-# (by hand, on 18 pages with noise of .02 to .15: benchmarks/README.md).
-GRAINY = 0.16
 
 # The median of the absolute value of a normal variable, in standard deviations.
 MEDIAN = 0.6745
@@ -103,11 +95,6 @@ class Sheet:
         )
         return np.asarray(paper - ink)
 
-    @property
-    def for_others(self) -> bool:
-        """True for what others read better from its levels: noise all over, or as full of ink as codes."""
-        return self.grain > GRAINY * self.contrast or self.crowded > CROWDED
-
     def lightened(self, grey: np.ndarray, paper: np.ndarray, *, inverted: bool = False) -> np.ndarray:
         """The page (H, W) with white paper, and ink and its edges as dark against it as they were.
 
@@ -126,7 +113,13 @@ class Sheet:
     def facts(self) -> Facts:
         """What tells whether it is a page of ink on paper."""
         levels = float(np.mean(self.black)), float(np.mean(self.white))
-        return Facts(contrast=contrast(*levels), explained=self.explained, left=self.left)
+        return Facts(
+            contrast=contrast(*levels),
+            explained=self.explained,
+            left=self.left,
+            grain=self.grain / max(self.contrast, ROUNDED),
+            crowded=self.crowded,
+        )
 
 
 def _averaged(values: np.ndarray) -> np.ndarray:

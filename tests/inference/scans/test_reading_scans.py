@@ -21,7 +21,7 @@ from restore.errors import ModelError, RestoreWarning
 from restore.images import read_picture
 from restore.images.tones import Tones, counted
 from restore.inference.candidates import Prior
-from restore.inference.decision.rules import limit_of, objection
+from restore.inference.decision.rules import for_others, limit_of, objection
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, open_engine
 from restore.inference.options import Options
@@ -101,7 +101,7 @@ def test_a_negative_is_read_as_its_page_is() -> None:
     # Read the wrong way, as the caller says, both are left to priors that take either polarity.
     for grey, inverted in ((1 - scanned(0.03), False), (scanned(0.03), True)):
         wrong = reading(grey, None, inverted=inverted)
-        assert wrong.sheet is not None and wrong.sheet.for_others
+        assert for_others(wrong.facts)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.1])
@@ -195,7 +195,7 @@ def test_the_evidence_of_levels_is_that_of_two_gaussians_with_outliers() -> None
 @pytest.mark.parametrize(("noise", "grainy"), [(0.02, False), (0.15, True)])
 def test_a_page_that_is_noisy_all_over_is_left_to_other_priors(noise: float, grainy: bool) -> None:
     sheet = reading(scanned(noise)).sheet
-    assert sheet is not None and sheet.for_others == grainy
+    assert sheet is not None and for_others(sheet.facts) == grainy
     assert sheet.grain == pytest.approx(noise, rel=0.15, abs=0.01)
 
 
