@@ -2,9 +2,10 @@
 
     RESTORE_DATA=DATA python benchmarks/choices/grey_shapes.py
 
-`crowded` in `restore/inference/decision/rules.py`, the share of ink within reach of ink, tells them from pages: the first
-table has its largest values of the middles of 360 pixels of `real_pages.py`, the second those of codes, silhouettes and
-blobs, blurred by .6 pixels, in even light and in light that falls to a part of it at the left, with noise of .012.
+`crowded` in `restore/inference/decision/rules.py`, the share of ink within reach of ink, tells them from pages: the
+first table has its largest values of the middles of 360 pixels of `real_pages.py`, the second those of codes,
+silhouettes and blobs, blurred by .6 pixels, in even light and in light that falls to a part of it at the left, with
+noise of .012.
 """
 
 from __future__ import annotations

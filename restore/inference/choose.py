@@ -63,6 +63,11 @@ class Choice:
         return self.level is not None and bool(np.all(self.level.value == 0)) and self.damage.p is None
 
     @property
+    def without_noise(self) -> Choice:
+        """The same of a picture in which no flips were found."""
+        return replace(self, level=Level("p", 0.0), damage=replace(self.damage, p=None))
+
+    @property
     def unchanged(self) -> bool:
         """True if there is nothing to solve: no noise was found, and no pixel is hidden."""
         return self.noiseless and (self.damage.hidden is None or not self.damage.hidden.any())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, extra, option, shown
 from restore.inference.options import EngineName, Options
-from restore.zoo import GRAPH, PARTS, candidates, describe, find, leave_out, reader, search
+from restore.zoo import GRAPH, PARTS_PRIOR, candidates, describe, find, leave_out, reader, search
 from restore.zoo.made import made_here
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Engines:
     @cached_property
     def parts(self) -> PictureEngine:
         """The prior that tells which parts of a picture are a page; raises ModelError if there is none."""
-        return self._for_pages(PARTS)
+        return self._for_pages(PARTS_PRIOR)
 
     def _for_pages(self, name: str) -> PictureEngine:
         """A prior with its own solver, whatever the one that was named has."""

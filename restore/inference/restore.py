@@ -1,8 +1,9 @@
 """The one way from damaged pictures to restored ones, for the command, Python, evaluation and the local page alike.
 
 A picture is read for its priors (`restore.inference.case`); prior, polarity and noise level are chosen where they are
-not given (`restore.inference.choose`); the posterior is found, from one tile or from many (`restore.inference.tiles`);
-the facts that were measured decide (`restore.inference.decision`); and the answer is painted into the picture.
+not given (`restore.inference.choose`); the posterior is found, from one tile or from many (`restore.inference.tiles`),
+unless a first look says that nothing would change; the facts that were measured decide (`restore.inference.decision`);
+and the answer is painted into the picture.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from restore.inference.candidates import Candidate, Planes, Prior, Squares, squa
 from restore.inference.case import Case
 from restore.inference.choose import Choice, choose
 from restore.inference.decision.facts import Facts
+from restore.inference.decision.looking import found_clean
 from restore.inference.decision.measured import facts_of_choice, facts_of_draft, patterned
 from restore.inference.decision.notes import INVERTED, notes_of
 from restore.inference.decision.remedies import remedy
@@ -116,6 +118,7 @@ class _Run:
             if case.ask is Ask.FIND and why is not None:  # whatever the solver would find
                 answers[case.index] = self.refused(case, why, choice)
             else:
+                choice = choice.without_noise if found_clean(case, choice) else choice
                 alike.setdefault((choice.candidate, choice.unchanged), []).append((case, choice))
         for pairs in alike.values():
             answers |= self._solved(pairs)
@@ -158,10 +161,8 @@ class _Run:
             return self.refused(case, status, choice, facts)
         if not case.judged_as_read:
             facts |= facts_of_draft(choice, draft, case.picture.visible, sized=case.named and case.own_size)
-        why, notes = objection(facts), list[str]()
-        if case.ask is Ask.FIND and why is Status.NOT_NOISE:
-            draft, facts, notes = _without_patterns(case, choice, draft, facts)
-            why = objection(facts)
+        draft, facts, notes = _without_patterns(case, choice, draft, facts)
+        why = objection(facts)
         if case.ask is Ask.FIND and why is not None:
             return self.refused(case, why, choice, facts)
         if not draft.grey and spotless(choice, facts):
@@ -289,6 +290,8 @@ def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
 
 def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:
     """An answer that leaves parts of a picture as they were, if the rest may be trusted; its facts, and a note."""
+    if case.ask is not Ask.FIND or objection(facts) is not Status.NOT_NOISE:
+        return draft, facts, []
     visible = case.picture.visible
     stays = patterned(draft, visible)
     rest = draft.untouched(stays & visible)

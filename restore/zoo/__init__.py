@@ -1,6 +1,6 @@
 """Priors on disk: find, describe, load and save them."""
 
-from restore.zoo.automatic import PARTS as PARTS
+from restore.zoo.automatic import PARTS_PRIOR as PARTS_PRIOR
 from restore.zoo.automatic import candidates as candidates
 from restore.zoo.automatic import leave_out as leave_out
 from restore.zoo.automatic import preferred as preferred

@@ -13,7 +13,7 @@ from restore.zoo.description import Description
 from restore.zoo.store import describe
 
 # The prior that tells which parts of a grey picture are a page.
-PARTS = "conv-parts"
+PARTS_PRIOR = "conv-parts"
 
 
 def preferred(grey: bool = False) -> str:

@@ -3,7 +3,7 @@
     python training/data/make.py drawings text photographs scans parts --data PATH
 
 PATH/NAME/train.npy and test.npy are then what `restore train RECIPE --data PATH` reads, or with RESTORE_DATA=PATH every
-command. Pairs of a grey page and its ink, `scans`, or of a page and what on it is none, `parts`, are files in the folders
+command. Pairs of a grey page and its ink, `scans`, or of a page and what on it is none, `parts`, are files in
 PATH/NAME/train and PATH/NAME/test.
 """
 

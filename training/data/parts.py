@@ -26,7 +26,7 @@ from training.data.wear import Grey, smooth
 
 # Pixels of a page that are one here, a page's side in pixels, and how many pairs there are.
 SCALE, SIDE = 4, 512
-COUNTS: dict[Split, int] = {"train": 3000, "test": 150}
+COUNTS: dict[Split, int] = {"train": 2000, "test": 100}
 
 # How many pages have no such part, and how many are nothing else; how many are real, where there are real ones.
 PLAIN, NOTHING_ELSE, REAL = 0.3, 0.15, 0.6
@@ -64,15 +64,15 @@ def _clouds(rng: Generator, shape: tuple[int, int]) -> Grey:
     return np.asarray(0.5 + rng.uniform(0.1, 0.3) * field / np.std(field), np.float32)
 
 
-def _area(rng: Generator, shape: tuple[int, int]) -> Grey:
+def area(rng: Generator, shape: tuple[int, int]) -> Grey:
     """One grey, or a ramp."""
     across = np.linspace(0, rng.choice((0.0, rng.uniform(-0.5, 0.5))), shape[1])
     return np.asarray(np.broadcast_to(rng.uniform(0.25, 0.85) + across, shape), np.float32)
 
 
-def _screen(rng: Generator, shape: tuple[int, int]) -> Grey:
+def screen(rng: Generator, shape: tuple[int, int]) -> Grey:
     """A picture in dots whose sizes are its levels, or dots of one size."""
-    picture = (_area if rng.random() < 0.5 else _photograph)(rng, shape)
+    picture = (area if rng.random() < 0.5 else _photograph)(rng, shape)
     angle, pitch = rng.uniform(0, math.pi / 2), rng.uniform(3, 9)
     down, across = np.mgrid[: shape[0], : shape[1]]
     turns = [
@@ -89,8 +89,8 @@ PARTS: Sequence[tuple[Part, float]] = (
     (_photograph, 0.4),
     (_leaves, 0.2),
     (_clouds, 0.1),
-    (_area, 0.15),
-    (_screen, 0.15),
+    (area, 0.15),
+    (screen, 0.15),
 )
 
 
@@ -106,7 +106,7 @@ def _outline(rng: Generator, shape: tuple[int, int]) -> NDArray[np.bool_]:
         turn = rng.choice((0.0, rng.normal(0, 0.05)))
         corners = np.array([(-wide, -high), (wide, -high), (wide, high), (-wide, high)]) / 2
         turned = corners @ np.array([[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]])
-        draw.polygon([tuple(point) for point in turned + (left + wide / 2, top + high / 2)], fill=1)
+        draw.polygon([tuple(point) for point in turned + np.array((left + wide / 2, top + high / 2))], fill=1)
     return np.asarray(sheet)
 
 

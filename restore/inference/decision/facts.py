@@ -15,6 +15,9 @@ PAIR_REACH = 8
 # (`benchmarks/choices/no_harm.py`, seeds 0, 1, 2 and 4).
 PAIRED, MORE = 1.5, 0.003
 
+# Sides of transforms are multiples of this: of a large prime they take ten times as long.
+WHOLE_SIDE = 64
+
 # The lead that a prior needs over independent pixels: bits per pixel without noise, at least, and bits in all. Flips of
 # probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py
 # --tuning`). Among many candidates one is ahead by chance (`benchmarks/choices/no_harm.py --seed 11 --only grain`).
@@ -121,8 +124,8 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
 
 def _autocorrelation(values: np.ndarray) -> np.ndarray:
     """Sums of products of pixels, for every displacement up to `PAIR_REACH` but none."""
-    padded = [size + PAIR_REACH for size in values.shape]
-    whole = np.fft.irfft2(np.abs(np.fft.rfft2(values, padded)) ** 2, padded)
+    padded = [-(-(size + PAIR_REACH) // WHOLE_SIDE) * WHOLE_SIDE for size in values.shape]
+    whole = np.fft.irfft2(np.abs(np.fft.rfft2(values.astype(np.float32), padded)) ** 2, padded)
     down, across = np.arange(PAIR_REACH + 1), np.arange(-PAIR_REACH, PAIR_REACH + 1)
     sums = whole[down[:, None] % padded[0], across % padded[1]]
     return np.asarray(sums[(down[:, None] > 0) | (across > 0)])

@@ -29,11 +29,12 @@ def patterned(draft: Draft, visible: np.ndarray) -> np.ndarray:
 
     Of a picture that is one tile, all of it.
     """
-    differs, stays = (draft.before != draft.after) & visible, np.zeros(visible.shape, bool)
+    after, stays = draft.after, np.zeros(visible.shape, bool)
+    differs = (draft.before != after) & visible
     for rows in _tiles(visible.shape[0]):
         for columns in _tiles(visible.shape[1]):
             tile = rows, columns
-            pairs = pairs_of(differs[tile], draft.after[tile], visible[tile])
+            pairs = pairs_of(differs[tile], after[tile], visible[tile])
             stays[tile] = objection(Facts(pairs=pairs)) is not None
     return stays
 
@@ -50,7 +51,8 @@ def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: 
     Of a picture `sized` as a prior that was named the noise that stays is not measured: such a prior may change few
     pixels, with little to gain.
     """
-    p, differs = choice.damage.p, draft.before != draft.after
+    p, after = choice.damage.p, draft.after
+    differs = draft.before != after
     if draft.grey or p is None or not visible.any():
         return Facts()
     facts = Facts(flips=float(differs[visible].mean()))
@@ -58,6 +60,4 @@ def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: 
         return facts
     if not sized:
         facts |= Facts(stays=stays_of(draft.means, choice.damage.known("p"), visible))
-    return (
-        facts if isinstance(p, np.ndarray) else facts | Facts(pairs=pairs_of(differs & visible, draft.after, visible))
-    )
+    return facts if isinstance(p, np.ndarray) else facts | Facts(pairs=pairs_of(differs & visible, after, visible))

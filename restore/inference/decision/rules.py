@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 # What other priors restore better from its levels than the prior of pages reads it: noise all over, and what is as full
 # of ink as codes are. Of 63 of 65 pages at most .35 of what is near ink is ink, of QR codes .41, of other codes and of
 # shapes .45 at least.
-OTHERS = (
+READ_BY_OTHERS = (
     Rule(None, "grain", "above", 0.16, "grey_shapes.py"),
     Rule(None, "crowded", "above", 0.38, "grey_shapes.py"),
 )
@@ -47,6 +47,7 @@ OTHERS = (
 RULES = (
     # Of reading: is it ink on paper?
     Rule(Status.CLASSES, "classes", "above", 0.5, "rules.py"),
+    Rule(Status.NOT_INK, "page", "below", 0.5, "page_parts.py"),
     # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, faces .84 but one of 200.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     # What is dark on a page is .20 darker than its paper at least, and what shows through an empty leaf .10 at most.
@@ -85,7 +86,7 @@ def limit_of(status: Status, fact: str) -> float:
 
 def for_others(facts: Facts) -> bool:
     """True for a page that other priors restore."""
-    return any(rule.objects(facts) for rule in OTHERS)
+    return any(rule.objects(facts) for rule in READ_BY_OTHERS)
 
 
 def objection(facts: Facts) -> Status | None:

@@ -14,7 +14,7 @@ from restore.zoo.inference import Effort
 
 # The coupling of neighbours: of .1 to .8, this leaves fewest wrong pixels of drawings after flips and holes; and the
 # number of steps, after which more would only swallow thin lines.
-COUPLING, STEPS = 0.8, 60
+COUPLING, ISING_STEPS = 0.8, 60
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def mean_field(evidence: np.ndarray, coupling: float) -> np.ndarray:
     """
     field = np.asarray(evidence, np.float32) / 2
     means = np.tanh(field)
-    for _ in range(STEPS):
+    for _ in range(ISING_STEPS):
         drawn, pull = field.copy(), np.float32(coupling) * means
         drawn[..., 1:, :] += pull[..., :-1, :]
         drawn[..., :-1, :] += pull[..., 1:, :]

@@ -7,9 +7,14 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
+from restore.inference.scans.sheet import largest
 
 # The prior sees the averages of squares of so many pixels a side.
 SCALE = 4
+
+# A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: stains
+# and thick strokes have none (`benchmarks/choices/page_parts.py`).
+CORE_REACH, SURE = 6, 0.9
 
 
 def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
@@ -20,14 +25,47 @@ def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
         engine: the prior that tells, a conditional machine that sees the page at a quarter of its size.
     """
     small = _averaged(values)
-    page = Prior(engine).posterior(Observed(small, Damage()), lambda share: None).means[0] > 0.5
-    return np.asarray(~page.repeat(SCALE, 0).repeat(SCALE, 1)[: values.shape[0], : values.shape[1]])
+    page = Prior(engine).posterior(Observed(small, Damage()), lambda share: None).means[0]
+    other = _with_core(1 - page)
+    return np.asarray(other.repeat(SCALE, 0).repeat(SCALE, 1)[: values.shape[0], : values.shape[1]])
 
 
 def _averaged(values: np.ndarray) -> np.ndarray:
-    """Averages over squares, those at the lower and right edge over what is there."""
-    starts = (np.arange(0, size, SCALE) for size in values.shape)
-    ones = (np.diff([*range(0, size, SCALE), size]) for size in values.shape)
-    rows, columns = starts
+    """Averages over squares, those at the lower and the right edge over what is there."""
+    rows, columns = (np.arange(0, size, SCALE) for size in values.shape)
+    high, wide = (np.diff([*range(0, size, SCALE), size]) for size in values.shape)
     sums = np.add.reduceat(np.add.reduceat(values, rows, 0), columns, 1)
-    return np.asarray(sums / np.outer(*ones), np.float32)
+    return np.asarray(sums / np.outer(high, wide), np.float32)
+
+
+def _with_core(other: np.ndarray) -> np.ndarray:
+    """The parts that are likelier than not and have a sure core, with what they enclose, of probabilities (h, w).
+
+    >>> part = np.zeros((40, 40))
+    >>> part[5:25, 5:25], part[9, 30:] = 0.6, 1.0
+    >>> bool(_with_core(part).any())
+    False
+    >>> part[8:21, 8:21] = 0.95
+    >>> int(_with_core(part).sum())
+    400
+    """
+    sure = (other > SURE).astype(np.int8)
+    core = largest(-largest(-sure, CORE_REACH), CORE_REACH) > 0
+    likely = other > 0.5
+    parts = _grown(core & likely, likely)
+    border = np.ones(other.shape, bool)
+    border[1:-1, 1:-1] = False
+    return ~_grown(border & ~parts, ~parts)
+
+
+def _grown(seeds: np.ndarray, within: np.ndarray) -> np.ndarray:
+    """What of a set (h, w) is connected with some of its pixels."""
+    grown, before = seeds, 0
+    while (count := int(grown.sum())) > before:
+        before, beside = count, grown.copy()
+        beside[1:] |= grown[:-1]
+        beside[:-1] |= grown[1:]
+        beside[:, 1:] |= grown[:, :-1]
+        beside[:, :-1] |= grown[:, 1:]
+        grown = beside & within
+    return grown

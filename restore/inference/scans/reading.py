@@ -185,11 +185,17 @@ def _drawing(picture: Observed, sample: Sample, threshold: float | None, *, care
     return Reading(sample.cut(picture, cut), (black, white), cut, tones.drawn, facts=facts)
 
 
+def _with_holes_filled(picture: Observed) -> np.ndarray:
+    """The grey levels of a picture, and in its holes the median of what is seen."""
+    hidden, values = picture.damage.hidden, picture.values().astype(np.float32)
+    if hidden is None:
+        return values
+    return np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
+
+
 def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> Reading:
     """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
-    hidden, values = picture.damage.hidden, picture.values().astype(np.float32)
-    if hidden is not None:
-        values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
+    hidden, values = picture.damage.hidden, _with_holes_filled(picture)
 
     def turned(levels: Any) -> Any:
         """What is dark on light as it is in the picture, or the other way."""
@@ -197,10 +203,10 @@ def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> 
 
     other = other_parts(turned(values), readers.parts)
     facts = Facts(page=float(1 - other.mean()))
-    if picture.damage.scanned:
-        other &= objection(facts) is None  # whoever calls it a page knows better
-    elif objection(facts) is not None:
-        return Reading(picture, facts=facts)
+    if objection(facts) is not None:
+        if not picture.damage.scanned:
+            return Reading(picture, facts=facts)
+        other[:] = False  # whoever calls it a page knows better
     posterior = Prior(readers.reader, inverted).posterior(Observed(values, Damage(hidden=hidden)), watch)
     counted = other if hidden is None else other | hidden
     sheet = Sheet.of(turned(values), turned(posterior.means[0]), counted)
@@ -214,13 +220,6 @@ def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> 
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
     dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
     tones = (turned(dark), turned(light))
-    return Reading(
-        read,
-        tones,
-        notes=(note, *([PARTS_STAY.format(other.mean())] if other.any() else [])),
-        page=posterior,
-        sheet=sheet,
-        inverted=inverted,
-        other=other if other.any() else None,
-        facts=facts | sheet.facts,
-    )
+    facts |= sheet.facts
+    reading = Reading(read, tones, notes=(note,), page=posterior, sheet=sheet, inverted=inverted, facts=facts)
+    return replace(reading, notes=(note, PARTS_STAY.format(other.mean())), other=other) if other.any() else reading

@@ -102,7 +102,7 @@ class Sheet:
         """
         if inverted:
             return 1 - self.lightened(1 - grey, 1 - paper)
-        return np.asarray(1 - _largest(1 - paper, 1) * (1 - (grey / np.maximum(self.white, ROUNDED)).clip(0, 1)))
+        return np.asarray(1 - largest(1 - paper, 1) * (1 - (grey / np.maximum(self.white, ROUNDED)).clip(0, 1)))
 
     @property
     def contrast(self) -> float:
@@ -129,7 +129,7 @@ def _averaged(values: np.ndarray) -> np.ndarray:
     return np.asarray((rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 9)
 
 
-def _largest(values: np.ndarray, reach: int) -> np.ndarray:
+def largest(values: np.ndarray, reach: int) -> np.ndarray:
     """The largest value within some pixels along both axes, of an image (H, W), whose edges are repeated."""
     (height, width), padded = values.shape, np.pad(values, reach, "edge")
     shifts = range(2 * reach + 1)

@@ -1,0 +1,123 @@
+"""Parts of a page that are no ink on paper: how much of them stays as it was, and how well the rest is read.
+
+    RESTORE_DATA=DATA python benchmarks/choices/page_parts.py --pages 60
+
+On the middles of real pages lie photographs, grey areas and screens of dots: pages and photographs that `conv-parts`
+has not learnt from. `stays` is the share of a part's pixels that come back as they came; `lost` is the share of the
+page, further than 16 pixels from it, that stays too though it is page. `wrong` are pixels of the page at that distance
+that are ink for paper or the other way, with the part and without it. Pages with nothing else are counted at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measures.script import command_line, head, row
+from restore.channels.damage import Damage, Observed
+from restore.inference.open import Engines
+from restore.inference.options import Options
+from restore.inference.restore import restore
+from restore.inference.restored import Restored
+from restore.learning.run.card import machine_facts
+from training.data.parts import Part, area, screen
+from training.data.photographs import photograph
+from training.data.sources import real_pages
+
+# Sources that the prior has not learnt from.
+GROUPS = ("A", "C")
+SIDE, FAR = 480, 16
+
+# Photographs that it has not seen, by scikit-image.
+PHOTOGRAPHS = ("astronaut.png", "camera.png", "chelsea.png", "coins.png")
+
+
+def _photograph(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    whole = photograph(str(rng.choice(PHOTOGRAPHS))) / 255
+    top, left = (int(rng.integers(size - length + 1)) for size, length in zip(whole.shape, shape, strict=True))
+    return np.asarray(whole[top : top + shape[0], left : left + shape[1]])
+
+
+KINDS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray] | Part] = {
+    "photographs": _photograph,
+    "grey areas": area,
+    "screens of dots": screen,
+}
+
+
+def answered(grey: np.ndarray, engines: Engines) -> Restored:
+    (answer,) = restore([Observed(grey, Damage())], Options(), engines)
+    return answer
+
+
+def wrong(answer: Restored, truth: np.ndarray, where: np.ndarray) -> float:
+    """The share of some pixels that are not what is true, of what was read."""
+    return float(((answer.means > 0.5) != truth)[where].mean())
+
+
+def stays(answer: Restored) -> np.ndarray:
+    """Where a picture comes back as it came."""
+    shape = answer.means.shape
+    replaced = np.ones(shape, bool) if answer.replaced is None else answer.replaced
+    return np.ones(shape, bool) if answer.unchanged else ~replaced
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
+    parser.add_argument("--pages", type=int, default=60, help="at most [%(default)s]")
+    chosen = parser.parse_args()
+    if chosen.data is None:
+        raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/ and pages/")
+    warnings.simplefilter("ignore")
+    print(machine_facts())
+    engines, pages = Engines(Options()), list(real_pages(chosen.data, groups=GROUPS))
+    pages = pages[:: -(-len(pages) // chosen.pages)]
+    head("parts", "pages", "95 % stays", "stays, %", "lost, %", "wrong, %", "without it, %", "refused")
+    alone = list[float]()
+    for kind, drawn in KINDS.items():
+        figures, refused = list[tuple[float, float, float, float]](), 0
+        for number, (_, _, grey, paper) in enumerate(pages):
+            rng = np.random.default_rng([number, *kind.encode()])
+            top, left = (max(0, (size - SIDE) // 2) for size in grey.shape)
+            part = slice(top, top + SIDE), slice(left, left + SIDE)
+            page, truth = grey[part] / 255, paper[part]
+            high, wide = (int(rng.integers(110, 200)) for _ in range(2))
+            if min(page.shape) < 220:
+                continue
+            y, x = (int(rng.integers(size - length)) for size, length in zip(page.shape, (high, wide), strict=True))
+            pasted, inside, near = page.copy(), np.zeros(page.shape, bool), np.zeros(page.shape, bool)
+            inside[y : y + high, x : x + wide] = True
+            near[max(0, y - FAR) : y + high + FAR, max(0, x - FAR) : x + wide + FAR] = True
+            pasted[inside] = (np.quantile(page, 0.9) * drawn(rng, (high, wide)).clip(0, 1)).ravel()
+            plain, with_it = answered(page, engines), answered(pasted, engines)
+            if kind == next(iter(KINDS)):
+                alone.append(float(stays(plain).mean()) if not plain.unchanged else np.nan)
+            if with_it.unchanged or plain.unchanged:
+                refused += 1
+                continue
+            left_alone = stays(with_it)
+            figures.append(
+                (
+                    float(left_alone[inside].mean()),
+                    float(left_alone[~near].mean()),
+                    wrong(with_it, truth, ~near),
+                    wrong(plain, truth, ~near),
+                )
+            )
+        values = np.array(figures)
+        means = (f"{100 * value:.2f}" for value in values.mean(0))
+        row(kind, len(values), f"{(values[:, 0] >= 0.95).mean():.0%}", *means, refused)
+    lost = np.array(alone)
+    print(
+        f"\nOf {len(lost)} pages with nothing else {np.isnan(lost).sum()} come back as they came; "
+        f"of {np.sum(lost > 0.005)} more than .5 % stays, of all {100 * np.nanmean(lost):.2f} %."
+    )
+
+
+if __name__ == "__main__":
+    main()
