@@ -21,14 +21,14 @@ Work = Callable[[], object]
 # The command `restore`, in a new process.
 COMMAND = (sys.executable, "-c", "from restore.cli import main; main()")
 
-# Starts a command and prints its seconds and KiB. It runs in a small process of its own, because the peak memory of a
-# command includes that of the process that started it.
+# Starts a command and prints its seconds, its KiB, and the seconds of processors that it took. It runs in a small
+# process of its own, because the peak memory of a command includes that of the process that started it.
 STOPWATCH = """
 import os, sys, time
 start = time.perf_counter()
 child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
 _, status, used = os.wait4(child, 0)
-print([time.perf_counter() - start, used.ru_maxrss])
+print([time.perf_counter() - start, used.ru_maxrss, used.ru_utime + used.ru_stime])
 sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """
 
@@ -68,10 +68,16 @@ def report(seconds: Mapping[str, float], peer: str, title: str = "", **more: Map
 
 def of_process(*command: str) -> tuple[float, float]:
     """Run a command; return its seconds and its peak of memory in MiB."""
+    seconds, mebibytes, _ = spent(*command)
+    return seconds, mebibytes
+
+
+def spent(*command: str) -> tuple[float, float, float]:
+    """The same, and the seconds of processors, which other work on the machine hardly changes."""
     stopwatch = [sys.executable, "-I", "-S", "-c", STOPWATCH, *command]
     done = subprocess.run(stopwatch, check=True, stdout=subprocess.PIPE, text=True)
-    seconds, kibibytes = json.loads(done.stdout.splitlines()[-1])
-    return seconds, kibibytes / 1024
+    seconds, kibibytes, of_processors = json.loads(done.stdout.splitlines()[-1])
+    return seconds, kibibytes / 1024, of_processors
 
 
 def of_processes(commands: Iterable[Sequence[str]], repeats: int) -> np.ndarray:

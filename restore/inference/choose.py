@@ -44,7 +44,7 @@ class Choice:
         bits: the score, in bits per pixel; None if nothing was chosen.
         ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
-        field: the lead over an Ising field, in nats; NaN for grey pictures and known levels.
+        field: the lead over an Ising field, in nats; NaN for grey pictures, known levels, and the prior's own size.
         surprise: how many times as many predicted pixels were wrong as the candidate expected.
     """
 
@@ -116,7 +116,10 @@ def _best(
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
     alone, choices = sample.independent(), []
-    field = race.of_neighbours() if sample.damage.unknown == "p" else None
+    # Of pictures of their own size small priors may be far behind, and yet know best what is in them.
+    shapes = [candidate.prior and candidate.prior.engine.header.image_shape for candidate in candidates]
+    own = [shape == pictures[0].shape[:2] for shape in shapes]
+    field = race.of_neighbours() if sample.damage.unknown == "p" and not all(own) else None
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
         prediction, bits = race.predictions[number], float(scores[number, index])
@@ -131,7 +134,7 @@ def _best(
                 bits,
                 bits - float(alone[index]),
                 int(sample.sums(prediction.mask)[index]),
-                field=np.nan if field is None else float(prediction.nats[index] - field.nats[index]),
+                field=np.nan if field is None or own[number] else float(prediction.nats[index] - field.nats[index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),
             )
         )

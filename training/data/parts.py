@@ -29,7 +29,10 @@ SCALE, SIDE = 4, 512
 COUNTS: dict[Split, int] = {"train": 2000, "test": 100}
 
 # How many pages have no such part, and how many are nothing else; how many are real, where there are real ones.
-PLAIN, NOTHING_ELSE, REAL = 0.3, 0.15, 0.6
+PLAIN, NOTHING_ELSE, REAL = 0.35, 0.08, 0.6
+
+# How dark paper may be, on half of the pages, as a share of what it was.
+DARKEST = 0.4
 
 
 def _photograph(rng: Generator, shape: tuple[int, int]) -> Grey:
@@ -84,7 +87,7 @@ def screen(rng: Generator, shape: tuple[int, int]) -> Grey:
 
 Part = Callable[[Generator, tuple[int, int]], Grey]
 
-# What lies on a page, with how often.
+# What lies on a page, with how often; and what may be all that is seen, as one grey would be paper.
 PARTS: Sequence[tuple[Part, float]] = (
     (_photograph, 0.4),
     (_leaves, 0.2),
@@ -92,6 +95,7 @@ PARTS: Sequence[tuple[Part, float]] = (
     (area, 0.15),
     (screen, 0.15),
 )
+WHOLE: Sequence[tuple[Part, float]] = ((_photograph, 0.7), (_leaves, 0.3))
 
 
 def _outline(rng: Generator, shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -136,11 +140,12 @@ def pair(
         grey = _real(rng, files)
     else:
         grey = np.asarray(scan(families, seed, number, (SIDE, SIDE))[0] / 255, np.float32)
-    other, white = np.zeros(grey.shape, bool), np.quantile(grey, 0.9)
-    manner = rng.random()
-    for _ in range(0 if manner < PLAIN else int(rng.integers(1, 4))):
-        where = np.ones(grey.shape, bool) if manner > 1 - NOTHING_ELSE else _outline(rng, grey.shape)
-        kinds, often = zip(*PARTS, strict=True)
+    grey = grey if rng.random() < 0.5 else grey * np.float32(rng.uniform(DARKEST, 1))
+    other, white, manner = np.zeros(grey.shape, bool), np.quantile(grey, 0.9), rng.random()
+    whole = manner > 1 - NOTHING_ELSE
+    for _ in range(0 if manner < PLAIN else 1 if whole else int(rng.integers(1, 4))):
+        where = np.ones(grey.shape, bool) if whole else _outline(rng, grey.shape)
+        kinds, often = zip(*(WHOLE if whole else PARTS), strict=True)
         part = kinds[int(rng.choice(len(kinds), p=often))](rng, grey.shape).clip(0, 1)
         dark = rng.uniform(0, 0.4)  # print has no black
         part = dark + (1 - dark) * part

@@ -207,9 +207,11 @@ def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> 
         if not picture.damage.scanned:
             return Reading(picture, facts=facts)
         other[:] = False  # whoever calls it a page knows better
-    posterior = Prior(readers.reader, inverted).posterior(Observed(values, Damage(hidden=hidden)), watch)
-    counted = other if hidden is None else other | hidden
-    sheet = Sheet.of(turned(values), turned(posterior.means[0]), counted)
+    if other.any():  # the reader sees the page alone
+        hidden = other if hidden is None else other | hidden
+    page = Observed(values, Damage(hidden=hidden))
+    posterior = Prior(readers.reader, inverted).posterior(page, watch)
+    sheet = Sheet.of(turned(values), turned(posterior.means[0]), hidden)
     black, white = (float(np.mean(turned(level))) for level in (sheet.black, sheet.white))
     levels = [round(255 * level) for level in (black, white, sheet.noise)]
     ground = "light ink on dark paper" if inverted else "dark ink on light paper"

@@ -20,10 +20,8 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning
 from restore.images import read_picture
 from restore.images.tones import Tones, counted
-from restore.inference.candidates import Prior
 from restore.inference.decision.rules import for_others, limit_of, objection
-from restore.inference.engine import PictureEngine
-from restore.inference.open import Engines, open_engine
+from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
 from restore.inference.scans.sheet import COUNTED, OUTLIERS, REACH, Local, Sheet
@@ -54,9 +52,9 @@ EXPLAINED, MOST_LEFT = (limit_of(Status.NOT_INK, fact) for fact in ("explained",
 
 
 @cache
-def published() -> PictureEngine:
-    """The published prior that reads pages."""
-    return open_engine(reader())
+def published() -> Engines:
+    """The published priors that read pages."""
+    return Engines(Options())
 
 
 def reading(
@@ -67,7 +65,7 @@ def reading(
     inverted: bool | None = None,
 ) -> Reading:
     picture = Observed(grey, Damage(p, hidden=hidden))
-    return read(picture, None, published, inverted, lambda share: None, careful=careful)
+    return read(picture, None, published(), inverted, lambda share: None, careful=careful)
 
 
 def answer(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None) -> Reading | Status:
@@ -224,11 +222,12 @@ def test_the_reader_keeps_its_own_solver() -> None:
 
 
 def test_without_a_reader_a_page_is_an_error() -> None:
-    def none() -> Prior:
-        raise ModelError("no prior reads grey pages")
+    class Missing(Engines):
+        def open(self, name: str) -> ModelError:
+            return ModelError(f"{name}: no prior reads grey pages")
 
     with pytest.raises(ModelError, match="grey pages"):
-        read(Observed(scanned(0.05), Damage("scan")), None, none, None, lambda share: None, careful=True)
+        read(Observed(scanned(0.05), Damage("scan")), None, Missing(Options()), None, lambda share: None, careful=True)
 
 
 def test_ink_of_a_lightened_page_is_as_dark_as_it_was() -> None:
@@ -314,7 +313,7 @@ def test_soft_edges_are_cut_at_a_level_that_is_told() -> None:
     cut = Tones.of(counted(np.rint(255 * soft()).astype(np.uint8))).threshold / 255
     np.testing.assert_array_equal(result.picture.values() > 0.5, soft() > cut)
     assert result.cut == pytest.approx(cut, abs=1 / 255) and result.drawn
-    own = read(Observed(soft(), Damage("auto")), 0.8, published, None, lambda share: None, careful=True)
+    own = read(Observed(soft(), Damage("auto")), 0.8, published(), None, lambda share: None, careful=True)
     assert isinstance(own, Reading)
     np.testing.assert_array_equal(own.picture.values() > 0.5, soft() > 0.8)
 
@@ -405,5 +404,5 @@ def test_colours_of_two_luminances_are_classes() -> None:
     picture = read_picture(encoded(colours[np.random.default_rng(0).integers(0, 4, (64, 64))]), name="map")
     assert len(np.unique(picture.levels)) == 2
     for damage in (Damage("auto"), Damage(hidden=np.eye(64) > 0)):
-        found = read(Observed(picture, damage), None, published, None, lambda share: None, careful=True)
+        found = read(Observed(picture, damage), None, published(), None, lambda share: None, careful=True)
         assert objection(found.facts) is Status.CLASSES

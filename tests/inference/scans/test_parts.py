@@ -1,0 +1,123 @@
+"""Parts of a grey page that are no ink on paper stay as they were, and are said; the ink around them is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from skimage import data
+
+import restore
+from restore.channels.damage import Damage, Observed
+from restore.inference.engine import PictureEngine
+from restore.inference.open import Engines
+from restore.inference.options import Options
+from restore.inference.scans.parts import SCALE, _averaged, _with_core, other_parts
+from restore.inference.scans.reading import read
+from restore.status import Outcome, Status
+from training.data.scans import scan
+from training.data.text import families_for_tests
+
+PHOTOGRAPH = data.camera() / 255
+PLACE = slice(150, 330), slice(90, 340)
+
+
+@pytest.fixture(scope="module")
+def page() -> np.ndarray:
+    """A drawn scan of print, grey levels of 255."""
+    return scan(families_for_tests(), 11, 5, (512, 512))[0]
+
+
+def with_part(page: np.ndarray, part: np.ndarray) -> np.ndarray:
+    pasted = page.copy()
+    shape = pasted[PLACE].shape
+    pasted[PLACE] = np.rint(np.quantile(page, 0.9) * part[: shape[0], : shape[1]])
+    return pasted
+
+
+PARTS = {
+    "photograph": PHOTOGRAPH[100:, 150:],
+    "grey area": np.full((512, 512), 0.6),
+    "screen": 0.5 + 0.45 * np.sign(np.sin(np.indices((512, 512)).sum(0) / 1.2) * np.sin(np.arange(512) / 1.2)),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+@pytest.mark.parametrize("options", [{}, {"p": "scan"}, {"p": "scan", "soft": True}], ids=str)
+def test_a_part_stays_and_the_page_around_it_is_read_as_without_it(
+    page: np.ndarray, kind: str, options: dict[str, object]
+) -> None:
+    pasted = with_part(page, PARTS[kind])
+    plain = restore.denoise(page, **options)
+    found, solution = restore.denoise(pasted, return_solution=True, **options)
+    assert solution.outcome is Outcome.RESTORED
+    assert (found[PLACE] == pasted[PLACE]).mean() >= 0.95
+    assert any("stays as it was" in note for note in solution.notes)
+    assert 0.1 < 1 - solution.facts.page < 0.25
+    far = np.ones(page.shape, bool)
+    far[PLACE[0].start - 32 : PLACE[0].stop + 32, PLACE[1].start - 32 : PLACE[1].stop + 32] = False
+    assert np.mean(abs(found[far].astype(int) - plain[far]) > 64) < 0.003
+
+
+def test_pages_have_no_such_parts() -> None:
+    for number in range(4):
+        grey, _ = scan(families_for_tests(), 12, number, (512, 512))
+        assert other_parts(grey / 255, Engines(Options()).parts).mean() < 0.01
+
+
+@dataclass
+class Counted:
+    """Opens the priors of pages, and counts how often the one that reads is asked for."""
+
+    engines: Engines = field(default_factory=lambda: Engines(Options()))
+    reads: int = 0
+
+    @property
+    def parts(self) -> PictureEngine:
+        return self.engines.parts
+
+    @property
+    def reader(self) -> PictureEngine:
+        self.reads += 1
+        return self.engines.reader
+
+
+def test_a_photograph_is_told_before_it_is_read_unless_it_is_called_a_page() -> None:
+    for p, reads in (("auto", 0), ("scan", 1)):
+        readers = Counted()
+        whole = read(Observed(PHOTOGRAPH, Damage(p)), None, readers, False, lambda share: None, careful=True)
+        assert readers.reads == reads
+        assert whole.facts.page < 0.5 and whole.other is None
+        assert (whole.sheet is None) == (p == "auto")
+    _, solution = restore.denoise(np.uint8(255 * PHOTOGRAPH), return_solution=True)
+    assert solution.status is Status.NOT_INK
+
+
+def test_light_ink_has_parts_too(page: np.ndarray) -> None:
+    pasted = 255 - with_part(page, PHOTOGRAPH[100:, 150:])
+    found, solution = restore.denoise(pasted, p="scan", return_solution=True)
+    assert (found[PLACE] == pasted[PLACE]).mean() >= 0.95 and solution.facts.page < 0.9
+
+
+@given(st.integers(1, 19), st.integers(1, 19), st.integers(0, 99))
+def test_averages_are_of_what_is_there(height: int, width: int, seed: int) -> None:
+    values = np.random.default_rng(seed).random((height, width))
+    small = _averaged(values)
+    assert small.shape == (-(-height // SCALE), -(-width // SCALE))
+    for row, column in np.ndindex(small.shape):
+        cell = values[row * SCALE : (row + 1) * SCALE, column * SCALE : (column + 1) * SCALE]
+        assert small[row, column] == pytest.approx(cell.mean(), abs=1e-6)
+
+
+def test_parts_at_an_edge_need_no_more_than_is_seen_and_holes_in_them_are_theirs() -> None:
+    other = np.zeros((50, 60))
+    other[:, :20] = 0.95
+    other[20:25, 5:9] = 0.1
+    found = _with_core(other)
+    assert found[:, :20].all() and not found[:, 20:].any()
+    narrow = np.zeros((50, 60))
+    narrow[:, 20:30] = 0.95
+    assert not _with_core(narrow).any()
