@@ -91,7 +91,7 @@ KINDS = {
     # How work is divided: time and memory depend on it, and the results by rounding at most.
     "speed": """
         api/given.py PORTION_PIXELS
-        cli/batch.py FILE_THREADS READ_AHEAD CHUNK_PICTURES CHUNK_PIXELS
+        cli/batch/run.py FILE_THREADS READ_AHEAD CHUNK_PICTURES CHUNK_PIXELS
         data/dataset.py VALUES_AT_ONCE
         data/variations.py PIXELS_AT_ONCE
         evaluation/likelihoods/exact.py CHUNK_EXPONENT

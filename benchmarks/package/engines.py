@@ -81,7 +81,7 @@ def alone(engine: str, model: str, p: str, images: str) -> None:
     """Print the seconds to start up and to restore. Only the engine may load torch here."""
     begun = time.perf_counter()
     from restore.channels.damage import Damage
-    from restore.cli.batch import CHUNK_PICTURES
+    from restore.cli.batch.run import CHUNK_PICTURES
     from restore.inference.open import open_engine
 
     loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))
