@@ -87,9 +87,9 @@ BRANCHES_DECIDING = 12
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 16, 28
 NAMED, MOST_NAMES = 36, 42
-DENSE, MOST_NODES = 59, 52
+DENSE, MOST_NODES = 54, 52
 # Assignments of several values of different forms to several names at once.
-MIXED = 259
+MIXED = 47
 
 # The most rules by which a picture comes back as it was.
 MOST_RULES = 12

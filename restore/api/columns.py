@@ -50,7 +50,8 @@ class Batches:
         if not len(images):
             return []
         _, options, _ = settings(self.model, self.p, self.how)
-        engines, holes = _opened(options), None if masks is None else [*masks]
+        engines = _opened(options)
+        holes = None if masks is None else [*masks]
         try:
             whole, answers = restored([*images], holes, self.model, self.p, True, self.how, engines)
             if len(answers.status) != len(images):

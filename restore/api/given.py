@@ -98,7 +98,8 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
 
     def listed(function: Any) -> Any:
         own = inspect.signature(function)
-        more, every = [], manner.__annotations__
+        more = []
+        every = manner.__annotations__
         for name, kind in every.items():
             default = known[name].default if name in known else False if name == "progress" else None
             annotation = getattr(kind, "__forward_arg__", kind)
@@ -145,7 +146,9 @@ def restored(
     damage, options, axis = settings(prior if isinstance(prior, str) else prior.header.name, p, how)
     colour = in_colour(options.model, damage, engine)
     collection = unpack(images, axis, _beyond(damage), options.max_pixels, colour)
-    items, results, answers = collection.items, [], list[Restored]()
+    items = collection.items
+    results = []
+    answers = list[Restored]()
     single = len(items) == 1 and not (is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3))
     pictures = _observed(items, masks, damage, options.max_pixels)
     with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
@@ -171,7 +174,8 @@ def _beyond(damage: Damage) -> float:
 
 def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int) -> list[Observed]:
     """Images under masks, or None, with what is known of their damage."""
-    count, holes = len(items), list[Any]([None] * len(items))
+    count = len(items)
+    holes = list[Any]([None] * len(items))
     if masks is not None:
         marked = unpack_masks(masks, [item.pixels.shape for item in items], max_pixels)
         holes = [mask.hidden for mask in marked]

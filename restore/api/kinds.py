@@ -166,7 +166,9 @@ def _unpack(images: Any, how: _Reading) -> Collection:
 
 
 def _unpack_file(path: str, how: _Reading) -> Collection:
-    content, most, items = read_content(path, shown(path), how.max_pixels), how.max_pixels, list[Item]()
+    content = read_content(path, shown(path), how.max_pixels)
+    most = how.max_pixels
+    items = list[Item]()
     source = opened(content, name=path, max_pixels=most)
     with source if isinstance(source, Document) else nullcontext():
         count = page_count(source, name=path, max_pixels=most)
@@ -223,7 +225,8 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
 def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
     if how.mask and images.dtype.kind in "iu" and images.size and images.min() >= 0 and images.max() <= 1:
         images = images == 1
-    white, axis = _white(images), how.channel_axis if images.ndim > 2 else None
+    white = _white(images)
+    axis = how.channel_axis if images.ndim > 2 else None
     if axis is None and images.ndim == 4 and images.shape[1] == 1:  # (N, 1, H, W), as of networks
         axis = 1
     if 0 in images.shape or images.ndim not in ((2, 3) if axis is None else (3, 4)):

@@ -109,7 +109,8 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     tables = {key: given.pop(key) for key in given.keys() - TrainManner.__annotations__.keys()}
     given["run"] = run = None if given.get("run") is None else Path(given["run"])
     options = TrainOptions(**given, tables=tables)
-    name, device = options.name or "untitled", pick_device(options.device)
+    name = options.name or "untitled"
+    device = pick_device(options.device)
     by_path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
     lesson = lesson_of(os.fspath(images) if by_path else [item.values() for item in items], options)

@@ -71,9 +71,11 @@ class Answers:
                 restoration can be trusted.
         """
         own = dict(wanted)
-        damage, frame = Damage.of(**{name: own.pop(name, None) for name in LEVELS}), own.pop("frame", None)
+        damage = Damage.of(**{name: own.pop(name, None) for name in LEVELS})
+        frame = own.pop("frame", None)
         options = replace(self.options, **own)
-        most, engines = options.max_pixels, self._engines.with_options(options)
+        most = options.max_pixels
+        engines = self._engines.with_options(options)
         engine = engines.open(options.model) if engines.named else None
         if isinstance(engine, ModelError):
             raise engine

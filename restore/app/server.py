@@ -86,13 +86,17 @@ class Workers:
 
     def __init__(self, options: Options, workers: int, queue: int, seconds: float) -> None:
         """Take how to restore, the most requests that run and that wait, and the most seconds that one runs."""
-        self.options, self.most, self.inside = options, workers + queue, 0
+        self.options = options
+        self.most = workers + queue
+        self.inside = 0
         self.pool = ThreadPoolExecutor(workers, "restore")
         # The one that was asked last is asked first, as it is warm.
         self.idle = [Worker(options, seconds) for _ in range(workers)]
         self.closed = threading.Event()
         self.figures = figures.CollectorRegistry()
-        name, text, labels = "restore_request_seconds", "From a request to its answer.", ("task", "status")
+        name = "restore_request_seconds"
+        text = "From a request to its answer."
+        labels = ("task", "status")
         self.seconds = figures.Histogram(name, text, labels, registry=self.figures)
         now = figures.Gauge("restore_requests", "Requests that run or wait.", registry=self.figures)
         now.set_function(lambda: self.inside)
@@ -162,8 +166,11 @@ class Guard:
         self.app, self.hosts, self.seconds = app, hosts, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, headers, task = time.perf_counter(), Headers(scope=scope), scope["path"].removeprefix("/")
-        host, origin = headers.get("host", "").lower(), headers.get("origin")
+        began = time.perf_counter()
+        headers = Headers(scope=scope)
+        task = scope["path"].removeprefix("/")
+        host = headers.get("host", "").lower()
+        origin = headers.get("origin")
 
         unread = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 

@@ -49,7 +49,8 @@ def train(
         from restore.learning.recipe.recipe import read_recipe
 
         options.check_recipe(source)
-        recipe, text = read_recipe(Path(source)), Path(source).read_text(encoding="utf-8")
+        recipe = read_recipe(Path(source))
+        text = Path(source).read_text(encoding="utf-8")
     name = options.name or (recipe.name if recipe else Path(source).absolute().stem)
 
     from restore.learning.run.place import reserve

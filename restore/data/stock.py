@@ -83,9 +83,11 @@ def paired(stock: Stock) -> Stock:
     """
     names = (PurePosixPath(name).with_suffix("").as_posix() for name in stock.names)
     images = dict(zip(names, stock.images, strict=True))
-    pages, images_of = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
+    pages = sorted(name for name in images if not name.endswith(TRUTH))
+    images_of = list[Images]()
     for name in pages:
-        page, truth = images[name], images.get(f"{name}{TRUTH}")
+        page = images[name]
+        truth = images.get(f"{name}{TRUTH}")
         if truth is None or truth.shape != page.shape:
             raise TrainingError(
                 f"has no truth of its size; put one beside it, {name}{TRUTH}.png", f"{stock.label}: {name}"

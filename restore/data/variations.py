@@ -54,7 +54,8 @@ def varied(
     if not copies:
         return images
     # A stream that no other draw with the same seed uses.
-    bits, shape = np.random.PCG64(seed).jumped(), (4, len(images), 1)
+    bits = np.random.PCG64(seed).jumped()
+    shape = (4, len(images), 1)
     every = []
     for _ in range(copies):
         uniform = fractions(bits, shape)
@@ -77,7 +78,8 @@ def _moved(images: Images, uniform: NDArray[np.float64], shift: int, mirror: boo
 
 def _with_contrast(images: Images, uniform: NDArray[np.float64], contrast: Sequence[float]) -> Images:
     low, high = contrast
-    mean, factor = images.mean((1, 2), keepdims=True), low + (high - low) * uniform[:, :, None]
+    mean = images.mean((1, 2), keepdims=True)
+    factor = low + (high - low) * uniform[:, :, None]
     return np.rint(mean + factor * (images - mean)).clip(0, 255).astype(np.uint8)
 
 

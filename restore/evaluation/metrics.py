@@ -63,7 +63,9 @@ def matthews(truth: Tensor, restored: Tensor) -> Tensor:
     """
     real, guess = (truth > 0.5).double(), (restored > 0.5).double()
     pixels = truth.shape[1]
-    ink, guessed, both = real.sum(dim=1), guess.sum(dim=1), (real * guess).sum(dim=1)
+    ink = real.sum(dim=1)
+    guessed = guess.sum(dim=1)
+    both = (real * guess).sum(dim=1)
     # Counts are whole numbers, so a zero variance is exactly zero.
     variances = ink * (pixels - ink) * guessed * (pixels - guessed)
     return torch.where(variances > 0, (pixels * both - ink * guessed) / variances.clamp_min(1).sqrt(), 0.0)
@@ -116,7 +118,8 @@ def summary(values: Tensor, weights: Tensor | None = None) -> Score:
     has = ~values.isnan()
     kept = values[has].double()
     weight = torch.ones_like(kept) if weights is None else weights[has].to(kept)
-    n, total = len(kept), float(weight.sum())
+    n = len(kept)
+    total = float(weight.sum())
     if total == 0:
         return Score(math.nan, math.nan, n)
     mean = float((weight * kept).sum()) / total

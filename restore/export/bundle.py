@@ -54,7 +54,8 @@ def fetched(source: str, folder: Path, sha256: str = "") -> Path:
     """
     if sha256 and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
         raise UsageError("is no SHA-256, which has 64 digits from 0 to f", option("sha256"))
-    path, known = Path(source), f"sha256:{sha256.lower()}" if sha256 else None
+    path = Path(source)
+    known = f"sha256:{sha256.lower()}" if sha256 else None
     if sha256 and (source.startswith(HUB) or path.is_dir()):
         raise UsageError(f"only a file has a checksum; leave it out for {shown(source)}", option("sha256"))
     if source.startswith(HUB):

@@ -33,7 +33,8 @@ def read_mask(
     or none although some are not black.
     """
     read = read_picture(source, name=name, frame=frame, max_pixels=max_pixels)
-    picture, notes = read.as_mask, [f"the mask: {note}" for note in read.notes]
+    picture = read.as_mask
+    notes = [f"the mask: {note}" for note in read.notes]
     if read.levels.max() == 1:
         notes.append("the mask has no other levels than 0 and 1, and pixels of 1 are filled")
     if not np.isin(picture.pixels, (0, 1)).all():

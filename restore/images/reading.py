@@ -35,7 +35,8 @@ _SET = 20
 
 # The most scans of a JPEG, each of which changes all pixels and may take a few bytes: encoders write some ten. And what
 # begins anything but pixels among them.
-_MOST_SCANS, _MARKER = 100, re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+_MOST_SCANS = 100
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 
 # Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -230,7 +231,8 @@ def _scans(content: bytes) -> int:
     """The number of scans of a JPEG, in all its pictures."""
     count, at = 0, 0
     while found := _MARKER.search(content, at):
-        kind, at = found[0][1], found.end()
+        kind = found[0][1]
+        at = found.end()
         count += kind == 0xDA
         if kind not in (0x01, 0xD8, 0xD9) and at + 2 <= len(content):  # others tell their length
             at += max(2, int.from_bytes(content[at : at + 2], "big"))

@@ -60,7 +60,8 @@ def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]
     (number,) = struct.unpack_from(order + count, content, start)
     if number > MOST_ENTRIES:
         raise OverflowError
-    at, size = start + struct.calcsize(count), struct.calcsize(order + head)
+    at = start + struct.calcsize(count)
+    size = struct.calcsize(order + head)
     places = [at + index * (size + struct.calcsize(pointer)) for index in range(number + 1)]
     return [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]], places[-1]
 
@@ -68,12 +69,15 @@ def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
     order, pointer, *_, head = _form(content)
-    at, sizes, listed = struct.calcsize(pointer), dict[int, int](), 0
+    at = struct.calcsize(pointer)
+    sizes = dict[int, int]()
+    listed = 0
     entry = struct.calcsize(order + head + pointer)
     try:
         while (start := struct.unpack_from(order + pointer, content, at)[0]) and start not in sizes:
             entries, at = _entries(content, start)
-            promised, sides = 0, dict[int, int]()
+            promised = 0
+            sides = dict[int, int]()
             listed += entry * len(entries)
             if len(sizes) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
@@ -123,9 +127,11 @@ def kept(tags: Tags, *, exif: bool = False) -> tuple[Tags, Tags]:
 def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
     """Read a directory, and the directories within it under some of its tags."""
     order, pointer, *_ = _form(content)
-    tags, room = Tags(), 4 * len(content)
+    tags = Tags()
+    room = 4 * len(content)
     for tag, kind, number, at in _entries(content, start)[0]:
-        unit, size = 4 if kind in (5, 10) else _BYTES.get(kind, 1), number * _BYTES.get(kind, 1)
+        unit = 4 if kind in (5, 10) else _BYTES.get(kind, 1)
+        size = number * _BYTES.get(kind, 1)
         room -= size
         if room < 0:
             raise OverflowError
@@ -154,7 +160,8 @@ def exif(tags: Tags) -> bytes:
 
 def bound(contents: Iterable[bytes], more: Tags | None = None) -> bytes:
     """One file of TIFFs with one page each, as Pillow writes them, each page with some more tags."""
-    book, link = bytearray(b"II*\0\0\0\0\0"), 4
+    book = bytearray(b"II*\0\0\0\0\0")
+    link = 4
     for content in contents:
         base = len(book)
         tags = _tags(content, struct.unpack_from("<I", content, 4)[0], (34665, 34853)) | (more or {})
@@ -170,7 +177,9 @@ def bound(contents: Iterable[bytes], more: Tags | None = None) -> bytes:
 
 def _directory(tags: Tags, base: int) -> bytes:
     """The only or last directory of a file, at this place of it, with its values behind it."""
-    rows, values, first = struct.pack("<H", len(tags)), b"", base + 2 + 12 * len(tags) + 4
+    rows = struct.pack("<H", len(tags))
+    values = b""
+    first = base + 2 + 12 * len(tags) + 4
     for tag, (kind, value) in sorted(tags.items()):
         at = first + len(values)
         data = value if isinstance(value, bytes) else _directory(value, at)
@@ -220,7 +229,8 @@ def _fax_ends_early(tags: Mapping[int, Any], content: bytes) -> bool:
 
 def _without_end(bits: str) -> str:
     """Fax data without what marks their end, two or more ends of lines, and the zeros behind them."""
-    end, marks = len(bits.rstrip("0")), 0
+    end = len(bits.rstrip("0"))
+    marks = 0
     while mark := next((mark for mark in _ENDS_OF_LINES if bits.endswith(mark, 0, end)), ""):
         end, marks = end - len(mark), marks + 1
     return bits[:end] if marks > 1 else bits

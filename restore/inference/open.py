@@ -143,7 +143,8 @@ class Engines:
     @cached_property
     def reader(self) -> PictureEngine:
         """The prior that reads grey pages, with its own solver; raises ModelError if there is none."""
-        name, own = reader(), self.with_options(replace(self._options, solver=None))
+        name = reader()
+        own = self.with_options(replace(self._options, solver=None))
         opened = own.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
         if isinstance(opened, ModelError):
             raise opened
@@ -185,7 +186,8 @@ class Engines:
     def with_options(self, options: Options) -> Engines:
         """The same open priors, for other options of one engine, device, memory and solver; threads may share them."""
         again = copy.copy(self)
-        again._options, again.named = options, options.model != "auto"
+        again._options = options
+        again.named = options.model != "auto"
         return again
 
 

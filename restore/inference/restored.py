@@ -164,7 +164,8 @@ def _finite(value: float) -> float | None:
 
 def level_of_blank(picture: Observed) -> Any:
     """The value that all visible pixels of a picture share, a number or a colour; None if they differ, or none is."""
-    first, visible = None, picture.visible
+    first = None
+    visible = picture.visible
     for top in range(0, len(visible), STRIP):
         rows = slice(top, top + STRIP)
         levels = np.asarray(picture.pixels[rows, :])[visible[rows]]
@@ -177,7 +178,8 @@ def level_of_blank(picture: Observed) -> Any:
 def blank(picture: Observed, value: Any) -> Restored:
     """The answer about a picture whose visible pixels share a value: holes have it, too."""
     pixels = np.broadcast_to(value, picture.shape).copy()
-    hole, unknown = ~picture.visible, picture.damage.unknown
+    hole = ~picture.visible
+    unknown = picture.damage.unknown
     reason = "all that is visible is alike"
     filled = share_changed(picture, pixels, hole) > 0
     return Restored(

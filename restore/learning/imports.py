@@ -100,7 +100,8 @@ def _settled(machine: RBM, images: Tensor, shape: tuple[int, int], seed: int) ->
     """TAP with the least damping that converges for nearly all images, damaged; and the share for which it does."""
     observed, damage = parse_task("flip:0.2").damage(images[:TRIED], shape, torch.Generator().manual_seed(seed))
     evidence = damage.channel(grey=False).evidence(observed)
-    tilted, start = machine.tilt(evidence), independent_pixels("bernoulli", images).moments(evidence)[0]
+    tilted = machine.tilt(evidence)
+    start = independent_pixels("bernoulli", images).moments(evidence)[0]
     inference = Inference(max_iter=MOST_ITERATIONS, **STARTS)
     while True:
         share = float((solver_of(inference).solve(tilted, start).status == Status.CONVERGED).double().mean())

@@ -93,7 +93,8 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
     A run cannot be resumed under other facts, the parts of the recipe that decide the outcome. After SIGINT or SIGTERM
     a checkpoint is written, and Stopped raised; what else fails is a TrainingError.
     """
-    session, folder = work.session, work.session.folder
+    session = work.session
+    folder = work.session.folder
     identity = {"recipe": facts, "data": session.data, **circumstances()}
 
     def use() -> None:
@@ -120,7 +121,8 @@ def drive(work: Trainer, facts: Mapping[str, Any]) -> Progress:
         if not work.finished:
             from_first(lambda: cut_log(folder, work.done))
         while not work.finished:
-            kept, lap = False, work.advance()
+            kept = False
+            lap = work.advance()
             if lap is not None:
                 from_first(partial(log, folder, lap.record))
                 session.watch(lap.progress)
@@ -217,7 +219,8 @@ class Steps:
 
     @property
     def ended(self) -> str:
-        epochs, planned = self.state.step / self.batches, self.recipe.training.last or self.recipe.training.epochs
+        epochs = self.state.step / self.batches
+        planned = self.recipe.training.last or self.recipe.training.epochs
         halvings = self.state.halvings
         slowed = f"training diverged; its rate is now 1/{2**halvings} of the recipe's" if halvings else ""
         late = f"time ended training after {epochs:.4g} epochs" if epochs != planned else ""
@@ -255,12 +258,15 @@ class Steps:
         return self.machine.with_parameters(self.state.average or self.state.prior)
 
     def advance(self) -> Lap | None:
-        course, state, before = self.course, self.state, self.session.clock.used
+        course = self.course
+        state = self.state
+        before = self.session.clock.used
         epoch, position = divmod(state.step, self.batches)
         if position == 0 or self.safe is None:
             self.safe = checkpoints.of(state).copy()
         if position == 0:
-            count, device = len(course.images), course.images.device
+            count = len(course.images)
+            device = course.images.device
             order = from_first(lambda: torch.randperm(count, generator=state.generator, device=device))
             state.order = order.to(device)
             state.sums = {}
@@ -335,7 +341,9 @@ class Steps:
 
     def _lap(self, epoch: int, steps: int, rate: float) -> Lap:
         """End an epoch, or what there was time for: average its numbers, judge the prior."""
-        clock, training, state = self.session.clock, self.recipe.training, self.state
+        clock = self.session.clock
+        training = self.recipe.training
+        state = self.state
         averages = {name: float(value) / steps for name, value in summed(state.sums).items()}
         due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
         if clock.limited:
@@ -362,7 +370,8 @@ class Steps:
 
     def _judge(self, epoch: int) -> dict[str, float]:
         """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
-        state, before = self.state, self.session.clock.used
+        state = self.state
+        before = self.session.clock.used
         inference = self.recipe.inference_after(epoch)
         # Judged by one process, so that all agree exactly on which epoch was the best.
         judged = from_first(lambda: self.course.judged(self.current, inference))
@@ -372,14 +381,16 @@ class Steps:
             return {}
         if judged.error < state.best_error:
             state.best_parameters = _copied(self.current.parameters)
-            state.best_error, state.best_epoch = judged.error, epoch
+            state.best_error = judged.error
+            state.best_epoch = epoch
         return {"validation_error": judged.error, "validation_converged": judged.converged}
 
     def _warn(self, said: str) -> None:
         warnings.warn(f"{shown(self.session.folder)}: {said}", RestoreWarning, stacklevel=5)
 
     def _report(self, done: int, monitors: Mapping[str, float], machine: Machine) -> Progress:
-        session, total = self.session, self.recipe.training.epochs
+        session = self.session
+        total = self.recipe.training.epochs
         return Progress(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
 
     def best(self) -> Progress:
@@ -472,7 +483,8 @@ class Rounds:
         return self.state.verdict or late
 
     def begin(self) -> None:
-        began, generator = highest(self.session.clock.used), torch.Generator(self.images.device).manual_seed(self.seed)
+        began = highest(self.session.clock.used)
+        generator = torch.Generator(self.images.device).manual_seed(self.seed)
         state = from_first(lambda: self.learner.begin(self.images, generator))
         self.state = RoundsState(state, generator, began)
 
@@ -483,7 +495,8 @@ class Rounds:
         return set_generator(self.state.generator, checkpoint, self.seed)
 
     def advance(self) -> Lap:
-        state, before = self.state, self.session.clock.used
+        state = self.state
+        before = self.session.clock.used
         result = from_first(lambda: self.learner.advance(self.images, state.state, state.generator))
         # Tensors from the first process may be on its device.
         state.state = {name: value.to(self.images.device) for name, value in result.state.items()}
@@ -495,7 +508,8 @@ class Rounds:
         return Lap(record, self.best(), best=False, keep=state.step % self.every == 0)
 
     def best(self) -> Progress:
-        session, machine = self.session, self.rule.machine(self.state.state)
+        session = self.session
+        machine = self.rule.machine(self.state.state)
         used, rounds = session.clock.used, self.learner.rounds
         return Progress(self.done, rounds, self.progress, used, self.monitors, machine, session.stage)
 

@@ -92,9 +92,11 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
     sizes = recipe.prior.hidden_counts
     trained: list[RBM] = []
     verdicts: list[str] = []
-    below, lower = images, independent_pixels(recipe.prior.visible, images)
+    below = images
+    lower = independent_pixels(recipe.prior.visible, images)
     for number, size in enumerate(sizes, 1):
-        upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
+        upper_copies = 1 if number == 1 else 2
+        lower_copies = 1 if number == len(sizes) else 2
         stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
         # Only pixels are grey.
         learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)

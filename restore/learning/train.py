@@ -52,7 +52,8 @@ def train_and_save(
     A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
-    own, run = replace(session, data=lesson.fingerprint), session.kept_in
+    own = replace(session, data=lesson.fingerprint)
+    run = session.kept_in
 
     def keep_unfinished(prior: TrainedPrior, progress: Progress) -> None:
         if run is not None:
@@ -78,11 +79,13 @@ def train_and_save(
                 keep(session, lesson, trained, clock.used)
         session.note("making its graph")
         # Whatever the time: without one, torch would be loaded to restore.
-        before, fault = clock.used, add_graph(folders, TrainingError)
+        before = clock.used
+        fault = add_graph(folders, TrainingError)
         how = f"`restore export {header.name} --beside` makes one"
         lines += [f"{header.name}: without a graph: {fault}; {how}"] if fault else []
         if clock.used > clock.limit:
-            taken, over = clock.used - before, clock.used - clock.limit
+            taken = clock.used - before
+            over = clock.used - clock.limit
             lines.append(f"{header.name}: its graph was made in {taken:.0f} s, {over:.0f} s beyond the time limit")
         return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
@@ -141,7 +144,8 @@ def train(
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
         result = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
     with torch.inference_mode():
-        machine, inference = as_stored(recipe, result.machine), recipe.inference_after(max(result.done, 1) - 1)
+        machine = as_stored(recipe, result.machine)
+        inference = recipe.inference_after(max(result.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
     means, grey = pixels_of(recipe, training)
@@ -159,7 +163,8 @@ def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
     recipe = lesson.recipe
     damage = recipe.training.watch or recipe.data.task
     judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
-    newest, best = "", float("inf")
+    newest = ""
+    best = float("inf")
 
     def watch(progress: Progress) -> None:
         nonlocal newest, best
@@ -186,7 +191,8 @@ def _in_rounds(
     session: Session,
 ) -> Progress:
     """Train in rounds, or grow a machine from which another learner continues."""
-    learner, training = rule.at_work(recipe.prior, validation), recipe.training
+    learner = rule.at_work(recipe.prior, validation)
+    training = recipe.training
     if recipe.prior.start:
         assert isinstance(learner, Growth)
         learner = replace(learner, start=growing_start(recipe.prior, image_shape).to(images.device))

@@ -151,7 +151,8 @@ class Description(Spec):
 
         `doubtful` is the share of pixels in doubt: `tol` limits the average change of all, where few may change.
         """
-        tol, starts = self.inference.tol * doubtful, min(1, self.inference.starts)
+        tol = self.inference.tol * doubtful
+        starts = min(1, self.inference.starts)
         inference = replace(self.inference, tol=tol, modes=0, starts=starts)
         return replace(self, image_shape=shape, inference=inference)
 

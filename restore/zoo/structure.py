@@ -104,7 +104,8 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         others = [other for part in parts[1:] for other in typing.get_args(part)]
         return value if (value is None and type(None) in parts) or value in others else _typed(value, parts[0], where)
     if hasattr(hint, "_fields"):
-        entries, hints = expect(value, list, where), typing.get_type_hints(hint)
+        entries = expect(value, list, where)
+        hints = typing.get_type_hints(hint)
         if len(entries) != len(hints):
             raise UsageError(f"{where} must be [{', '.join(hints)}], not {said(value)}")
         pairs = zip(entries, hints.items(), strict=True)

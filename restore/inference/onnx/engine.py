@@ -161,7 +161,8 @@ class OnnxEngine:
             **{name: np.array(damage.known(name), np.float32, ndmin=3) for name in LEVELS},
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.facts.channel == SHARED, self._at_once(len(pictures), header)
+        alone = self.facts.channel == SHARED
+        at_once = self._at_once(len(pictures), header)
         groups = _alike(inputs) if alone else [np.arange(len(pictures))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
         # Of images that are alike but for their pixels the graph takes the damage of one.
@@ -218,7 +219,8 @@ class OnnxEngine:
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
-        outputs, images = self.facts.interface(header)[1], max(map(len, observed.values()))
+        outputs = self.facts.interface(header)[1]
+        images = max(map(len, observed.values()))
         try:
             results = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
             for name, (_, shape) in outputs.items():
@@ -261,7 +263,8 @@ def _missing(device: str) -> UsageError:
 def _alike(inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The images that have the same noise and the same mask, by number."""
     count = len(inputs["image"])
-    hidden, sigma = np.packbits(inputs["mask"].reshape(len(inputs["mask"]), -1), axis=1), inputs["sigma"].reshape(-1, 1)
+    hidden = np.packbits(inputs["mask"].reshape(len(inputs["mask"]), -1), axis=1)
+    sigma = inputs["sigma"].reshape(-1, 1)
     both = [np.broadcast_to(part, (count, part.shape[1])) for part in (hidden, sigma.view(np.uint8))]
     rows = np.ascontiguousarray(np.concatenate(both, 1))
     _, kind = np.unique(rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_inverse=True)

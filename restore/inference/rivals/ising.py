@@ -63,7 +63,9 @@ def mean_field(evidence: np.ndarray, coupling: float, most: int = MOST_STEPS) ->
     True
     """
     field = np.asarray(evidence, np.float32) / 2
-    means, steps, moved = np.tanh(field), 0, np.ones_like(field)
+    means = np.tanh(field)
+    steps = 0
+    moved = np.ones_like(field)
     while steps < most and moved.max() > NEIGHBOURS_TOLERANCE:
         drawn = field.copy()
         pull = np.float32(coupling) * means

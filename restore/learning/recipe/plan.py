@@ -118,7 +118,8 @@ def plan(name: str, source: str, facts: Facts, options: TrainOptions) -> dict[st
 
 
 def _method(facts: Facts, options: TrainOptions) -> str:
-    method, learner = options.method or "auto", options.tables.get("learner", {}).get("method", "")
+    method = options.method or "auto"
+    learner = options.tables.get("learner", {}).get("method", "")
     if method == "auto":
         # If the user names a learner, the rest of the plan must suit it.
         fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(options.task)}

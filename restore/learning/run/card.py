@@ -25,7 +25,8 @@ def machine_facts() -> str:
 
 def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> str:
     """The card of a lesson's prior as Markdown; it says what was typed, and the seconds used for all of it."""
-    recipe, copies = lesson.recipe, lesson.recipe.data.variations.copies
+    recipe = lesson.recipe
+    copies = lesson.recipe.data.variations.copies
     images = max(1, copies) * len(lesson.training.images) - recipe.data.validation
     header = trained.prior.description
     height, width = header.image_shape
@@ -34,7 +35,8 @@ def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> s
     family = header.kind.words
     hidden = "/".join(dict.fromkeys(layer.units for layer in header.layers)) or header.hidden_type
     units = "binary" if header.binary else f"{header.visible}/{hidden}"
-    settings, chosen = header.inference, ""
+    settings = header.inference
+    chosen = ""
     use = f"It restores with the `{settings.solver}` solver."
     if header.task:
         use = f"It undoes {header.task} from the damaged image alone, with the inference that it was trained with:\n"

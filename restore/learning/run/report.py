@@ -51,11 +51,13 @@ def write_report(
     """
     if trained.prior.description.kind.pages:
         return [], True
-    header, engine = trained.prior.description, Engine.of(trained.prior, device)
+    header = trained.prior.description
+    engine = Engine.of(trained.prior, device)
     training, held_out = images[0][:SHOWN_IMAGES].cpu(), images[1][:SCORED_IMAGES].cpu()
     scores: dict[str, dict[str, Report]] = {}
     restorers = {header.name: restorer_of(engine)} | filters(trained.prior)
-    lines, worth = list[str](), True
+    lines = list[str]()
+    worth = True
     try:
         for text in tasks_for(header) if len(held_out) else ():
             if not clock.later_than(SCORING):
@@ -86,7 +88,8 @@ def tasks_for(header: Description) -> list[str]:
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     """The simple restorers that a prior has to beat, and doing nothing."""
-    header, pixels = prior.description, moved_to(prior.pointwise, torch.device("cpu"))
+    header = prior.description
+    pixels = moved_to(prior.pointwise, torch.device("cpu"))
 
     def alone(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         return pixels.moments(damage.channel(header.grey).evidence(observed))[0].clamp(0, 1)
@@ -97,7 +100,8 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
 
 def verdict(name: str, scores: Scores) -> str:
     """Say in figures whether a prior is ahead of all filters; nothing without scores."""
-    figures, count = [], 0
+    figures = []
+    count = 0
     for task, reports in scores.items():
         rival = best_filter(name, reports)
         figures.append(f"after {task} {_figure(reports[name])}, {rival} {_figure(reports[rival])}")
@@ -122,7 +126,8 @@ def best_filter(name: str, reports: Mapping[str, Report]) -> str:
 
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
-    task, generator = header.task_of(text), torch.Generator().manual_seed(SEED)
+    task = header.task_of(text)
+    generator = torch.Generator().manual_seed(SEED)
     batch = images.reshape(-1, *header.image_shape)
     return evaluate(restorer, [batch], task, generator, grey=header.grey)
 
@@ -135,7 +140,8 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     """The curve of a run, the prior's features, and images restored by it and by a filter, as PNG."""
     from matplotlib.figure import Figure
 
-    header, features = prior.description, strongest(prior, 24)
+    header = prior.description
+    features = strongest(prior, 24)
     text = tasks_for(header)[0]
     damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
     with torch.inference_mode():
