@@ -85,9 +85,9 @@ BRANCHES_DECIDING = 12
 # What a reader can hold in mind: branches of a function, names that it sets beside its parameters, syntax nodes of a
 # line. How many functions and lines have more, which may only fall, and the most that any of them has.
 BRANCHES, NAMES, NODES = 15, 15, 25
-BRANCHED, MOST_BRANCHES = 16, 28
-NAMED, MOST_NAMES = 36, 42
-DENSE, MOST_NODES = 54, 52
+BRANCHED, MOST_BRANCHES = 0, 15
+NAMED, MOST_NAMES = 31, 42
+DENSE, MOST_NODES = 53, 52
 # Assignments of several values of different forms to several names at once.
 MIXED = 47
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import torch
 
 _NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
+# The numbers of channels of an image with an axis of colours.
+_CHANNELS = (1, 3, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,22 +227,9 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
 def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
     if how.mask and images.dtype.kind in "iu" and images.size and images.min() >= 0 and images.max() <= 1:
         images = images == 1
-    white = _white(images)
-    axis = how.channel_axis if images.ndim > 2 else None
-    if axis is None and images.ndim == 4 and images.shape[1] == 1:  # (N, 1, H, W), as of networks
-        axis = 1
-    if 0 in images.shape or images.ndim not in ((2, 3) if axis is None else (3, 4)):
-        raise UsageError(f"an array of shape {images.shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
-    least, kind = (1, "bool") if images.max() <= 1 else (255, "np.uint8")
-    if white > least and 0 < images.max() <= least:
-        fault = f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}"
-        raise UsageError(f"{fault}; if that is its white, give array.astype({kind})")
-    if axis is None and images.ndim == 3 and images.shape[2] in (1, 3, 4) and min(images.shape[:2]) > 4:
-        fault = f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch"
-        raise UsageError(f"{fault}; give channel_axis=-1, or the images of a batch as a list")
+    axis = _axis_of_colours(images, how.channel_axis)
+    _check_white(images)
     if axis is not None:
-        if not -images.ndim <= axis < images.ndim or images.shape[axis] not in (1, 3, 4):
-            raise UsageError(f"channel_axis {axis} is no axis of 1, 3 or 4 colours of shape {images.shape}")
         images = np.moveaxis(images, axis, -1)
     single = images.ndim == (2 if axis is None else 3)
     items = [_array_item(image, how) for image in (images[None] if single else images)]
@@ -250,6 +239,32 @@ def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
         return whole if axis is None else np.moveaxis(whole, -1, axis)
 
     return Collection(items, together)
+
+
+def _axis_of_colours(images: np.ndarray, named: int | None) -> int | None:
+    """The axis of colours, if any, of an image or a batch; raises UsageError for what is neither."""
+    shape = images.shape
+    axis = named if len(shape) > 2 else None
+    if axis is None and len(shape) == 4 and shape[1] == 1:  # (N, 1, H, W), as of networks
+        axis = 1
+    if 0 in shape or len(shape) not in ((2, 3) if axis is None else (3, 4)):
+        raise UsageError(f"an array of shape {shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
+    if axis is None and len(shape) == 3 and shape[2] in _CHANNELS and min(shape[:2]) > 4:
+        fault = f"an array of shape {shape} seems to be one image with an axis of colours, not a batch"
+        raise UsageError(f"{fault}; give channel_axis=-1, or the images of a batch as a list")
+    if axis is not None and (not -len(shape) <= axis < len(shape) or shape[axis] not in _CHANNELS):
+        raise UsageError(f"channel_axis {axis} is no axis of 1, 3 or 4 colours of shape {shape}")
+    return axis
+
+
+def _check_white(images: np.ndarray) -> None:
+    """Raise UsageError for an array whose type has no white, or a far larger one than its values."""
+    white = _white(images)
+    largest = images.max()
+    least, kind = (1, "bool") if largest <= 1 else (255, "np.uint8")
+    if white > least and 0 < largest <= least:
+        fault = f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}"
+        raise UsageError(f"{fault}; if that is its white, give array.astype({kind})")
 
 
 def _array_item(image: np.ndarray, how: _Reading) -> Item:

@@ -100,8 +100,8 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     from restore.inference.torch_engine import Engine
     from restore.learning.lesson import lesson_of
     from restore.learning.run.place import reserve
-    from restore.learning.run.session import Clock, Session
-    from restore.learning.train import train_and_save, watcher
+    from restore.learning.run.session import Clock
+    from restore.learning.train import session_of, train_and_save
 
     check_names(how, TrainTables.__annotations__)
     given: dict[str, Any] = {"name": "untitled", **how}
@@ -116,16 +116,15 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     lesson = lesson_of(os.fspath(images) if by_path else [item.values() for item in items], options)
     target = reserve(name, None, options.overwrite, run, options.resume) if keep else None
     with tempfile.TemporaryDirectory() as temporary, console.progress(name, 1.0, display) as meter:
-        session = Session(
+        session = session_of(
+            options,
             run or Path(temporary),
-            resume=options.resume,
-            overwrite=options.overwrite,
+            lesson,
+            meter,
             target=target,
             lasting=run is not None,
             command=f"restore.train(name={name!r})",
             again=f"restore.train(..., run={str(run)!r}, resume=True)" if run else "",
-            watch=watcher(meter, lesson),
-            note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
         trained = train_and_save(lesson, session, device, report=run is not None)

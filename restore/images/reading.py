@@ -87,15 +87,10 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
         number, count, notes = _number(image, frame, len(pages), label)
-        # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
-        if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
-            raise too_large(label, max_pixels)
-        if number:
-            image.seek(number)
-            if image.width * image.height > max_pixels:  # of some formats frames grow
-                raise too_large(label, max_pixels)
+        _seek(image, number, pages, label, max_pixels)
         # Read these first: loading forgets them.
-        layout, info = _layout(image), _kept(image)
+        layout = _layout(image)
+        info = _kept(image)
         negative = bool(pages) and image.tag_v2.get(ExifTags.Base.PhotometricInterpretation) == 0  # type: ignore[attr-defined]
         exif = image.getexif()  # of a PNG, it may stand behind the pixels
         turned, more = metadata(image, content, number)
@@ -105,7 +100,8 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
         upright.format = image.format
         others = (len(pages) or getattr(image, "n_frames", 1)) > 1
         picture = replace(picture_of(upright, label, colour=colour), one_of_many=others)
-    levels, notes = picture.levels, (*picture.notes, *notes)
+    levels = picture.levels
+    notes = (*picture.notes, *notes)
     if negative and image.mode.startswith("I;16"):  # at 8 bits Pillow inverts it
         levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
@@ -114,6 +110,17 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     if turned > 4 and "dpi" in info:  # on its side
         info["dpi"] = info["dpi"][::-1]
     return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", one_of_many=count > 1, info=info | more)
+
+
+def _seek(image: Image.Image, number: int, pages: list[int], label: str, max_pixels: int) -> None:
+    """Go to a frame or page; raises TooLarge if it, or all that have to be decoded for it, have too many pixels."""
+    # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
+    pixels = pages[number] if pages else image.width * image.height * (number + 1)
+    if number and pixels <= max_pixels:
+        image.seek(number)
+        pixels = max(pixels, image.width * image.height)  # of some formats frames grow
+    if pixels > max_pixels:
+        raise too_large(label, max_pixels)
 
 
 def _number(image: Image.Image, frame: int | None, pages: int, label: str) -> tuple[int, int, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from restore.learning.course import course_of, pixels_of, split, wider
 from restore.learning.finish import fitted, own_modes
 from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive, fit
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.rules.contract import InRounds
 from restore.learning.rules.frank_wolfe import Growth
@@ -110,52 +112,81 @@ def train(
     Pixels are binary, or grey levels in [0, 1]. Those held out (M, H * W) judge; None for those that the recipe holds
     out. With `every` the prior after each `every` epochs is kept as well. `better` is called with every better prior.
     """
-    folder, clock = session.folder, session.clock
     require(every >= 0, f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
-    clock.limit = recipe.training.minutes * 60 or math.inf
+    session.clock.limit = recipe.training.minutes * 60 or math.inf
     training, validation = split(recipe, images, held_out)
 
     def watch(progress: Progress) -> None:
         if every and progress.done % every == 0 and is_first():
             prior = midway(recipe, training, image_shape, progress, name=f"{recipe.name}-epoch-{progress.done}")
-            zoo.save(epoch_folder(folder, progress.done), prior, f"# {prior.description.name}\n", TrainingError)
+            folder = epoch_folder(session.folder, progress.done)
+            zoo.save(folder, prior, f"# {prior.description.name}\n", TrainingError)
         session.watch(progress)
 
     def use(progress: Progress) -> None:
-        better(usable(recipe, training, image_shape, progress, folder), progress)
+        better(usable(recipe, training, image_shape, progress, session.folder), progress)
 
     main = replace(session, watch=watch, usable=use)
-    before = ""
     if session.overwrite and not session.resume:
-        from_first(lambda: cleared(folder))
+        from_first(lambda: cleared(session.folder))
+    begun = ""
     if recipe.in_rounds:
         result = _in_rounds(recipe, recipe.learner, training, validation, image_shape, main)
     else:
         start: Any = None
         if recipe.prior.grows:
-            begun = from_first(lambda: bool(facts(folder)))
             growing = session if recipe.data.task else replace(session, usable=use)
-            growing = replace(growing, folder=folder / GROWTH, stage="growing", share=GROWING, over=begun)
-            grown = _in_rounds(recipe, recipe.growth, training, validation, image_shape, growing)
-            start, before = grown.machine, grown.ended
+            start, begun = _grown(recipe, training, validation, image_shape, growing)
         if recipe.pretraining.epochs:
-            start, before = pretrained(recipe, training, session)
+            start, begun = pretrained(recipe, training, session)
         if recipe.prior.start:
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
         result = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
+    prior = _finished(recipe, result, training, validation, image_shape, session)
+    return Trained(prior, result.done, result.score, "; ".join(filter(None, (begun, result.ended))))
+
+
+def _grown(
+    recipe: Recipe, images: Tensor, validation: Tensor, image_shape: tuple[int, int], session: Session
+) -> tuple[Machine, str]:
+    """The machine that another learner begins with, and what ended its growth."""
+    over = from_first(lambda: bool(facts(session.folder)))
+    growing = replace(session, folder=session.folder / GROWTH, stage="growing", share=GROWING, over=over)
+    grown = _in_rounds(recipe, recipe.growth, images, validation, image_shape, growing)
+    return grown.machine, grown.ended
+
+
+def _finished(
+    recipe: Recipe,
+    result: Progress,
+    images: Tensor,
+    validation: Tensor,
+    image_shape: tuple[int, int],
+    session: Session,
+) -> TrainedPrior:
+    """The prior of a machine, with its modes and its temperature as far as there is time for them."""
+    clock = session.clock
+    late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
     with torch.inference_mode():
         machine = as_stored(recipe, result.machine)
         inference = recipe.inference_after(max(result.done, 1) - 1)
-        late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
-        modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
-    means, grey = pixels_of(recipe, training)
+        modes = from_first(lambda: _modes(recipe, machine, images, inference, late)).to(images.device)
+    means, grey = pixels_of(recipe, images)
     header = description_of(recipe, image_shape, machine, inference, means)
     prior = TrainedPrior(header, machine, means, modes, grey)
-    if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
-        tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))
-        temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
-        prior = replace(prior, description=replace(header, temperature=temperature))
-    return Trained(prior, result.done, result.score, "; ".join(filter(None, (before, result.ended))))
+    uncertain = header.stops_as_learnt and not (header.task or header.grey)
+    if not (uncertain and len(validation)) or (late and late()):
+        return prior
+    tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))
+    temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
+    return replace(prior, description=replace(header, temperature=temperature))
+
+
+def session_of(options: TrainOptions, folder: Path, lesson: Lesson, meter: Meter, **others: Any) -> Session:
+    """A session as options say, which tells a meter with a total of 1 what it does; `others` are its attributes."""
+    watch = watcher(meter, lesson)
+    note = partial(meter, 1.0)
+    return Session(folder, resume=options.resume, overwrite=options.overwrite, watch=watch, note=note, **others)
 
 
 def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:

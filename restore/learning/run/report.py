@@ -52,32 +52,50 @@ def write_report(
     if trained.prior.description.kind.pages:
         return [], True
     header = trained.prior.description
-    engine = Engine.of(trained.prior, device)
-    training, held_out = images[0][:SHOWN_IMAGES].cpu(), images[1][:SCORED_IMAGES].cpu()
-    scores: dict[str, dict[str, Report]] = {}
-    restorers = {header.name: restorer_of(engine)} | filters(trained.prior)
+    training = images[0][:SHOWN_IMAGES].cpu()
+    held_out = images[1][:SCORED_IMAGES].cpu()
+    restorers = {header.name: restorer_of(Engine.of(trained.prior, device))} | filters(trained.prior)
     lines = list[str]()
     worth = True
     try:
-        for text in tasks_for(header) if len(held_out) else ():
-            if not clock.later_than(SCORING):
-                scores[text] = {name: _score(restorer, held_out, text, header) for name, restorer in restorers.items()}
-        said = verdict(header.name, scores)
+        scores = _scores(restorers, held_out, header, clock)
+        words = verdict(header.name, scores)
         worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
-        lines += [f"{header.name}: {said}"] if said else []
+        lines += [f"{header.name}: {words}"] if words else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
             shown_images = held_out[:SHOWN_IMAGES] if len(held_out) else training
             rival = best_filter(header.name, next(iter(scores.values()))) if scores else "median 3x3"
             write_atomically(folder / REPORT_PICTURE, _picture(folder, trained.prior, shown_images, restorers, rival))
-        record: dict[str, Any] = {"name": header.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
-        record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
-        for task, by in scores.items():
-            record["scores"][task] = {name: json.loads(one.as_json()) for name, one in by.items()}
-        write_atomically(folder / REPORT_JSON, (json.dumps(record, indent=1) + "\n").encode())
+        write_atomically(folder / REPORT_JSON, _record(trained, words, clock.used, scores).encode())
         lines.append(f"{shown(folder / REPORT_JSON)}: the scores in full")
     except (OutputError, RestoreError, RuntimeError, ValueError) as fault:
         warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", RestoreWarning, stacklevel=2)
     return lines, worth
+
+
+def _scores(restorers: Mapping[str, Restorer], images: Tensor, header: Description, clock: Clock) -> Scores:
+    """Scores by task and restorer, of tasks for which there is time; none without images."""
+    scores: dict[str, Mapping[str, Report]] = {}
+    for text in tasks_for(header) if len(images) else ():
+        if not clock.later_than(SCORING):
+            scores[text] = {name: _score(restorer, images, text, header) for name, restorer in restorers.items()}
+    return scores
+
+
+def _record(trained: Trained, words: str, seconds: float, scores: Scores) -> str:
+    record = {
+        "name": trained.prior.description.name,
+        "verdict": words,
+        "epoch": trained.epoch,
+        "error": trained.error,
+        "end": trained.verdict,
+        "seconds": seconds,
+        "scores": {
+            task: {name: json.loads(report.as_json()) for name, report in reports.items()}
+            for task, reports in scores.items()
+        },
+    }
+    return json.dumps(record, indent=1) + "\n"
 
 
 def tasks_for(header: Description) -> list[str]:
