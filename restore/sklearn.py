@@ -31,12 +31,12 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.finish import own_modes
 from restore.learning.learners import LEARNERS
 from restore.learning.learners import METHODS as OFFERED
-from restore.learning.loop import Steps
 from restore.learning.recipe.plan import usual_inference
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.run.outcome import description_of
 from restore.learning.run.session import Session
+from restore.learning.steps import Steps
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.zoo import TrainedPrior

@@ -33,7 +33,7 @@ import sys, tempfile, torch
 from dataclasses import replace
 from pathlib import Path
 from restore.learning.course import course_of
-from restore.learning.loop import fit
+from restore.learning.steps import fit
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run.session import Session
 recipe, side, count = read_recipe(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])

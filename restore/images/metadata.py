@@ -18,10 +18,11 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _TEXTS = (b"iTXt", b"tEXt", b"zTXt")
 _COLOURS = (b"cHRM", b"cICP", b"gAMA", b"sRGB")
 _OTHERWISE = (b"pHYs", b"eXIf")
-# Texts of a PNG in which ImageMagick keeps what other formats hold in bytes, and the most bytes of one.
+# Texts of a PNG in which ImageMagick keeps what other formats hold in bytes, and those that are kept by other means.
 _PROFILE = re.compile(rb"Raw profile type (\w+)\0")
-_PROFILE_BYTES = 2**20
 _KEPT_ELSEWHERE = (b"exif", b"APP1", b"xmp")
+# The most bytes of one.
+_PROFILE_BYTES = 2**20
 # What stands before EXIF and XMP in a block of a JPEG.
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 # How XMP says that a picture is turned, by an attribute or an element of this namespace; and what stands before the

@@ -49,11 +49,6 @@ UNDAMAGED = 0.02
 LOG_ODDS_LIMIT = 9
 BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 
-# The side of a block in which noise is measured, in pixels; the share of the blocks that is called quiet, and of pixels
-# that may be hidden, black or white in one that counts; and the least noise that quiet blocks of white noise have, as a
-# share of it (by hand).
-QUIET_SIDE, QUIET, QUIET_NOISE = 16, 0.05, 0.84
-
 # The factors by which the log-odds of solvers may be too large; with larger ones wrong predictions would count as noise
 # (`benchmarks/choices/noise_level.py`).
 SURER = (1.0, 1.4)
@@ -267,40 +262,6 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
     if unknown == "sigma" and curve.argmax() == 0:  # no more than rounding adds
         return Level(unknown, 0.0)
     return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
-
-
-def quietest(picture: Observed) -> float:
-    """The most Gaussian noise that a grey picture can have: that of its quietest blocks; infinite if it has none.
-
-    The mixed second difference of a smooth block is its noise (Immerkær, CVIU 64, 1996). Saturated blocks have less,
-    and flat ones, as of a frame, were made so.
-
-    >>> noise = np.random.default_rng(0).normal(0.5, 0.05, (200, 200))
-    >>> noise[:100] += np.random.default_rng(1).normal(0, 0.2, (100, 200))  # texture
-    >>> bool(0.05 < quietest(Observed(noise, Damage())) < 0.06)
-    True
-    """
-    (height, width) = picture.shape[:2]
-    strip = QUIET_SIDE + 2
-    tops = range(0, height - strip + 1, QUIET_SIDE)
-    known = [np.zeros(0)]
-    # Strip by strip, as a picture may be large; of a huge one some are enough.
-    for top in tops[:: 1 + len(tops) // MOST_CROPS]:
-        part = picture.part(slice(top, top + strip), slice(0, width))
-        values = part.values()
-        down = np.diff(values, 2, 0)
-        across = np.diff(values, 2, 1)
-        inner = values[1:-1, 1:-1]
-        second = np.diff(down, 2, 1) / 6
-        flat = (second == 0) & (down[:, 1:-1] == 0) & (across[1:-1] == 0)
-        usable = (inner > 0) & (inner < 1) & ~flat & part.visible[1:-1, 1:-1]
-        squares, share = (
-            of[:, : of.shape[1] // QUIET_SIDE * QUIET_SIDE].reshape(QUIET_SIDE, -1, QUIET_SIDE).mean((0, 2))
-            for of in (second**2, usable)
-        )
-        known.append(squares[share >= 1 - QUIET])
-    every = np.concatenate(known)
-    return float(np.quantile(every, QUIET) ** 0.5) / QUIET_NOISE if every.size else np.inf
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:

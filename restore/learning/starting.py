@@ -23,13 +23,13 @@ from restore.families import Spec
 from restore.fields import Fields
 from restore.learning.course import independent_pixels, wider
 from restore.learning.gradients.independent import pixel_means
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import stage_folder
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 from restore.priors import RBM, LayeredPrior
 from restore.sizes import said
 from restore.units import Bernoulli, Units

@@ -20,9 +20,10 @@ from restore.files import write_atomically
 from restore.learning.course import course_of, pixels_of, split, wider
 from restore.learning.finish import fitted, own_modes
 from restore.learning.lesson import Lesson
-from restore.learning.loop import Rounds, drive, fit
+from restore.learning.loop import drive
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe
+from restore.learning.rounds import Rounds
 from restore.learning.rules.contract import InRounds
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.checkpoint import facts
@@ -33,6 +34,7 @@ from restore.learning.run.place import keep, remedy, save
 from restore.learning.run.report import write_report
 from restore.learning.run.session import SWEEPING, Progress, Session
 from restore.learning.starting import growing_start, pretrained, started
+from restore.learning.steps import fit
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior

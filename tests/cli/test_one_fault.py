@@ -12,8 +12,8 @@ from commands import QUICK, Run, levels, strokes
 from PIL import Image
 
 import restore
-from restore import images
 from restore.api import given
+from restore.cli import damaging
 from restore.cli.batch import work
 from restore.errors import PartialFailure, RestoreWarning, Unforeseen
 from restore.status import Status
@@ -93,7 +93,7 @@ def test_of_a_single_image_it_ends_the_command(
 
 def test_corrupt_goes_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = strokes(tmp_path / "in", COUNT)
-    monkeypatch.setattr(images, "read_picture", breaking(images.read_picture, named, ZeroDivisionError()))
+    monkeypatch.setattr(damaging, "read_picture", breaking(damaging.read_picture, named, ZeroDivisionError()))
     assert run("corrupt", source, "--task", "flip:0.1", "-o", f"{tmp_path}/out/") == PartialFailure.exit_code
     assert len([*(tmp_path / "out").iterdir()]) == COUNT - 1
 
