@@ -86,8 +86,8 @@ BRANCHES_DECIDING = 12
 # line. How many functions and lines have more, which may only fall, and the most that any of them has.
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
-NAMED, MOST_NAMES = 30, 42
-DENSE, MOST_NODES = 53, 52
+NAMED, MOST_NAMES = 24, 42
+DENSE, MOST_NODES = 32, 40
 # Assignments of several values of different forms to several names at once.
 MIXED = 47
 
@@ -231,9 +231,24 @@ def test_functions_can_be_reviewed() -> None:
     assert len(deciding) > 100 and max(deciding) <= BRANCHES_DECIDING
 
 
+def outside_texts(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all within it, but for parts of f-strings, about whose lines versions of Python disagree."""
+    yield node
+    if not isinstance(node, ast.JoinedStr):
+        for part in ast.iter_child_nodes(node):
+            yield from outside_texts(part)
+
+
+def parts_of_lines() -> Counter[str]:
+    """How many expressions and statements begin on each line."""
+    trees = ((path.relative_to(PACKAGE), ast.parse(path.read_text(encoding="utf-8"))) for path in files())
+    parts = ((name, node) for name, tree in trees for node in outside_texts(tree))
+    return Counter(f"{name}:{node.lineno}" for name, node in parts if isinstance(node, ast.expr | ast.stmt))
+
+
 def test_lines_can_be_read() -> None:
     """One assignment a line, and no line of very many parts."""
-    nodes = Counter(f"{file}:{node.lineno}" for file, node in walked() if isinstance(node, ast.expr | ast.stmt))
+    nodes = parts_of_lines()
     assert over(NODES, nodes) == (DENSE, MOST_NODES), {line: count for line, count in nodes.items() if count > NODES}
     found = [f"{file}:{node.lineno}" for file, node in walked() if mixed(node)]
     assert len(found) == MIXED, found

@@ -147,23 +147,31 @@ def restored(
     colour = in_colour(options.model, damage, engine)
     collection = unpack(images, axis, _beyond(damage), options.max_pixels, colour)
     items = collection.items
-    results = []
-    answers = list[Restored]()
-    single = len(items) == 1 and not (is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3))
+    several = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
+    single = len(items) == 1 and not several
     pictures = _observed(items, masks, damage, options.max_pixels)
     with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
         found = _answers(pictures, options, engines or Engines(options, engine), meter)
+        answers = list[Restored]()
+        results = []
         for item, answer in zip(items, found, strict=True):
             name = shown(item.path) or ("the image" if single else f"image {len(answers)}")
-            if options.strict:
-                answer.require(name)
-            results.append(item.back(np.asarray(answer.picture(soft=options.soft), np.float64), answer.replaced))
+            results.append(_result(item, answer, name, options))
             answers.append(answer if return_solution else _without_pixels(answer))
-            facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
-            _LOG.info("%s: %s, %s: %s", name, answer.outcome, answer.model, facts)
     _warn(answers)
     together = collection.together(results)
-    return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
+    if not return_solution:
+        return together
+    return together, answers[0] if single else RestoredBatch.of(answers)
+
+
+def _result(item: Item, answer: Restored, name: str, options: Options) -> Any:
+    """What an answer makes of an image; raises NotRestored for one that is not sure, if options are strict."""
+    if options.strict:
+        answer.require(name)
+    facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
+    _LOG.info("%s: %s, %s: %s", name, answer.outcome, answer.model, facts)
+    return item.back(np.asarray(answer.picture(soft=options.soft), np.float64), answer.replaced)
 
 
 def _beyond(damage: Damage) -> float:

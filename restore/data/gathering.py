@@ -98,6 +98,22 @@ class Gathered:
     notes: tuple[str, ...] = ()
 
 
+def _stock(source: Source, gathering: Gathering, limits: Limits) -> Stock:
+    """The images of a source; raises TrainingError if they are too few."""
+    if isinstance(source, str | os.PathLike):
+        stock = open_stock(source, limits=limits)
+    else:
+        stock = of_arrays(source, "the images")
+    if gathering.levels == "pairs":
+        stock = paired(stock)
+    if not len(stock.images) or not stock.sizes.all():
+        raise TrainingError("the data set is empty; give it some images", stock.label)
+    if len(stock.images) < FEWEST:
+        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
+        raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
+    return stock
+
+
 def gather(
     source: Source,
     gathering: Gathering = Gathering(),
@@ -132,17 +148,7 @@ def gather(
     """
     require(bool(gathering.levels), "levels is missing; give auto, binary or grey")
     require(seed >= 0, f"the seed must not be negative, not {seed}")
-    if isinstance(source, str | os.PathLike):
-        stock = open_stock(source, limits=limits)
-    else:
-        stock = of_arrays(source, "the images")
-    if gathering.levels == "pairs":
-        stock = paired(stock)
-    if not len(stock.images) or not stock.sizes.all():
-        raise TrainingError("the data set is empty; give it some images", stock.label)
-    if len(stock.images) < FEWEST:
-        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
-        raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
+    stock = _stock(source, gathering, limits)
     gathering, chosen_notes = _in_windows(stock, gathering)
     size, size_notes = _size_for(stock, gathering)
     held = held_out_of(stock.names, gathering.held_out, seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -187,17 +187,22 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limi
         check_together(pixels, label, limits.max_pixels)
         pictures[file.name] = levels
         counts.update(remarks)
-    total = len(pictures) + len(faults)
-    if faults and not pictures:
+    _check_faults(faults, len(pictures), label, limits)
+    names = tuple(sorted(pictures))
+    skipped = (f"skipped {fault}" for fault in faults.values())
+    counted = (f"{note} ({count} images)" for note, count in counts.items())
+    return Stock(label, names, [pictures[name] for name in names], (*notes, *skipped, *counted))
+
+
+def _check_faults(faults: Mapping[str, RestoreError], read: int, label: str, limits: Limits) -> None:
+    """Raise TrainingError if more images cannot be used than may be skipped."""
+    total = read + len(faults)
+    if faults and not read:
         first = next(iter(faults.values()))
         raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
     if len(faults) > limits.max_bad:
         why = f"{len(faults)} of {total} images cannot be used ({some(faults)})"
         raise TrainingError(f"{why}; remove them, or skip them with {option('max_bad', len(faults))}", label)
-    names = tuple(sorted(pictures))
-    skipped = (f"skipped {fault}" for fault in faults.values())
-    counted = (f"{note} ({count} images)" for note, count in counts.items())
-    return Stock(label, names, [pictures[name] for name in names], (*notes, *skipped, *counted))
 
 
 def _chosen(names: list[str], path: Path, top: str, split: Split) -> tuple[list[tuple[str, str]], tuple[str, ...]]:

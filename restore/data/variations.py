@@ -68,10 +68,9 @@ def varied(
 
 
 def _moved(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool) -> Images:
-    down, right = (np.floor(number * (2 * shift + 1)).astype(np.intp) - shift for number in uniform[:2])
-    rows, columns = (
-        (np.arange(size) - by).clip(0, size - 1) for size, by in zip(images.shape[1:], (down, right), strict=True)
-    )
+    steps = np.floor(uniform[:2] * (2 * shift + 1)).astype(np.intp) - shift
+    sides = zip(images.shape[1:], steps, strict=True)
+    rows, columns = ((np.arange(size) - step).clip(0, size - 1) for size, step in sides)
     columns = np.where(mirror & (uniform[2] < 0.5), columns[:, ::-1], columns)
     return images[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
 

@@ -172,8 +172,10 @@ def _in_profile(image: Image.Image, profile: bytes) -> Image.Image:
         levels = ImageCms.profileToProfile(image.convert("RGB"), screen, theirs, outputMode=image.mode)
     except (ImageCms.PyCMSError, OSError):
         return image
-    off = np.abs(np.asarray(levels, np.int16) - np.asarray(image, np.int16)) if levels is not None else np.zeros(1)
-    return image if levels is None or off.max() <= 1 else levels
+    if levels is None:
+        return image
+    off = np.abs(np.asarray(levels, np.int16) - np.asarray(image, np.int16))
+    return image if off.max() <= 1 else levels
 
 
 def require_writer(name: str) -> None:

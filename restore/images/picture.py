@@ -54,7 +54,8 @@ class Indices:
         strip.info = {key: value for key, value in strip.info.items() if key == "transparency"}
         size = len(image.getpalette() or ()) // 3
         colours = np.asarray(strip.convert("RGBA"))[0, :size]
-        return cls(np.asarray(image), colours[:, ([1], [1, 3], [0, 1, 2], [0, 1, 2, 3])[channels - 1]], strip)
+        chosen = {1: [1], 2: [1, 3], 3: [0, 1, 2], 4: [0, 1, 2, 3]}[channels]
+        return cls(np.asarray(image), colours[:, chosen], strip)
 
     def image_of(self, pixels: np.ndarray) -> Image.Image | None:
         """An indexed image of pixels (H, W, C), the index of each old colour kept; None if the palette lacks one."""

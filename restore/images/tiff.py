@@ -33,8 +33,9 @@ _BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8
 # Directories within a directory, by tag, and those within them: EXIF, what it says of other readers, and GPS.
 _WITHIN = {34665: (40965,), 34853: (), 40965: ()}
 # What describes how pixels are stored, or is derived from them; orientation, profile and XMP are kept by other means.
-_LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285), 288, 289, 290, 291, 292, 293, 296, 301, 317}
-_LAYOUT |= {*range(320, 329), 330, *range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
+_LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285)}
+_LAYOUT |= {*range(288, 294), 296, 301, 317, *range(320, 329), 330}
+_LAYOUT |= {*range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
 # Tags that EXIF defines outside of its own directory; the profile gives the colour space.
 _OF_EXIF = {270, 271, 272, 305, 306, 315, 318, 319, 33432, 34665, 34853, *range(40091, 40096)}
 # The end of a line of a fax, alone or with a bit that says how the next one is coded.
@@ -54,8 +55,12 @@ def _form(content: bytes) -> tuple[str, str, str, str]:
     return (order, "Q", "Q", "HHQ") if content[2:3] == b"+" else (order, "I", "H", "HHI")
 
 
-def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]], int]:
-    """Tag, type, number of values, and place of these or of their offset; and the place of the next one's offset."""
+# Tag, type, number of values, and place of these or of their offset.
+Entry = tuple[int, int, int, int]
+
+
+def _entries(content: bytes, start: int) -> tuple[list[Entry], int]:
+    """The entries of a page, and the place of the next one's offset."""
     order, pointer, count, head = _form(content)
     (number,) = struct.unpack_from(order + count, content, start)
     if number > MOST_ENTRIES:
@@ -72,28 +77,37 @@ def pages(content: bytes, label: str) -> list[int]:
     at = struct.calcsize(pointer)
     sizes = dict[int, int]()
     listed = 0
-    entry = struct.calcsize(order + head + pointer)
     try:
         while (start := struct.unpack_from(order + pointer, content, at)[0]) and start not in sizes:
-            entries, at = _entries(content, start)
-            promised = 0
-            sides = dict[int, int]()
-            listed += entry * len(entries)
             if len(sizes) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
-            for tag, kind, number, value in entries:
-                if tag in _PLACES and number > MOST_STRIPS:
-                    raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
-                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else pointer), content, value)
-                promised += number * _BYTES.get(kind, 1)
+            entries, at = _entries(content, start)
+            listed += struct.calcsize(order + head + pointer) * len(entries)
             # Directories, too, may lie on the same bytes.
-            if promised > 4 * len(content) or listed > len(content):
+            if listed > len(content) or _promised(entries, label) > 4 * len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
-            area, tile = ((Tag.ImageWidth, Tag.ImageLength), (Tag.TileWidth, Tag.TileLength))
-            sizes[start] = max(math.prod(sides.get(side, 0) for side in pair) for pair in (area, tile))
+            sizes[start] = _area(content, entries, order, pointer)
     except (struct.error, OverflowError) as fault:
         raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
     return list(sizes.values())
+
+
+def _promised(entries: Sequence[Entry], label: str) -> int:
+    """The bytes of the values of a page; raises InputError for too many strips."""
+    for tag, _, number, _ in entries:
+        if tag in _PLACES and number > MOST_STRIPS:
+            raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
+    return sum(number * _BYTES.get(kind, 1) for _, kind, number, _ in entries)
+
+
+def _area(content: bytes, entries: Sequence[Entry], order: str, pointer: str) -> int:
+    """The pixels of a page, or of its tile if that is larger."""
+    sides = {
+        tag: struct.unpack_from(order + ("H" if kind == 3 else pointer), content, place)[0]
+        for tag, kind, _, place in entries
+    }
+    pairs = ((Tag.ImageWidth, Tag.ImageLength), (Tag.TileWidth, Tag.TileLength))
+    return max(sides.get(width, 0) * sides.get(height, 0) for width, height in pairs)
 
 
 def tags_of(content: bytes, page: int = 0) -> Tags:

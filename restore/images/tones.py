@@ -95,9 +95,11 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
     visible = np.ones(part.shape, bool) if hidden is None else ~hidden[rows, columns]
     below = part[visible & (part <= threshold)]
     above = part[visible & (part > threshold)]
-    black, white = np.median(below) if below.size else 0.0, np.median(above) if above.size else 1.0
-    even = (part[1:, 1:] == part[:-1, 1:]) & (part[1:, 1:] == part[1:, :-1]) & visible[1:, 1:]
-    off = np.minimum(np.abs(part - black), np.abs(part - white))[1:, 1:] > _APART * (white - black)
+    black = np.median(below) if below.size else 0.0
+    white = np.median(above) if above.size else 1.0
+    inner = part[1:, 1:]
+    even = (inner == part[:-1, 1:]) & (inner == part[1:, :-1]) & visible[1:, 1:]
+    off = np.minimum(np.abs(inner - black), np.abs(inner - white)) > _APART * (white - black)
     return float((even & off).sum() / max(even.size, 1))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from restore.learning.run.outcome import Machine, Trained, as_stored, descriptio
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import keep, remedy, save
 from restore.learning.run.report import write_report
-from restore.learning.run.session import SWEEPING, Progress, Session
+from restore.learning.run.session import SWEEPING, Clock, Progress, Session
 from restore.learning.starting import growing_start, pretrained, started
 from restore.learning.steps import fit
 from restore.priors import RBM, FullyVisible, LayeredPrior
@@ -55,7 +55,8 @@ def train_and_save(
     The recipe is written to the run's folder, to be changed or repeated. Without a `report` nothing is scored or drawn.
     A stop says what to do now, in a note.
     """
-    clock, recipe = session.clock, lesson.recipe
+    clock = session.clock
+    recipe = lesson.recipe
     own = replace(session, data=lesson.fingerprint)
     run = session.kept_in
 
@@ -82,21 +83,24 @@ def train_and_save(
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
                 keep(session, lesson, trained, clock.used)
         session.note("making its graph")
-        # Whatever the time: without one, torch would be loaded to restore.
-        before = clock.used
-        fault = add_graph(folders, TrainingError)
-        how = f"`restore export {header.name} --beside` makes one"
-        lines += [f"{header.name}: without a graph: {fault}; {how}"] if fault else []
-        if clock.used > clock.limit:
-            taken = clock.used - before
-            over = clock.used - clock.limit
-            lines.append(f"{header.name}: its graph was made in {taken:.0f} s, {over:.0f} s beyond the time limit")
+        lines += _graph_made(folders, trained.prior.description.name, clock)
         return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
         if not isinstance(stop, Exception):
             stop.add_note(remedy(session))
         raise
+
+
+def _graph_made(folders: Sequence[Path], name: str, clock: Clock) -> Iterator[str]:
+    """Add the graph of a prior, whatever the time: without one, torch would be loaded to restore. Says what failed."""
+    before = clock.used
+    fault = add_graph(folders, TrainingError)
+    if fault:
+        yield f"{name}: without a graph: {fault}; `restore export {name} --beside` makes one"
+    if clock.used > clock.limit:
+        over = clock.used - clock.limit
+        yield f"{name}: its graph was made in {clock.used - before:.0f} s, {over:.0f} s beyond the time limit"
 
 
 def train(

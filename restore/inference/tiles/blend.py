@@ -78,7 +78,8 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
         known = replace(inside, hidden=hidden)
     # No two patches of a noisy photograph are the same.
     posterior = (engine.solve if header.kind.photographs else partial(_distinct, engine))(tiles, known, effort)
-    sound, shown = (part.reshape(count, -1) for part in (np.isfinite(posterior.means).all((1, 2)), ~hidden.all((1, 2))))
+    sound = np.isfinite(posterior.means).all((1, 2)).reshape(count, -1)
+    shown = ~hidden.all((1, 2)).reshape(count, -1)
 
     def mixed(values: np.ndarray) -> np.ndarray:
         parts = values.reshape(count, -1, *header.image_shape)

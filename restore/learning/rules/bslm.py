@@ -150,7 +150,10 @@ def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: flo
         share = float(moved.dot(direction) / moved.dot(turned))
         direction = direction.plus(turned, -share)
         shares.append(share)
-    scale = float(known[-1][0].dot(known[-1][1]) / known[-1][1].dot(known[-1][1])) if known else first
+    scale = first
+    if known:
+        moved, turned = known[-1]
+        scale = float(moved.dot(turned) / turned.dot(turned))
     direction = Spins(scale * direction.couplings, scale * direction.bias)
     for (moved, turned), share in zip(known, reversed(shares), strict=True):
         direction = direction.plus(moved, share - float(turned.dot(direction) / moved.dot(turned)))
