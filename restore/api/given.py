@@ -97,14 +97,14 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     known = {option.name: option for option in fields(options)}
 
     def listed(function: Any) -> Any:
-        own = inspect.signature(function)
+        declared = inspect.signature(function)
         more = []
         every = manner.__annotations__
         for name, kind in every.items():
             default = known[name].default if name in known else False if name == "progress" else None
             annotation = getattr(kind, "__forward_arg__", kind)
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
-        function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
+        function.__signature__ = declared.replace(parameters=[*list(declared.parameters.values())[:-1], *more])
         help = {name: level.help for name, level in LEVELS.items()}
         help |= {name: option.metadata["help"] for name, option in known.items() if "help" in option.metadata}
         texts = [f"{name}: {help[name]}" for name in every if name in help]
@@ -151,10 +151,10 @@ def restored(
     single = len(items) == 1 and not several
     pictures = _observed(items, masks, damage, options.max_pixels)
     with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
-        found = _answers(pictures, options, engines or Engines(options, engine), meter)
+        stream = _answers(pictures, options, engines or Engines(options, engine), meter)
         answers = list[Restored]()
         results = []
-        for item, answer in zip(items, found, strict=True):
+        for item, answer in zip(items, stream, strict=True):
             name = shown(item.path) or ("the image" if single else f"image {len(answers)}")
             results.append(_result(item, answer, name, options))
             answers.append(answer if return_solution else _without_pixels(answer))
@@ -190,8 +190,8 @@ def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int
         for sentence in dict.fromkeys(note for mask in marked for note in mask.notes):
             warnings.warn(sentence, RestoreWarning, stacklevel=4)
     known = [replace(_part(damage, index, count), hidden=hidden) for index, hidden in enumerate(holes)]
-    each = zip(items, known, strict=True)
-    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in each]
+    pairs = zip(items, known, strict=True)
+    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in pairs]
 
 
 def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Meter) -> Iterator[Restored]:

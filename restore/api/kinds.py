@@ -26,7 +26,7 @@ from restore.images.pdf import Document
 from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
-from restore.sizes import said
+from restore.sizes import size_text
 
 if TYPE_CHECKING:
     import torch
@@ -187,7 +187,7 @@ def _item_of(picture: Picture, path: str = "") -> Item:
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     """Read a PIL image; its result has its resolution, its colour profile and its other facts."""
-    require(0 not in image.size, f"the image has no pixels ({said((image.height, image.width))}); give an image")
+    require(0 not in image.size, f"the image has no pixels ({size_text((image.height, image.width))}); give an image")
     if image.width * image.height > how.max_pixels:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):

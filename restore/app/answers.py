@@ -71,10 +71,10 @@ class Answers:
             RestoreError: if the request, the picture or a prior cannot be used; NotRestored, with `strict`, if no
                 restoration can be trusted.
         """
-        own = dict(wanted)
-        damage = Damage.of(**{name: own.pop(name, None) for name in LEVELS})
-        frame = own.pop("frame", None)
-        options = replace(self.options, **own)
+        rest = dict(wanted)
+        damage = Damage.of(**{name: rest.pop(name, None) for name in LEVELS})
+        frame = rest.pop("frame", None)
+        options = replace(self.options, **rest)
         engines = self._engines.with_options(options)
         engine = engines.open(options.model) if engines.named else None
         if isinstance(engine, ModelError):

@@ -296,8 +296,8 @@ def _checked(name: str, level: Any) -> Any:
     # Written so that NaN fails too. Pixels may be seen exactly, but noise that is none is not given.
     wrong = values[~((values >= 0 if name == "p" else values > 0) & (values <= _LARGEST[name]))]
     if wrong.size or np.asarray(level).dtype == bool or (values.ndim and name != "p"):
-        given = f"an array of {np.asarray(level).dtype}" if values.ndim else level
-        raise _refused(name, wrong[0] if wrong.size else given)
+        words = f"an array of {np.asarray(level).dtype}" if values.ndim else level
+        raise _refused(name, wrong[0] if wrong.size else words)
     if values.ndim:
         return values
     value = values.item()

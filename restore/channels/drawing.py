@@ -10,7 +10,7 @@ import numpy as np
 
 from restore.channels.values import integers, module_of, positions, uniform
 from restore.errors import UsageError, require
-from restore.sizes import said
+from restore.sizes import size_text
 
 # Holes lie one to a cell of twice their side, so that none is over another: together they hide a quarter at most.
 HIDDEN_SHARE = 0.25
@@ -71,7 +71,7 @@ class Patch(Painting):
     def drawn(self, shape: tuple[int, ...], generator: Any) -> Any:
         count, height, width = shape
         if self.size > min(height, width):
-            raise UsageError(f"the patch does not fit into images of {said((height, width))} pixels", self)
+            raise UsageError(f"the patch does not fit into images of {size_text((height, width))} pixels", self)
         rows, columns = (self._covered(length, count, generator) for length in (height, width))
         return rows[:, :, None] & columns[:, None, :]
 

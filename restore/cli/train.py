@@ -15,7 +15,7 @@ from restore.cli.process.processes import launched_by, under_torchrun
 from restore.console import progress, say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
-from restore.sizes import said
+from restore.sizes import size_text
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -100,7 +100,7 @@ def train(
 def _command(source: str, options: TrainOptions, output: Path | None, threads: int) -> str:
     """The command line that does the same, for the card."""
     typed = options.given | {"output": output, "threads": threads or None}
-    typed |= {"shape": said(options.shape)} if options.shape else {}
+    typed |= {"shape": size_text(options.shape)} if options.shape else {}
     pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
     return shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
 

@@ -19,7 +19,7 @@ from restore.data.truth import TRUTH, joined
 from restore.errors import InputError, RestoreError, TrainingError, option, require, shown, some
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
-from restore.sizes import said
+from restore.sizes import size_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def pictures_in(
                 continue
             pictures[name], _ = _levels_of(file, 1 << 20)
             if pictures[name].shape != shape:
-                raise InputError(f"is not of {said(shape)} pixels; get the file again", file.label)
+                raise InputError(f"is not of {size_text(shape)} pixels; get the file again", file.label)
     if len(pictures) != count:
         places = " and ".join(map(shown, archives))
         raise InputError(f"holds {len(pictures)} different pictures instead of {count}; get the file again", places)

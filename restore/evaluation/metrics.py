@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import require
-from restore.sizes import said
+from restore.sizes import size_text
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def ssim(truth: Tensor, restored: Tensor, image_shape: tuple[int, int]) -> Tenso
     from skimage.metrics import structural_similarity
 
     window = min(7, (min(image_shape) - 1) // 2 * 2 + 1)
-    require(window >= 3, f"SSIM needs images of at least 3x3 pixels, not {said(image_shape)}")
+    require(window >= 3, f"SSIM needs images of at least 3x3 pixels, not {size_text(image_shape)}")
     pairs = zip(*(values.double().reshape(-1, *image_shape).cpu().numpy() for values in (truth, restored)), strict=True)
     return torch.tensor([structural_similarity(*pair, win_size=window, data_range=1.0) for pair in pairs])
 

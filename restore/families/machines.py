@@ -90,8 +90,8 @@ class Convolutional(Family):
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
         from restore.priors import ConvolutionalDBM
 
-        own = {name: values[name] for name in self.shapes(spec, image_shape)}
-        return ConvolutionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
+        parameters = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConvolutionalDBM.of(parameters, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
 
     def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
         return machine.of(machine.shared, image_shape, machine.kinds)
@@ -153,8 +153,8 @@ class ConditionalPages(Informed):
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConditionalDBM:
         from restore.priors import ConditionalDBM
 
-        own = {name: values[name] for name in self.shapes(spec, image_shape)}
-        return ConditionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
+        parameters = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConditionalDBM.of(parameters, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
 
 
 class Pairwise(Family):

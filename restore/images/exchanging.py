@@ -25,8 +25,8 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     """Show the image of a sheet, another page, in place of the images of a page."""
     # Pages may share their resources, and images.
     resources = page.obj.Resources = Dictionary({**page.resources})
-    own = {**resources.get("/XObject", {})}
-    images = {name: item for name, item in own.items() if item.get("/Subtype") == Name.Image}
+    objects = {**resources.get("/XObject", {})}
+    images = {name: item for name, item in objects.items() if item.get("/Subtype") == Name.Image}
     placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
     (image,) = sheet.resources.XObject.values()
     if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
@@ -36,14 +36,14 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
             new[key] = old[key]
         if all(isinstance(item.ColorSpace, Array) for item in (old, new)):  # the same profile
             new.ColorSpace = old.ColorSpace
-        own[placed[0][0]] = new
-        resources.XObject = Dictionary(own)
+        objects[placed[0][0]] = new
+        resources.XObject = Dictionary(objects)
         return
     # Several images, or one that is turned: the new one covers the page, and text is found under it.
     nothing = document.make_stream(b"", Type=Name.XObject, Subtype=Name.Form, BBox=[0, 0, 0, 0])
     cover = document.copy_foreign(sheet.as_form_xobject())
-    name = f"/Restored{len(own)}"
-    resources.XObject = Dictionary({**own, **dict.fromkeys(images, nothing), name: cover})
+    name = f"/Restored{len(objects)}"
+    resources.XObject = Dictionary({**objects, **dict.fromkeys(images, nothing), name: cover})
     page.contents_add(b"q\n", prepend=True)
     page.contents_add(b"Q\n" + page.calc_form_xobject_placement(cover, Name(name), Rectangle(page.cropbox)))
 

@@ -46,10 +46,10 @@ def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[s
     xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
     xmp = xmp if isinstance(xmp, bytes) and xmp else of_xmp  # a tag of a TIFF may hold a number
     tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
-    said = _in_xmp(xmp).search(xmp)
-    turned = tiff.orientation(tags) or (int(said[1] or said[2]) if said else 1)
-    own, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
-    kept = {"exif": tiff.exif(own) if own else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
+    match = _in_xmp(xmp).search(xmp)
+    turned = tiff.orientation(tags) or (int(match[1] or match[2]) if match else 1)
+    in_exif, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
+    kept = {"exif": tiff.exif(in_exif) if in_exif else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
     return turned, {key: value for key, value in kept.items() if value}
 
 

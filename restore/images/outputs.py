@@ -29,7 +29,7 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     Subfolders, hidden files and our own outputs, such as `NAME.restored.png` and `NAME.SUFFIX.tif`, are left out.
     Raises InputError for a folder without images, and UsageError for the empty text.
     """
-    if any(not os.fspath(given) for given in inputs):
+    if any(not os.fspath(entry) for entry in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
     images = list[Place]()
     for path in map(path_of, inputs):
@@ -102,9 +102,11 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
         keys = _keys(file)
         for key in keys:
             if key in read:
-                raise UsageError(f"{_said(file)}: would replace the input {_said(read[key])}; choose another output")
+                raise UsageError(
+                    f"{_name_of(file)}: would replace the input {_name_of(read[key])}; choose another output"
+                )
             if key in written:
-                raise UsageError(f"{_said(file)}: is to be written twice; choose another for one of them")
+                raise UsageError(f"{_name_of(file)}: is to be written twice; choose another for one of them")
         written |= dict.fromkeys(keys, file)
 
 
@@ -149,12 +151,12 @@ def plan(
 def _new_folder(output: str | os.PathLike[str] | None, targets: Sequence[Place]) -> Path | None:
     """The folder to be made for files, if any; raises OutputError if they are in others that cannot be written to."""
     folder = path_of(output) if output is not None and means_folder(output) else None
-    found = None
+    missing = None
     for parent in dict.fromkeys(target.parent for target in targets if isinstance(target, Path)):
         new = parent == folder and not os.path.exists(parent)  # noqa: PTH110 - False where a name is too long
         require_writable(parent.parent if new else parent)
-        found = parent if new else found
-    return found
+        missing = parent if new else missing
+    return missing
 
 
 def named(path: PurePath | Remote, suffix: str) -> str:
@@ -194,5 +196,5 @@ def _keys(file: File) -> list[object]:
     return [*keys, (status.st_dev, status.st_ino)] if stat.S_ISREG(status.st_mode) else keys
 
 
-def _said(file: File) -> str:
+def _name_of(file: File) -> str:
     return ("stdin", "stdout")[file] if isinstance(file, int) else shown(file)

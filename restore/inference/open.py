@@ -165,8 +165,8 @@ class Engines:
     def reader(self) -> PictureEngine:
         """The prior that reads grey pages, with its own solver; raises ModelError if there is none."""
         name = reader()
-        own = self.with_options(replace(self._options, solver=None))
-        opened = own.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
+        engines = self.with_options(replace(self._options, solver=None))
+        opened = engines.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
         if isinstance(opened, ModelError):
             raise opened
         return opened

@@ -12,7 +12,7 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import NotRestored
 from restore.inference.decision.facts import Facts
 from restore.registry import LEVELS
-from restore.sizes import said
+from restore.sizes import size_text
 from restore.status import Outcome, Status
 
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
@@ -100,7 +100,7 @@ class Restored:
     observed: Observed | None = None
 
     def __repr__(self) -> str:
-        return f"Restored({said(self.means.shape[:2])}, {self.outcome}, {self.status}, model={self.model!r})"
+        return f"Restored({size_text(self.means.shape[:2])}, {self.outcome}, {self.status}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""

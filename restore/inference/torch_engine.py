@@ -94,8 +94,8 @@ class Engine:
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
-        own = header.image_shape == self.header.image_shape
-        trained = self.trained if own else self.trained.of_size(header.image_shape)
+        whole = header.image_shape == self.header.image_shape
+        trained = self.trained if whole else self.trained.of_size(header.image_shape)
         observed = torch.from_numpy(np.ascontiguousarray(pictures, np.float32)).flatten(1)
         channel = header.channel(damage)
         if trained.grey_pixels is not None:

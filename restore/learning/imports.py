@@ -19,7 +19,7 @@ from restore.learning.finish import own_modes
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.plan import STARTS
 from restore.priors import RBM
-from restore.sizes import said
+from restore.sizes import size_text
 from restore.solvers import solver_of
 from restore.status import Status
 from restore.zoo import TrainedPrior, limits
@@ -50,7 +50,7 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
         raise ModelError("holds numbers that are NaN or infinite in single precision; train again", where)
     height, width = shape or (math.isqrt(len(weights)),) * 2
     if height * width != len(weights):
-        fault = f"{len(weights)} pixels are no image of {said((height, width))}"
+        fault = f"{len(weights)} pixels are no image of {size_text((height, width))}"
         raise UsageError(f"{fault}; give {option('shape')}", where)
     return RBM.binary(*values), (height, width)
 

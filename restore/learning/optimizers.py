@@ -40,9 +40,9 @@ class Muon(torch.optim.AdamW):
         momentum = weights["betas"][0]
         rate = weights["lr"]
         for value in weights["params"]:
-            own = self.state[value]
-            own.setdefault("step", torch.zeros(()))  # without it AdamW restores no state
-            mean = own.setdefault("momentum", torch.zeros_like(value))
+            memory = self.state[value]
+            memory.setdefault("step", torch.zeros(()))  # without it AdamW restores no state
+            mean = memory.setdefault("momentum", torch.zeros_like(value))
             mean.lerp_(value.grad, 1 - momentum)
             direction = orthogonal(value.grad.lerp(mean, momentum).flatten(1))
             scale = math.sqrt(max(1.0, direction.shape[0] / direction.shape[1]))

@@ -31,7 +31,7 @@ from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 from restore.learning.steps import fit
 from restore.priors import RBM, LayeredPrior
-from restore.sizes import said
+from restore.sizes import size_text
 from restore.units import Bernoulli, Units
 from restore.units.contract import mapped
 from restore.zoo.inference import Inference
@@ -104,8 +104,8 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         share = 1 / (2 * len(sizes) - number + 1)
         folders = [stage_folder(session.folder, layer) for layer in range(number, len(sizes) + 1)]
         over = any(from_first(partial(list, map(facts, [session.folder, *folders[1:]]))))
-        own = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
-        fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
+        of_layer = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
+        fitted = fit(replace(recipe, training=length, learner=learner), stage, of_layer)
         verdicts += [f"layer {number}: {fitted.ended}"] if fitted.ended else []
         assert isinstance(fitted.machine, LayeredPrior)
         single = stage.single(fitted.machine)
@@ -178,4 +178,4 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
 
 def _in_words(spec: Spec, image_shape: tuple[int, int]) -> str:
     layers = "-".join([spec.visible, spec.hidden_type, *map(str, spec.deeper)])
-    return f"a {spec.kind.words} ({layers}) for images of {said(image_shape)} pixels"
+    return f"a {spec.kind.words} ({layers}) for images of {size_text(image_shape)} pixels"

@@ -178,8 +178,8 @@ class Steps:
         batch = self.recipe.training.batch
         index = state.order[position * batch : (position + 1) * batch]
         try:
-            own, weight = own_rows(index)
-            self._step(course.batch(own, state.generator), weight, rate, epoch)
+            rows, weight = own_rows(index)
+            self._step(course.batch(rows, state.generator), weight, rate, epoch)
             state.stepping = self.session.clock.used - before
             ended = position + 1 == self.batches or self.finished
             if ended:
@@ -310,8 +310,8 @@ class Steps:
         except Diverged as fault:
             self._go_back(fault)
         made = checkpoints.of(self.state, facts)
-        own = {name: value for name, value in made.tensors.items() if name.startswith(OWN_TENSORS)}
-        for number, tensors in enumerate(collected(own)[1:], 1):
+        ours = {name: value for name, value in made.tensors.items() if name.startswith(OWN_TENSORS)}
+        for number, tensors in enumerate(collected(ours)[1:], 1):
             made.tensors.update({f"process.{number}.{name}": value for name, value in tensors.items()})
         return made
 

@@ -57,7 +57,7 @@ def train_and_save(
     """
     clock = session.clock
     recipe = lesson.recipe
-    own = replace(session, data=lesson.fingerprint)
+    known = replace(session, data=lesson.fingerprint)
     run = session.kept_in
 
     def keep_unfinished(prior: TrainedPrior, progress: Progress) -> None:
@@ -66,7 +66,9 @@ def train_and_save(
 
     try:
         images, held_out = split(recipe, lesson.pixels(device), lesson.held_out_pixels(device))
-        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, better=keep_unfinished)
+        trained = train(
+            recipe, images, lesson.image_shape, known, held_out=held_out, every=every, better=keep_unfinished
+        )
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         folders = [folder for folder in (session.target, run) if folder is not None]
         if not is_first() or not folders:

@@ -70,11 +70,11 @@ def expect(value: Any, kind: type, where: str) -> Any:
     if kind is float and type(value) is int and abs(value) < LARGEST_INTEGER:
         return float(value)
     if type(value) is not kind or (isinstance(value, int) and abs(value) >= LARGEST_INTEGER):
-        raise UsageError(f"{where} must be {_NAMES[kind]}, not {said(value)}")
+        raise UsageError(f"{where} must be {_NAMES[kind]}, not {short(value)}")
     return value
 
 
-def said(value: Any) -> str:
+def short(value: Any) -> str:
     """A value in a message: on one line, and short."""
     try:
         return reason(ValueError(repr(value)))
@@ -91,7 +91,7 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     if isinstance(origin, type) and issubclass(origin, Mapping):  # of any values
         return expect(value, dict, where)
     if origin is Literal:
-        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
+        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {short(value)}")
         return value
     if origin is tuple:
         return _entries(value, parts, where)
@@ -112,14 +112,14 @@ def _entries(value: Any, parts: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     """The entries of a tuple of these types; the first one is that of all before an ellipsis."""
     entries = expect(value, list, where)
     kinds = [parts[0]] * len(entries) if parts[-1] is Ellipsis else [*parts]
-    require(len(entries) == len(kinds), f"{where} must have {len(kinds)} entries, not {said(value)}")
+    require(len(entries) == len(kinds), f"{where} must have {len(kinds)} entries, not {short(value)}")
     return tuple(_typed(entry, kind, f"{where} entries") for entry, kind in zip(entries, kinds, strict=True))
 
 
 def _named_entries(value: Any, kind: Any, where: str) -> Any:
     entries = expect(value, list, where)
     hints = typing.get_type_hints(kind)
-    require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {said(value)}")
+    require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {short(value)}")
     pairs = zip(entries, hints.items(), strict=True)
     return kind(*(_typed(entry, hint, f"{where} {name}") for entry, (name, hint) in pairs))
 

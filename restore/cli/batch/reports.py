@@ -101,11 +101,11 @@ def _restored(records: Sequence[dict[str, Any]], damage: Damage, verb: str) -> s
 
 def _level(records: Sequence[dict[str, Any]], kind: str, given: Any) -> str:
     """A level of noise: found, or as it was given; empty if there is none."""
-    found = [float(np.mean(record[kind])) for record in records if record["found"] == kind]
-    if not found:
+    levels = [float(np.mean(record[kind])) for record in records if record["found"] == kind]
+    if not levels:
         return "" if given is None or given == "auto" else f"{kind} = {given}"  # a page is read without a level
-    span = _span([f"{level:.2g}" for level in found])
-    return f"{kind} = {np.median(found):.2g} (found{f', {span}' if ' to ' in span else ''})"
+    span = _span([f"{level:.2g}" for level in levels])
+    return f"{kind} = {np.median(levels):.2g} (found{f', {span}' if ' to ' in span else ''})"
 
 
 def _notes(sheets: Sequence[Sheet], count: str) -> Iterator[str]:

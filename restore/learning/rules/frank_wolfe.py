@@ -75,8 +75,8 @@ class FrankWolfe(InRounds):
         require(0 < self.penalty < float("inf"), f"penalty must be positive, not {self.penalty}")
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
-        said = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
-        return said if prior.hidden == "auto" else ""
+        words = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
+        return words if prior.hidden == "auto" else ""
 
     def at_work(self, prior: PriorShape, validation: Tensor) -> Growth:
         """Held-out images end the growth only if the number of units is not given."""

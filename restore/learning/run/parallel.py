@@ -96,8 +96,8 @@ def own_rows(rows: Tensor) -> tuple[Tensor, float]:
     """
     if len(rows) < processes():
         return rows, 1 / processes()
-    own = rows.tensor_split(processes())[rank()]
-    return own, len(own) / len(rows)
+    share = rows.tensor_split(processes())[rank()]
+    return share, len(share) / len(rows)
 
 
 def own_numbers(generator: torch.Generator) -> None:
