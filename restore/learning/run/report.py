@@ -161,11 +161,7 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     header = prior.description
     features = strongest(prior, 24)
     text = tasks_for(header)[0]
-    damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
-    with torch.inference_mode():
-        restored = (restorers[name](*damaged, header.image_shape).cpu() for name in (header.name, rival))
-        rows = [images, damaged.observed, *restored]
-    whole = torch.cat([row.double() for row in rows]).reshape(-1, *header.image_shape).numpy()
+    whole = _rows(header, images, text, [restorers[name] for name in (header.name, rival)])
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
@@ -180,6 +176,15 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110)
     return stream.getvalue()
+
+
+def _rows(header: Description, images: Tensor, text: str, restorers: Sequence[Restorer]) -> np.ndarray:
+    """Images as they are, damaged, and by each restorer, (N, H, W)."""
+    damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
+    with torch.inference_mode():
+        restored = [restorer(*damaged, header.image_shape).cpu() for restorer in restorers]
+    rows = [images, damaged.observed, *restored]
+    return torch.cat([row.double() for row in rows]).reshape(-1, *header.image_shape).numpy()
 
 
 def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
