@@ -18,7 +18,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 from restore import zoo
 from restore.app import assembly
 from restore.app.answers import Answers
-from restore.app.server import Server, Workers
+from restore.app.server import Server
+from restore.app.workers import Workers
 from restore.inference.options import Options
 
 HERE = Path(__file__).parent

@@ -39,8 +39,8 @@ class Remote:
 
     def _parts(self) -> tuple[str, str, str]:
         """What stands before the path, the path, and what stands behind it."""
-        found = _PROTOCOL.match(self.text)
-        head = found[1] if found else ""
+        protocol = _PROTOCOL.match(self.text)
+        head = protocol[1] if protocol else ""
         path, chain, rest = self.text[len(head) :].partition("::")
         query = re.search("[?#]", path) if head.startswith(("http://", "https://")) else None
         end = query.start() if query else len(path)

@@ -73,7 +73,10 @@ def progress(description: str, total: float | None, display: Display = True) -> 
     if sys.stderr.isatty() or _in_notebook():
         yield from _bar(description, total)
         return
-    last, kept_back, said, begun = time.monotonic(), "", "", False
+    last = time.monotonic()
+    kept_back = ""
+    said = ""
+    begun = False
 
     def show(done: float, note: str = "") -> None:
         nonlocal last, kept_back, begun, said
@@ -84,7 +87,8 @@ def progress(description: str, total: float | None, display: Display = True) -> 
         line = f"{description} {count} {note}".rstrip()
         kept_back = "" if line == said else line
         if kept_back and (done == total or time.monotonic() - last >= PLAIN_SECONDS):
-            last, said = time.monotonic(), line
+            last = time.monotonic()
+            said = line
             say(line)
             kept_back = ""
 

@@ -25,9 +25,8 @@ def check_near(shape: tuple[int, ...], wanted: tuple[int, int]) -> None:
         ModelError: if the picture is refused.
     """
     if not near(shape, wanted):
-        raise ModelError(
-            f"{said(shape)} pixels are too far from {said(wanted)} to resize; leave {option('fit')} out for tiles"
-        )
+        far = f"{size_text(shape)} pixels are too far from {size_text(wanted)} to resize"
+        raise ModelError(f"{far}; leave {option('fit')} out for tiles")
 
 
 def near(shape: tuple[int, ...], wanted: tuple[int, int]) -> bool:
@@ -35,10 +34,10 @@ def near(shape: tuple[int, ...], wanted: tuple[int, int]) -> bool:
     return all(max(old, new) <= FURTHEST * min(old, new) for old, new in zip(shape, wanted, strict=True))
 
 
-def said(shape: tuple[int, ...]) -> str:
+def size_text(shape: tuple[int, ...]) -> str:
     """A size as users write it, width x height.
 
-    >>> said((20, 30))
+    >>> size_text((20, 30))
     '30x20'
     """
     return "x".join(str(length) for length in reversed(shape))

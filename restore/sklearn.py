@@ -31,12 +31,12 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.finish import own_modes
 from restore.learning.learners import LEARNERS
 from restore.learning.learners import METHODS as OFFERED
-from restore.learning.loop import Steps
 from restore.learning.recipe.plan import usual_inference
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.run.outcome import description_of
 from restore.learning.run.session import Session
+from restore.learning.steps import Steps
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.zoo import TrainedPrior
@@ -145,7 +145,8 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         the columns' means, with a seed of its own: the same machine always has the same log Z.
         """
         check_is_fitted(self)
-        rows, machine = torch.from_numpy(self._checked(X).astype(np.float64)), self._machine(np.float64)
+        rows = torch.from_numpy(self._checked(X).astype(np.float64))
+        machine = self._machine(np.float64)
         if min(self.components_.shape) <= SUMMED:
             log_z = exact_log_partition(machine, machine.visible.parameters["bias"])
         else:
@@ -177,8 +178,10 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         if image_shape[0] * image_shape[1] != self.n_features_in_:
             raise UsageError(f"image_shape {tuple(image_shape)} does not fit rows of {self.n_features_in_} pixels")
-        recipe, machine = self._recipe(check_random_state(self.random_state), name), self._machine(np.float32)
-        starts, draw = torch.tensor(self.starts_, dtype=torch.float32), torch.Generator().manual_seed(recipe.seed)
+        recipe = self._recipe(check_random_state(self.random_state), name)
+        machine = self._machine(np.float32)
+        starts = torch.tensor(self.starts_, dtype=torch.float32)
+        draw = torch.Generator().manual_seed(recipe.seed)
         modes = own_modes(machine, starts, recipe.inference, draw)
         means = torch.tensor(self.feature_means_, dtype=torch.float32)
         header = description_of(recipe, image_shape, machine, recipe.inference, means)

@@ -31,7 +31,7 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
 KINDS = {
     # By a file's format, a protocol, a definition, a publication, or what a kernel's source or a data set is.
     "fixed": """
-        app/server.py GONE
+        app/faults.py GONE
         channels/drawing.py HIDDEN_SHARE PARTS
         channels/noise.py WIDTH
         channels/values.py MOST_LOG_ODDS
@@ -67,7 +67,9 @@ KINDS = {
     # What goes beyond is refused, cut off, or comes later; what does not is as it would be without the limit.
     "limit": """
         api/given.py FARTHEST_OF_ALL
-        app/server.py HEADING SENDING LINGERING AGAIN
+        app/server.py HEADING LINGERING
+        app/faults.py SENDING
+        app/workers.py AGAIN
         app/worker.py LOOK GRACE
         cli/serve.py MOST_PIXELS QUEUE TIMEOUT
         console.py PLAIN_SECONDS
@@ -91,7 +93,7 @@ KINDS = {
     # How work is divided: time and memory depend on it, and the results by rounding at most.
     "speed": """
         api/given.py PORTION_PIXELS
-        cli/batch.py FILE_THREADS READ_AHEAD CHUNK_PICTURES CHUNK_PIXELS
+        cli/batch/run.py FILE_THREADS READ_AHEAD CHUNK_PICTURES CHUNK_PIXELS
         data/dataset.py VALUES_AT_ONCE
         data/variations.py PIXELS_AT_ONCE
         evaluation/likelihoods/exact.py CHUNK_EXPONENT

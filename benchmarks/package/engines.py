@@ -16,11 +16,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.measures.script import command_line, head, row
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ASSETS = Path(__file__).parents[2] / "assets"
 ENGINES = ("onnx", "torch")
 MODELS = ("tap-mnist", "crbm-bp-mnist-flip10")
 
@@ -29,8 +34,8 @@ def main() -> None:
     import torch
 
     from benchmarks.measures.timing import on_processors
-    from benchmarks.package.batch import CHANNEL, pictures
     from restore import zoo
+    from restore.channels import BitFlip
     from restore.learning.run.card import machine_facts
 
     parser = command_line(__doc__, repeats=3)
@@ -41,7 +46,7 @@ def main() -> None:
     on_processors(chosen.threads)
     images, source = pictures(chosen.images)
     # The images have 28 rows and columns.
-    observed = CHANNEL.corrupt(images, torch.Generator().manual_seed(0)).unflatten(1, (28, 28)).numpy()
+    observed = BitFlip(0.1).corrupt(images, torch.Generator().manual_seed(0)).unflatten(1, (28, 28)).numpy()
     print(f"{chosen.images} {source}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "observed.npy"
@@ -50,6 +55,22 @@ def main() -> None:
             told = None if zoo.describe(zoo.find(model)).task else chosen.p
             compare(model, told, file, chosen.images, chosen.repeats)
     print(f"({os.cpu_count()} cores; {machine_facts()})")
+
+
+def pictures(count: int) -> tuple[Tensor, str]:
+    """Binary images (count, 784) and where they come from."""
+    import torch
+    from PIL import Image
+
+    from restore.data import binarise, load
+
+    if "RESTORE_DATA" in os.environ:
+        ink, source = binarise(load("mnist", split="test").images, 127), "MNIST test images"
+    else:
+        with Image.open(ASSETS / "digit.png") as image:
+            ink, source = binarise(np.asarray(image)[None], 127), "copies of assets/digit.png"
+    images = torch.from_numpy(ink).flatten(1)
+    return images.repeat(-(-count // len(images)), 1)[:count], source
 
 
 def compare(model: str, p: float | None, images: Path, count: int, repeats: int) -> None:
@@ -81,7 +102,7 @@ def alone(engine: str, model: str, p: str, images: str) -> None:
     """Print the seconds to start up and to restore. Only the engine may load torch here."""
     begun = time.perf_counter()
     from restore.channels.damage import Damage
-    from restore.cli.batch import CHUNK_PICTURES
+    from restore.cli.batch.run import CHUNK_PICTURES
     from restore.inference.open import open_engine
 
     loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))

@@ -37,11 +37,11 @@ from restore.fields import Fields
 from restore.inference import torch_engine
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages, course_of
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse, read_recipe
 from restore.learning.run.card import machine_facts
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.priors import RBM
 from restore.priors.bits import unpack
 from restore.solvers import TAP, BeliefPropagation

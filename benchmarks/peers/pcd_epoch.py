@@ -21,10 +21,10 @@ from torch import Tensor
 from benchmarks.measures.script import command_line
 from benchmarks.measures.timing import medians, report
 from restore.learning.course import CleanImages
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 
 VISIBLE, HIDDEN, BATCH, RATE = 784, 500, 100, 0.05
 

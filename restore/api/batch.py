@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from restore.inference.decision.facts import Facts
 from restore.inference.restored import Level, Restored
-from restore.sizes import said
+from restore.sizes import size_text
 
 # The arrays of pixels, of which each answer keeps its part of the whole; and numbers that an answer may lack.
 PIXELS = ("estimate", "means", "deviations")
@@ -75,7 +75,7 @@ class RestoredBatch:
         return cls(answers=tuple(parts), **joined)
 
     def __repr__(self) -> str:
-        size = f" of {said(self.means.shape[1:3])}" * (self.means.ndim > 1)
+        size = f" of {size_text(self.means.shape[1:3])}" * (self.means.ndim > 1)
         ends = ", ".join(dict.fromkeys(map(str, self.status)))
         return f"RestoredBatch({len(self.means)}{size}, {ends}, model={self.model!r})"
 

@@ -50,7 +50,8 @@ class Batches:
         if not len(images):
             return []
         _, options, _ = settings(self.model, self.p, self.how)
-        engines, holes = _opened(options), None if masks is None else [*masks]
+        engines = _opened(options)
+        holes = None if masks is None else [*masks]
         try:
             whole, answers = restored([*images], holes, self.model, self.p, True, self.how, engines)
             if len(answers.status) != len(images):
@@ -60,8 +61,8 @@ class Batches:
         except Exception as fault:  # no row stops the others
             if len(images) == 1:
                 return [(images[0], FAILED, str(unforeseen(fault, "")))]
-            alone = ((images[row : row + 1], holes and holes[row : row + 1]) for row in range(len(images)))
-            return [row for image, hole in alone for row in self._rows(image, hole)]
+            rows = [slice(number, number + 1) for number in range(len(images))]
+            return [row for where in rows for row in self._rows(images[where], holes and holes[where])]
         texts = ["; ".join(filter(None, (answer.objection, *answer.notes))) for answer in answers.answers]
         ended = [FAILED if one.status is Status.FAILED else str(one.outcome) for one in answers.answers]
         return list(zip(whole, ended, texts, strict=True))

@@ -97,13 +97,14 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     known = {option.name: option for option in fields(options)}
 
     def listed(function: Any) -> Any:
-        own = inspect.signature(function)
-        more, every = [], manner.__annotations__
+        declared = inspect.signature(function)
+        more = []
+        every = manner.__annotations__
         for name, kind in every.items():
             default = known[name].default if name in known else False if name == "progress" else None
             annotation = getattr(kind, "__forward_arg__", kind)
             more.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
-        function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
+        function.__signature__ = declared.replace(parameters=[*list(declared.parameters.values())[:-1], *more])
         help = {name: level.help for name, level in LEVELS.items()}
         help |= {name: option.metadata["help"] for name, option in known.items() if "help" in option.metadata}
         texts = [f"{name}: {help[name]}" for name in every if name in help]
@@ -145,22 +146,32 @@ def restored(
     damage, options, axis = settings(prior if isinstance(prior, str) else prior.header.name, p, how)
     colour = in_colour(options.model, damage, engine)
     collection = unpack(images, axis, _beyond(damage), options.max_pixels, colour)
-    items, results, answers = collection.items, [], list[Restored]()
-    single = len(items) == 1 and not (is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3))
+    items = collection.items
+    several = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
+    single = len(items) == 1 and not several
     pictures = _observed(items, masks, damage, options.max_pixels)
     with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
-        found = _answers(pictures, options, engines or Engines(options, engine), meter)
-        for item, answer in zip(items, found, strict=True):
+        stream = _answers(pictures, options, engines or Engines(options, engine), meter)
+        answers = list[Restored]()
+        results = []
+        for item, answer in zip(items, stream, strict=True):
             name = shown(item.path) or ("the image" if single else f"image {len(answers)}")
-            if options.strict:
-                answer.require(name)
-            results.append(item.back(np.asarray(answer.picture(soft=options.soft), np.float64), answer.replaced))
+            results.append(_result(item, answer, name, options))
             answers.append(answer if return_solution else _without_pixels(answer))
-            facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
-            _LOG.info("%s: %s, %s: %s", name, answer.outcome, answer.model, facts)
     _warn(answers)
     together = collection.together(results)
-    return (together, answers[0] if single else RestoredBatch.of(answers)) if return_solution else together
+    if not return_solution:
+        return together
+    return together, answers[0] if single else RestoredBatch.of(answers)
+
+
+def _result(item: Item, answer: Restored, name: str, options: Options) -> Any:
+    """What an answer makes of an image; raises NotRestored for one that is not sure, if options are strict."""
+    if options.strict:
+        answer.require(name)
+    facts = "; ".join(filter(None, (answer.objection, *answer.notes)))
+    _LOG.info("%s: %s, %s: %s", name, answer.outcome, answer.model, facts)
+    return item.back(np.asarray(answer.picture(soft=options.soft), np.float64), answer.replaced)
 
 
 def _beyond(damage: Damage) -> float:
@@ -171,15 +182,16 @@ def _beyond(damage: Damage) -> float:
 
 def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int) -> list[Observed]:
     """Images under masks, or None, with what is known of their damage."""
-    count, holes = len(items), list[Any]([None] * len(items))
+    count = len(items)
+    holes = list[Any]([None] * len(items))
     if masks is not None:
         marked = unpack_masks(masks, [item.pixels.shape for item in items], max_pixels)
         holes = [mask.hidden for mask in marked]
         for sentence in dict.fromkeys(note for mask in marked for note in mask.notes):
             warnings.warn(sentence, RestoreWarning, stacklevel=4)
     known = [replace(_part(damage, index, count), hidden=hidden) for index, hidden in enumerate(holes)]
-    each = zip(items, known, strict=True)
-    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in each]
+    pairs = zip(items, known, strict=True)
+    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in pairs]
 
 
 def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Meter) -> Iterator[Restored]:

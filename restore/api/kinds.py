@@ -26,12 +26,14 @@ from restore.images.pdf import Document
 from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
-from restore.sizes import said
+from restore.sizes import size_text
 
 if TYPE_CHECKING:
     import torch
 
 _NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
+# The numbers of channels of an image with an axis of colours.
+_CHANNELS = (1, 3, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +168,9 @@ def _unpack(images: Any, how: _Reading) -> Collection:
 
 
 def _unpack_file(path: str, how: _Reading) -> Collection:
-    content, most, items = read_content(path, shown(path), how.max_pixels), how.max_pixels, list[Item]()
+    content = read_content(path, shown(path), how.max_pixels)
+    most = how.max_pixels
+    items = list[Item]()
     source = opened(content, name=path, max_pixels=most)
     with source if isinstance(source, Document) else nullcontext():
         count = page_count(source, name=path, max_pixels=most)
@@ -183,7 +187,7 @@ def _item_of(picture: Picture, path: str = "") -> Item:
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
     """Read a PIL image; its result has its resolution, its colour profile and its other facts."""
-    require(0 not in image.size, f"the image has no pixels ({said((image.height, image.width))}); give an image")
+    require(0 not in image.size, f"the image has no pixels ({size_text((image.height, image.width))}); give an image")
     if image.width * image.height > how.max_pixels:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):
@@ -223,21 +227,9 @@ def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:
 def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
     if how.mask and images.dtype.kind in "iu" and images.size and images.min() >= 0 and images.max() <= 1:
         images = images == 1
-    white, axis = _white(images), how.channel_axis if images.ndim > 2 else None
-    if axis is None and images.ndim == 4 and images.shape[1] == 1:  # (N, 1, H, W), as of networks
-        axis = 1
-    if 0 in images.shape or images.ndim not in ((2, 3) if axis is None else (3, 4)):
-        raise UsageError(f"an array of shape {images.shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
-    least, kind = (1, "bool") if images.max() <= 1 else (255, "np.uint8")
-    if white > least and 0 < images.max() <= least:
-        fault = f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}"
-        raise UsageError(f"{fault}; if that is its white, give array.astype({kind})")
-    if axis is None and images.ndim == 3 and images.shape[2] in (1, 3, 4) and min(images.shape[:2]) > 4:
-        fault = f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch"
-        raise UsageError(f"{fault}; give channel_axis=-1, or the images of a batch as a list")
+    axis = _axis_of_colours(images, how.channel_axis)
+    _check_white(images)
     if axis is not None:
-        if not -images.ndim <= axis < images.ndim or images.shape[axis] not in (1, 3, 4):
-            raise UsageError(f"channel_axis {axis} is no axis of 1, 3 or 4 colours of shape {images.shape}")
         images = np.moveaxis(images, axis, -1)
     single = images.ndim == (2 if axis is None else 3)
     items = [_array_item(image, how) for image in (images[None] if single else images)]
@@ -247,6 +239,32 @@ def _unpack_array(images: np.ndarray, how: _Reading) -> Collection:
         return whole if axis is None else np.moveaxis(whole, -1, axis)
 
     return Collection(items, together)
+
+
+def _axis_of_colours(images: np.ndarray, named: int | None) -> int | None:
+    """The axis of colours, if any, of an image or a batch; raises UsageError for what is neither."""
+    shape = images.shape
+    axis = named if len(shape) > 2 else None
+    if axis is None and len(shape) == 4 and shape[1] == 1:  # (N, 1, H, W), as of networks
+        axis = 1
+    if 0 in shape or len(shape) not in ((2, 3) if axis is None else (3, 4)):
+        raise UsageError(f"an array of shape {shape} holds no images; give (H, W), (N, H, W) or (N, 1, H, W)")
+    if axis is None and len(shape) == 3 and shape[2] in _CHANNELS and min(shape[:2]) > 4:
+        fault = f"an array of shape {shape} seems to be one image with an axis of colours, not a batch"
+        raise UsageError(f"{fault}; give channel_axis=-1, or the images of a batch as a list")
+    if axis is not None and (not -len(shape) <= axis < len(shape) or shape[axis] not in _CHANNELS):
+        raise UsageError(f"channel_axis {axis} is no axis of 1, 3 or 4 colours of shape {shape}")
+    return axis
+
+
+def _check_white(images: np.ndarray) -> None:
+    """Raise UsageError for an array whose type has no white, or a far larger one than its values."""
+    white = _white(images)
+    largest = images.max()
+    least, kind = (1, "bool") if largest <= 1 else (255, "np.uint8")
+    if white > least and 0 < largest <= least:
+        fault = f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}"
+        raise UsageError(f"{fault}; if that is its white, give array.astype({kind})")
 
 
 def _array_item(image: np.ndarray, how: _Reading) -> Item:

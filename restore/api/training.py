@@ -100,8 +100,8 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     from restore.inference.torch_engine import Engine
     from restore.learning.lesson import lesson_of
     from restore.learning.run.place import reserve
-    from restore.learning.run.session import Clock, Session
-    from restore.learning.train import train_and_save, watcher
+    from restore.learning.run.session import Clock
+    from restore.learning.train import session_of, train_and_save
 
     check_names(how, TrainTables.__annotations__)
     given: dict[str, Any] = {"name": "untitled", **how}
@@ -109,22 +109,22 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     tables = {key: given.pop(key) for key in given.keys() - TrainManner.__annotations__.keys()}
     given["run"] = run = None if given.get("run") is None else Path(given["run"])
     options = TrainOptions(**given, tables=tables)
-    name, device = options.name or "untitled", pick_device(options.device)
+    name = options.name or "untitled"
+    device = pick_device(options.device)
     by_path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
     lesson = lesson_of(os.fspath(images) if by_path else [item.values() for item in items], options)
     target = reserve(name, None, options.overwrite, run, options.resume) if keep else None
     with tempfile.TemporaryDirectory() as temporary, console.progress(name, 1.0, display) as meter:
-        session = Session(
+        session = session_of(
+            options,
             run or Path(temporary),
-            resume=options.resume,
-            overwrite=options.overwrite,
+            lesson,
+            meter,
             target=target,
             lasting=run is not None,
             command=f"restore.train(name={name!r})",
             again=f"restore.train(..., run={str(run)!r}, resume=True)" if run else "",
-            watch=watcher(meter, lesson),
-            note=lambda said: meter(1.0, said),
             clock=Clock(began=began),
         )
         trained = train_and_save(lesson, session, device, report=run is not None)

@@ -18,6 +18,7 @@ from restore.images.pages import opened, page_count
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import FRAME, Options
 from restore.inference.restore import restore
+from restore.inference.restored import Restored
 from restore.inference.tiles.blend import Watch
 from restore.registry import LEVELS
 
@@ -70,35 +71,48 @@ class Answers:
             RestoreError: if the request, the picture or a prior cannot be used; NotRestored, with `strict`, if no
                 restoration can be trusted.
         """
-        own = dict(wanted)
-        damage, frame = Damage.of(**{name: own.pop(name, None) for name in LEVELS}), own.pop("frame", None)
-        options = replace(self.options, **own)
-        most, engines = options.max_pixels, self._engines.with_options(options)
+        rest = dict(wanted)
+        damage = Damage.of(**{name: rest.pop(name, None) for name in LEVELS})
+        frame = rest.pop("frame", None)
+        options = replace(self.options, **rest)
+        engines = self._engines.with_options(options)
         engine = engines.open(options.model) if engines.named else None
         if isinstance(engine, ModelError):
             raise engine
-        colour = in_colour(options.model, damage, engine)
-        picture = read_picture(image, name="image", frame=frame, max_pixels=most, colour=colour)
-        notes = picture.notes
-        if mask is not None:
-            pages = opened(mask, name="mask", max_pixels=most)
-            page = frame if page_count(pages, name="mask", max_pixels=most) > 1 else None
-            marked = read_mask(pages, name="mask", shape=picture.shape, frame=page, max_pixels=most)
-            damage, notes = replace(damage, hidden=marked.hidden), (*notes, *marked.notes)
+        observed, notes = _observed(image, mask, damage, frame, in_colour(options.model, damage, engine), options)
         began = perf_counter()
-        (restored,) = restore([Observed(picture, damage, BY_LUMINANCE in notes)], options, engines, watch)
-        facts = restored.record(damage)
+        (restored,) = restore([observed], options, engines, watch)
+        facts = restored.record(observed.damage)
         facts |= {"notes": [*notes, *restored.notes], "seconds": perf_counter() - began}
         if options.strict:
             restored.require("image")
+        assert isinstance(observed.pixels, Picture)
+        return facts, _pngs(observed.pixels, restored, soft=options.soft, whole=whole)
 
-        def png(of: Picture, values: np.ndarray, hidden: np.ndarray | None = None) -> bytes:
-            return encode(of, np.asarray(values), format="PNG", hidden=hidden)
 
-        values = restored.picture(soft=options.soft)
-        pictures = {"image": png(picture, values, restored.replaced)}
-        if whole:
-            grey = Picture(picture.levels, info=picture.info)
-            pictures["means"] = png(grey, restored.means, restored.replaced)
-            pictures["deviations"] = png(grey, 2 * restored.deviations)
-        return facts, pictures
+def _observed(
+    image: bytes, mask: bytes | None, damage: Damage, frame: int | None, colour: bool, options: Options
+) -> tuple[Observed, tuple[str, ...]]:
+    """A picture under its mask, with notes on both."""
+    most = options.max_pixels
+    picture = read_picture(image, name="image", frame=frame, max_pixels=most, colour=colour)
+    notes = picture.notes
+    if mask is not None:
+        pages = opened(mask, name="mask", max_pixels=most)
+        page = frame if page_count(pages, name="mask", max_pixels=most) > 1 else None
+        marked = read_mask(pages, name="mask", shape=picture.shape, frame=page, max_pixels=most)
+        damage = replace(damage, hidden=marked.hidden)
+        notes = (*notes, *marked.notes)
+    return Observed(picture, damage, BY_LUMINANCE in notes), notes
+
+
+def _pngs(picture: Picture, restored: Restored, *, soft: bool, whole: bool) -> dict[str, bytes]:
+    def png(of: Picture, values: np.ndarray, hidden: np.ndarray | None = None) -> bytes:
+        return encode(of, np.asarray(values), format="PNG", hidden=hidden)
+
+    pictures = {"image": png(picture, restored.picture(soft=soft), restored.replaced)}
+    if whole:
+        grey = Picture(picture.levels, info=picture.info)
+        pictures["means"] = png(grey, restored.means, restored.replaced)
+        pictures["deviations"] = png(grey, 2 * restored.deviations)
+    return pictures

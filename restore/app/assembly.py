@@ -52,7 +52,8 @@ def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, byte
 def facts(folder: Path) -> dict[str, Any]:
     """The header of a prior, and further facts for the page; raises ModelError if it is damaged."""
     read_intact(folder / zoo.GRAPH)
-    header, ground = zoo.describe(folder), polarity(folder)
+    header = zoo.describe(folder)
+    ground = polarity(folder)
     height, width = header.image_shape
     return asdict(header) | {
         "name": folder.name,

@@ -10,33 +10,27 @@ import ipaddress
 import json
 import re
 import socket
-import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from http import HTTPStatus
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import prometheus_client as figures
 import uvicorn
 from fastapi import FastAPI, HTTPException, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.datastructures import Headers, UploadFile
-from starlette.exceptions import HTTPException as HTTPFault
-from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import ClientDisconnect
+from starlette.formparsers import MultiPartParser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import restore
 from restore.app.answers import request_model
+from restore.app.faults import FAULTS, SENDING, answer_to, fault_as_json
 from restore.app.reference import JSON, PNG, RECORD_HEADER, RESPONSES, body_of, reference
-from restore.app.worker import Answer, Failed, Late, Worker
-from restore.errors import REASON, RestoreError, TooLarge, UsageError, reason, shown
-from restore.inference.options import Options
+from restore.app.workers import Workers
+from restore.errors import TooLarge, UsageError, shown
 
 # A foreign page can point a host name of its own at this machine, which then answers under these names alone.
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -51,6 +45,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -65,91 +60,10 @@ ENDPOINTS = {
     "complete": "Fill the pixels of an image under a mask",
 }
 
-# Seconds: limit for the headers of a request; limit for all of it; time for which a request that is answered before its
-# end is still read (a client that sends all before reading would else miss the answer); wait before another try if the
-# queue is full.
+# Seconds: limit for the headers of a request; time for which a request that is answered before its end is still read (a
+# client that sends all before reading would else miss the answer).
 HEADING = 30
-SENDING = 60
 LINGERING = 1
-AGAIN = 1
-
-# Status for a client that has gone, which nobody reads.
-GONE = 499
-
-
-class Gone(Exception):
-    """The client has gone."""
-
-
-class Workers:
-    """The processes that restore, each asked by a thread, the count of requests that run or wait, and metrics."""
-
-    def __init__(self, options: Options, workers: int, queue: int, seconds: float) -> None:
-        """Take how to restore, the most requests that run and that wait, and the most seconds that one runs."""
-        self.options, self.most, self.inside = options, workers + queue, 0
-        self.pool = ThreadPoolExecutor(workers, "restore")
-        # The one that was asked last is asked first, as it is warm.
-        self.idle = [Worker(options, seconds) for _ in range(workers)]
-        self.closed = threading.Event()
-        self.figures = figures.CollectorRegistry()
-        name, text, labels = "restore_request_seconds", "From a request to its answer.", ("task", "status")
-        self.seconds = figures.Histogram(name, text, labels, registry=self.figures)
-        now = figures.Gauge("restore_requests", "Requests that run or wait.", registry=self.figures)
-        now.set_function(lambda: self.inside)
-        figures.ProcessCollector(registry=self.figures)
-
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Hold one slot of the queue; raises HTTPException if it is full."""
-        if self.inside >= self.most:
-            raise HTTPException(503, "the queue is full; ask again later", {"Retry-After": str(AGAIN)})
-        self.inside += 1
-        try:
-            yield
-        finally:
-            self.inside -= 1
-
-    async def restored(
-        self, request: Request, parts: Mapping[str, bytes], wanted: Mapping[str, Any], whole: bool
-    ) -> Answer:
-        """Let a worker answer; raises Gone if the client has gone."""
-        gone = threading.Event()
-
-        def watch(share: float) -> None:
-            if gone.is_set() or self.closed.is_set():
-                raise Gone
-
-        def work() -> Answer:
-            watch(0)
-            worker = self.idle.pop()
-            try:
-                return worker.answer(parts["image"], parts.get("mask"), wanted, watch, whole=whole)
-            finally:
-                self.idle.append(worker)
-
-        async def listen() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            gone.set()
-            answer.cancel()  # if it has not begun
-
-        answer = self.pool.submit(work)
-        listener = asyncio.create_task(listen())
-        try:
-            return await asyncio.wrap_future(answer)
-        except asyncio.CancelledError:
-            if gone.is_set():
-                raise Gone from None
-            raise
-        finally:
-            listener.cancel()
-
-    def close(self) -> None:
-        """Cancel all running requests, and end the processes."""
-        self.closed.set()
-        self.pool.shutdown(cancel_futures=True)
-        for worker in self.idle:
-            worker.close()
 
 
 class Guard:
@@ -162,8 +76,11 @@ class Guard:
         self.app, self.hosts, self.seconds = app, hosts, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, headers, task = time.perf_counter(), Headers(scope=scope), scope["path"].removeprefix("/")
-        host, origin = headers.get("host", "").lower(), headers.get("origin")
+        began = time.perf_counter()
+        headers = Headers(scope=scope)
+        task = scope["path"].removeprefix("/")
+        host = headers.get("host", "").lower()
+        origin = headers.get("origin")
 
         unread = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
@@ -190,9 +107,9 @@ class Guard:
 
         app = self.app
         if self.hosts and re.sub(r":\d*$", "", host) not in self.hosts:
-            app = _fault(421, "this server answers to localhost only; start it with another --host")
+            app = fault_as_json(421, "this server answers to localhost only; start it with another --host")
         elif origin is not None and _site(origin) != host:
-            app = _fault(403, "a page of another site may not ask this server; open the server's own")
+            app = fault_as_json(403, "a page of another site may not ask this server; open the server's own")
         await app(scope, received, guarded)
 
 
@@ -207,7 +124,7 @@ def _site(origin: str) -> str:
 def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[str] = frozenset()) -> FastAPI:
     """The application: the files of `site`, and restoration by `workers`; without `hosts` under any host name."""
     facts: dict[str, Any] = {"title": "restore", "version": restore.__version__, "docs_url": None, "redoc_url": None}
-    app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), _failure), **facts)
+    app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), answer_to), **facts)
     Asked = request_model()
     # Bytes of the largest picture in colours with a mask, neither compressed.
     most = 8 * workers.options.max_pixels + 2**16
@@ -356,44 +273,3 @@ async def _parts(request: Request, most: int) -> list[tuple[str, bytes]]:
         return [(name, await part.read() if isinstance(part, UploadFile) else b"") for name, part in form.multi_items()]
     finally:
         await form.close()
-
-
-def _fault(
-    status: int, error: str, more: Mapping[str, Any] = {}, headers: Mapping[str, str] | None = None
-) -> JSONResponse:
-    """An error: one line, its class of `restore.errors` or the status by name, its subject, and the remedy."""
-    remedy = error.rpartition("; ")[2] if "; " in error else ""
-    known = {"error": error, "class": HTTPStatus(status).phrase, "subject": "", "remedy": remedy}
-    return JSONResponse({**known, **more}, status, headers)
-
-
-async def _failure(request: Request, fault: Any) -> Response:
-    """The answer to a request that failed."""
-    match fault:
-        case Gone() | ClientDisconnect():
-            return Response(status_code=GONE)
-        case RestoreError():
-            status = 413 if isinstance(fault, TooLarge) else 422
-            return _fault(status, str(fault), {"class": type(fault).__name__, "subject": fault.subject})
-        case RequestValidationError():
-            first = fault.errors()[0]
-            name = shown(str(first["loc"][-1]))
-            message = f"{name}: {reason(Exception(first['msg']))}; /docs lists the options"
-            return _fault(422, message, {"class": UsageError.__name__, "subject": name})
-        case HTTPFault():
-            return _fault(fault.status_code, str(fault.detail), headers=fault.headers)
-        case MultiPartException():
-            return _fault(400, f"the request is no form ({reason(fault)}); send multipart/form-data, or an image alone")
-        case Late():
-            return _fault(504, str(fault))
-        case Failed():
-            return _fault(500, f"internal fault, {shown(str(fault))[:REASON]}; the server's log says more")
-        case TimeoutError():
-            return _fault(408, f"the request took more than {SENDING} s to arrive; send it again")
-    return _fault(500, f"internal fault, {type(fault).__name__}; the server's log says more")
-
-
-FAULTS = (
-    *(RestoreError, RequestValidationError, HTTPFault, MultiPartException, TimeoutError, Late),
-    *(Gone, ClientDisconnect),
-)

@@ -275,6 +275,10 @@ def _flat(values: Any) -> Any:
     return values.reshape(len(values), -1) if values.ndim == 3 else values
 
 
+def _number(text: str) -> float:
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
 def _refused(name: str, level: Any) -> UsageError:
     counted = name == "sigma" and isinstance(level, float) and 1 < level < 255
     remedy = f"; if it counts grey levels of 255, give {level / 255:.2g}" if counted else ""
@@ -286,16 +290,14 @@ def _checked(name: str, level: Any) -> Any:
     if level is None or (isinstance(level, str) and level in LEVELS[name].metavar.split("|")):
         return level
     try:
-        if isinstance(level, str):
-            level = float(level.removesuffix("%")) / (100 if level.endswith("%") else 1)
-        values = np.asarray(level, np.float64)
+        values = np.asarray(_number(level) if isinstance(level, str) else level, np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as fault:  # torch raises the last one
         raise _refused(name, level) from fault
     # Written so that NaN fails too. Pixels may be seen exactly, but noise that is none is not given.
     wrong = values[~((values >= 0 if name == "p" else values > 0) & (values <= _LARGEST[name]))]
     if wrong.size or np.asarray(level).dtype == bool or (values.ndim and name != "p"):
-        given = f"an array of {np.asarray(level).dtype}" if values.ndim else level
-        raise _refused(name, wrong[0] if wrong.size else given)
+        words = f"an array of {np.asarray(level).dtype}" if values.ndim else level
+        raise _refused(name, wrong[0] if wrong.size else words)
     if values.ndim:
         return values
     value = values.item()

@@ -10,7 +10,7 @@ import numpy as np
 
 from restore.channels.values import integers, module_of, positions, uniform
 from restore.errors import UsageError, require
-from restore.sizes import said
+from restore.sizes import size_text
 
 # Holes lie one to a cell of twice their side, so that none is over another: together they hide a quarter at most.
 HIDDEN_SHARE = 0.25
@@ -30,7 +30,8 @@ class Painting(ABC):
 
     def painted(self, x: Any, generator: Any) -> tuple[Any, Any]:
         """Images (N, H, W) after painting, arrays or tensors, and their hidden pixels, boolean (N, H, W)."""
-        hidden, library = self.drawn(tuple(x.shape), generator), module_of(x)
+        hidden = self.drawn(tuple(x.shape), generator)
+        library = module_of(x)
         if library is not np:
             uniform(x, generator)  # Published priors learnt with numbers drawn for visible pixels too.
         return library.where(hidden, library.full_like(x, self.fill), x), hidden
@@ -70,13 +71,14 @@ class Patch(Painting):
     def drawn(self, shape: tuple[int, ...], generator: Any) -> Any:
         count, height, width = shape
         if self.size > min(height, width):
-            raise UsageError(f"the patch does not fit into images of {said((height, width))} pixels", self)
+            raise UsageError(f"the patch does not fit into images of {size_text((height, width))} pixels", self)
         rows, columns = (self._covered(length, count, generator) for length in (height, width))
         return rows[:, :, None] & columns[:, None, :]
 
     def _covered(self, length: int, count: int, generator: Any) -> Any:
         """Random intervals of the patch's size within `length`, boolean (count, length)."""
-        first, position = integers(length - self.size + 1, count, generator), positions(length, generator)
+        first = integers(length - self.size + 1, count, generator)
+        position = positions(length, generator)
         return (position >= first) & (position < first + self.size)
 
     def coverage(self, image_shape: tuple[int, ...]) -> np.ndarray:
@@ -85,7 +87,8 @@ class Patch(Painting):
     def _coverage(self, length: int) -> np.ndarray:
         """The probability that such an interval covers each position; shape (length,)."""
         position = np.arange(length, dtype=np.float64)
-        first, last = (position - self.size + 1).clip(0), position.clip(None, length - self.size)
+        first = (position - self.size + 1).clip(0)
+        last = position.clip(None, length - self.size)
         return (last - first + 1) / (length - self.size + 1)
 
 
@@ -115,7 +118,8 @@ class Holes(Painting):
         return f"holes:{self.size}:{self.share:g}"
 
     def drawn(self, shape: tuple[int, ...], generator: Any) -> Any:
-        count, cell = shape[0], 2 * self.size
+        count = shape[0]
+        cell = 2 * self.size
         rows, columns = (-(-length // cell) for length in shape[1:])
         down, across = (positions(length, generator) for length in shape[1:])
         down = down[:, None]

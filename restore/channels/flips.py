@@ -57,7 +57,8 @@ class BitFlip:
 
         y = as_floats(y)
         # In double precision the division by p = 0 gives infinity, which the limit then cuts.
-        sign, p = 2 * y - 1, like(self.probability, y, double=True)
+        sign = 2 * y - 1
+        p = like(self.probability, y, double=True)
         return Fields(sign * (torch.log1p(-p) - torch.log(p)).clamp(-CERTAIN_FIELD, CERTAIN_FIELD).to(y.dtype))
 
     def log_predictive(self, y: Any, means: np.ndarray) -> np.ndarray:

@@ -106,7 +106,9 @@ class SaltAndPepper:
         # Published scores were measured on data sets for which noise was drawn even if there is none.
         exact = self.noise is NO_NOISE and isinstance(x, np.ndarray)
         noisy = x if exact else self.noise.corrupt(x, generator)
-        draw, p, where = uniform(x, generator), like(self.probability, x), module_of(x).where
+        draw = uniform(x, generator)
+        p = like(self.probability, x)
+        where = module_of(x).where
         return where(draw < p / 2, 1.0, where(draw < p, 0.0, noisy))
 
     def evidence(self, y: Tensor) -> Fields:
@@ -115,7 +117,8 @@ class SaltAndPepper:
         from restore.fields import Fields
 
         y = as_floats(y)
-        through, ends = self.noise.evidence(y), (y == 0) | (y == 1)
+        through = self.noise.evidence(y)
+        ends = (y == 0) | (y == 1)
         p = like(self.probability, y, double=True)
         impulse = ends & (p > 0)
         # log((1 - p/2) / (p/2)): how much likelier a 0 is if x = 0 than for any other x.
@@ -132,7 +135,8 @@ class SaltAndPepper:
 
         A level of exactly 0 or 1 stands for all beyond it, as in files, which cut them off.
         """
-        p, deviation = np.asarray(self.probability), np.sqrt(variances + np.square(self.noise.sigma) + WIDTH**2)
+        p = np.asarray(self.probability)
+        deviation = np.sqrt(variances + np.square(self.noise.sigma) + WIDTH**2)
         white = y >= 1
         beyond = below(np.where(white, means - 1, -means) / deviation + WIDTH / 2 / deviation)
         within = np.exp(-(((y - means) / deviation) ** 2) / 2) / (np.sqrt(2 * np.pi) * deviation) * WIDTH

@@ -70,7 +70,8 @@ class Task:
         Raises:
             UsageError: if it does not fit the images, or there is no channel for steps in this order.
         """
-        observed, damage = clean.to(generator.device).reshape(-1, *image_shape), Damage()
+        observed = clean.to(generator.device).reshape(-1, *image_shape)
+        damage = Damage()
         for step in self.steps:
             observed, hidden = _after(step, observed, generator)
             hidden = None if hidden is None else hidden.to(clean.device)

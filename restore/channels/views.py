@@ -49,7 +49,8 @@ def views_of(grey: Tensor, visible: Tensor) -> Tensor:
     import torch
     from torch.nn.functional import avg_pool2d, max_pool2d
 
-    share, light = avg_pool2d(_whole(visible), COARSE), avg_pool2d(_whole(grey * visible), COARSE)
+    share = avg_pool2d(_whole(visible), COARSE)
+    light = avg_pool2d(_whole(grey * visible), COARSE)
     around = _blurred(light, THIN) / _blurred(share, THIN).clamp_min(LEAST_CONTRAST)
     coarse = torch.where(share > 0, light / share.clamp_min(1 / COARSE**2), around)
     level = torch.where(visible > 0, grey, _enlarged(coarse, grey))

@@ -113,30 +113,38 @@ def run(words: Sequence[str]) -> int:
     except RestoreError as fault:
         return _failed(str(fault), fault.exit_code)
     except (KeyboardInterrupt, signals.Terminated) as stop:
-        ended = isinstance(stop, signals.Terminated)
-        again = ["the same command with --skip-existing goes on"] if words and words[0] in BATCHES else []
-        # The command's own notes say more.
-        remedies = getattr(stop, "__notes__", again)
-        number = signal.SIGTERM if ended else getattr(stop, "signal_number", signal.SIGINT)
-        return _failed("; ".join(["terminated" if ended else "stopped", *remedies]), 128 + number)
+        return _stopped(stop, words)
     except BrokenPipeError:
         # Whoever read stdout is gone; that is no error.
         drop(sys.stdout)
         return 0
     except Exception as fault:
-        if hasattr(fault, "format_message"):  # the command-line parser's own errors
-            command = getattr(getattr(fault, "ctx", None), "command", None)
-            example = f"; {command.epilog}" if type(fault).__name__ == "MissingParameter" and command else ""
-            return _failed(fault.format_message().rstrip(".") + example, UsageError.exit_code)
-        if isinstance(fault, ModuleNotFoundError) and (library := (fault.name or "").split(".")[0]) in EXTRAS:
-            missing = f"this needs {library}; {extra(EXTRAS[library])}"
-            return _failed(missing, UsageError.exit_code)
-        if isinstance(fault, OSError) and fault.errno in UNWRITABLE:
-            drop(sys.stdout)
-            return _failed(f"{fault.filename or 'stdout'}: cannot be written ({fault.strerror})", OutputError.exit_code)
-        if "RESTORE_DEBUG" in os.environ:
-            raise
-        return _failed(f"internal fault, {type(fault).__name__}: {fault}; RESTORE_DEBUG=1 shows where", 1)
+        return _foreseen(fault)
+
+
+def _stopped(stop: BaseException, words: Sequence[str]) -> int:
+    ended = isinstance(stop, signals.Terminated)
+    again = ["the same command with --skip-existing goes on"] if words and words[0] in BATCHES else []
+    # The command's own notes say more.
+    remedies = getattr(stop, "__notes__", again)
+    number = signal.SIGTERM if ended else getattr(stop, "signal_number", signal.SIGINT)
+    return _failed("; ".join(["terminated" if ended else "stopped", *remedies]), 128 + number)
+
+
+def _foreseen(fault: Exception) -> int:
+    """The exit code of an exception of a library; what nobody foresaw is an internal fault."""
+    if hasattr(fault, "format_message"):  # the command-line parser's own errors
+        command = getattr(getattr(fault, "ctx", None), "command", None)
+        example = f"; {command.epilog}" if type(fault).__name__ == "MissingParameter" and command else ""
+        return _failed(fault.format_message().rstrip(".") + example, UsageError.exit_code)
+    if isinstance(fault, ModuleNotFoundError) and (library := (fault.name or "").split(".")[0]) in EXTRAS:
+        return _failed(f"this needs {library}; {extra(EXTRAS[library])}", UsageError.exit_code)
+    if isinstance(fault, OSError) and fault.errno in UNWRITABLE:
+        drop(sys.stdout)
+        return _failed(f"{fault.filename or 'stdout'}: cannot be written ({fault.strerror})", OutputError.exit_code)
+    if "RESTORE_DEBUG" in os.environ:
+        raise fault
+    return _failed(f"internal fault, {type(fault).__name__}: {fault}; RESTORE_DEBUG=1 shows where", 1)
 
 
 def _invoked(words: list[str]) -> int:

@@ -104,10 +104,12 @@ class Source:
         from restore.data.loading import as_dataset
 
         if self.whole(stock):
-            notes, groups = stock.notes, [image[None] for image in stock.images[: self.n or len(stock.names)]]
+            notes = stock.notes
+            groups = [image[None] for image in stock.images[: self.n or len(stock.names)]]
         else:
             dataset = as_dataset(stock, self.data, "test")
-            notes, groups = dataset.notes, [dataset.images[: self.n]]
+            notes = dataset.notes
+            groups = [dataset.images[: self.n]]
         self.note(*notes)
         return [torch.from_numpy(self.header.as_known(group / 255)) for group in groups]
 
@@ -146,7 +148,8 @@ def _card(source: Source, folder: Any, command: str, seed: int) -> str:
     from restore.learning.run.card import with_scores
     from restore.zoo import CARD, card_of, with_facts
 
-    stock, header = source.stock(), source.header
+    stock = source.stock()
+    header = source.header
     whole = source.whole(stock)
     source = replace(source, n=source.n or (CARD_WHOLES if whole else None if header.task else CARD_IMAGES))
     batches, engine = source.batches(stock), source.engine(stock)

@@ -34,9 +34,8 @@ def export(
     """Write a prior and its solver to an ONNX file, for onnxruntime in any language; or a prior to a file to share."""
     from restore import zoo
     from restore.console import say
-    from restore.errors import ModelError, OutputError, UsageError, option
+    from restore.errors import ModelError, UsageError, option
     from restore.files import write_atomically
-    from restore.images.outputs import is_folder, require_writable
     from restore.zoo.made import remember
 
     folder = zoo.find(model)
@@ -47,15 +46,7 @@ def export(
         raise UsageError(f"{whole} writes the whole prior to a place of its own; leave the other options out")
     # The path may not contain the folder's name: it may be a dot.
     target = folder / zoo.GRAPH if beside else Path(bundle or output or f"{folder.resolve().name}.onnx")
-    kind = ".zip" if bundle else ".onnx"
-    if is_folder(target):
-        raise OutputError("is a folder; name a file", target)
-    if target.suffix != kind:
-        raise UsageError(f"the output name must end in {kind}; choose another name", target)
-    if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"exists already; give {option('overwrite')}{'' if beside else ' or another -o'}", target)
-    require_writable(target.parent)
-
+    _check(target, ".zip" if bundle else ".onnx", overwrite, "" if beside else " or another -o")
     if bundle:
         from restore.export.bundle import pack
 
@@ -69,3 +60,17 @@ def export(
         remember(folder)
     what = "for `restore import`" if bundle else "with its solver"
     say(f"{target}: {folder.resolve().name} {what}, {len(content) / 1e3:,.0f} kB")
+
+
+def _check(target: Path, kind: str, overwrite: bool, remedy: str) -> None:
+    """Raise RestoreError for a file that cannot be written, may not be, or has another ending."""
+    from restore.errors import OutputError, UsageError, option
+    from restore.images.outputs import is_folder, require_writable
+
+    if is_folder(target):
+        raise OutputError("is a folder; name a file", target)
+    if target.suffix != kind:
+        raise UsageError(f"the output name must end in {kind}; choose another name", target)
+    if os.path.lexists(target) and not overwrite:
+        raise OutputError(f"exists already; give {option('overwrite')}{remedy}", target)
+    require_writable(target.parent)

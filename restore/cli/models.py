@@ -9,7 +9,7 @@ import typer
 
 from restore.cli.options import Model
 from restore.console import tell
-from restore.sizes import said
+from restore.sizes import size_text
 
 if TYPE_CHECKING:
     from restore.zoo.description import Description
@@ -69,7 +69,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
 
 def _purpose(header: Description) -> str:
     """Write what a prior is for, and what it is."""
-    size = "any size" if header.anywhere else said(header.image_shape)
+    size = "any size" if header.anywhere else size_text(header.image_shape)
     damage = f" after {header.task}" if header.task else " in grey" if header.grey and header.data == "mnist" else ""
     hidden = "+".join(map(str, header.hidden_counts))
     unfinished = f", unfinished: {header.unfinished}" if header.unfinished else ""

@@ -14,9 +14,9 @@ EXAMPLE = "Example:  restore denoise page.png   (or: restore complete torn.png -
 @given.restoring
 def denoise(images: given.Images, *, damage: Any, options: given.Options, results: given.Results) -> None:
     """Remove noise from images, or the damage that a prior whose name begins with crbm was trained on."""
-    from restore.cli import batch
+    from restore.cli.batch.run import run
 
-    batch.run(images, damage, options, results)
+    run(images, damage, options, results)
 
 
 @given.restoring
@@ -31,6 +31,6 @@ def complete(
     results: given.Results,
 ) -> None:
     """Fill the pixels under a mask."""
-    from restore.cli import batch
+    from restore.cli.batch.run import run
 
-    batch.run(images, damage, options, results, mask)
+    run(images, damage, options, results, mask)

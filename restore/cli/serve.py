@@ -55,7 +55,8 @@ def run(
 
     from restore import zoo
     from restore.app import assembly
-    from restore.app.server import Server, Workers
+    from restore.app.server import Server
+    from restore.app.workers import Workers
     from restore.errors import in_command
     from restore.inference import threads
 

@@ -15,7 +15,7 @@ from restore.cli.process.processes import launched_by, under_torchrun
 from restore.console import progress, say
 from restore.errors import shown
 from restore.learning.options import TrainOptions
-from restore.sizes import said
+from restore.sizes import size_text
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -44,12 +44,14 @@ def train(
     import time
 
     began = time.monotonic()
-    recipe = text = None
+    recipe = None
+    text = ""
     if Path(source).suffix == ".toml":
         from restore.learning.recipe.recipe import read_recipe
 
         options.check_recipe(source)
-        recipe, text = read_recipe(Path(source)), Path(source).read_text(encoding="utf-8")
+        recipe = read_recipe(Path(source))
+        text = Path(source).read_text(encoding="utf-8")
     name = options.name or (recipe.name if recipe else Path(source).absolute().stem)
 
     from restore.learning.run.place import reserve
@@ -57,12 +59,6 @@ def train(
 
     check_name(name)
     folder = options.run or Path("runs") / name
-    typed = options.given | {"output": output, "threads": threads or None}
-    typed |= {"shape": said(options.shape)} if options.shape else {}
-    pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
-    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
-    words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
-    again = f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}`"
     target = reserve(name, output, options.overwrite, folder, options.resume)
 
     import torch
@@ -70,26 +66,25 @@ def train(
     from restore.devices import pick_device
     from restore.learning.lesson import lesson_of
     from restore.learning.run.parallel import is_first
-    from restore.learning.run.session import Clock, Session
-    from restore.learning.train import train_and_save, watcher
+    from restore.learning.run.session import Clock
+    from restore.learning.train import session_of, train_and_save
 
     if threads:
         torch.set_num_threads(threads)
     device = pick_device(options.device)
-    lesson = lesson_of(recipe or source, options, text or "")
+    lesson = lesson_of(recipe or source, options, text)
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")
     with progress(name, 1.0, not quiet) as meter:
-        session = Session(
+        session = session_of(
+            options,
             folder,
-            resume=options.resume,
-            overwrite=options.overwrite,
+            lesson,
+            meter,
             target=target,
             lasting=True,
-            command=command,
-            again=again,
-            watch=watcher(meter, lesson),
-            note=lambda said: meter(1.0, said),
+            command=_command(source, options, output, threads),
+            again=f"`{_resuming()}`",
             clock=Clock(began=began),
         )
         trained = train_and_save(lesson, session, device, every=options.every)
@@ -100,6 +95,20 @@ def train(
         for line in trained.lines:
             say(line)
         say(f"{name}: `restore denoise scan.png --model {shlex.quote(str(output or name))}{level}` restores with it")
+
+
+def _command(source: str, options: TrainOptions, output: Path | None, threads: int) -> str:
+    """The command line that does the same, for the card."""
+    typed = options.given | {"output": output, "threads": threads or None}
+    typed |= {"shape": size_text(options.shape)} if options.shape else {}
+    pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
+    return shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
+
+
+def _resuming() -> str:
+    """What was typed, with --resume."""
+    words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
+    return shown(shlex.join([*launched_by(), "restore", *words]))
 
 
 train = under_torchrun(with_parts(train, options=part(TrainOptions)))

@@ -65,7 +65,8 @@ class Convolution(Coupling):
         return (self.side - self.stride) // 2
 
     def up(self, below: Tensor) -> Tensor:
-        grid, dtype = self._pixels(below), below.dtype
+        grid = self._pixels(below)
+        dtype = below.dtype
         if tracing():
             grid = grid.float()
         # Windows that do not overlap share no blocks; a graph cannot cut a batch of unknown size into any.
@@ -76,7 +77,8 @@ class Convolution(Coupling):
         return sums.flatten(-3).to(dtype)
 
     def down(self, above: Tensor) -> Tensor:
-        features, dtype = self._features(above), above.dtype
+        features = self._features(above)
+        dtype = above.dtype
         if tracing():
             features = features.float()
         if self._in_blocks:

@@ -124,7 +124,8 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     >>> round(float(bits.mean()), 2)
     0.2
     """
-    flat, bits = _flat(images).ravel(), np.random.PCG64(seed)
+    flat = _flat(images).ravel()
+    bits = np.random.PCG64(seed)
     binary = np.empty(flat.shape, dtype=np.float32)
     for first in range(0, len(flat), VALUES_AT_ONCE):
         part = flat[first : first + VALUES_AT_ONCE]

@@ -20,7 +20,7 @@ from restore.data.truth import joined, planes
 from restore.errors import TrainingError, option, require, some
 from restore.images import check_together
 from restore.images.tones import THIRD, Tones, counted, third_tone
-from restore.sizes import said
+from restore.sizes import size_text
 
 Levels: TypeAlias = Literal["binary", "grey", "pairs"]
 Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
@@ -98,6 +98,22 @@ class Gathered:
     notes: tuple[str, ...] = ()
 
 
+def _stock(source: Source, gathering: Gathering, limits: Limits) -> Stock:
+    """The images of a source; raises TrainingError if they are too few."""
+    if isinstance(source, str | os.PathLike):
+        stock = open_stock(source, limits=limits)
+    else:
+        stock = of_arrays(source, "the images")
+    if gathering.levels == "pairs":
+        stock = paired(stock)
+    if not len(stock.images) or not stock.sizes.all():
+        raise TrainingError("the data set is empty; give it some images", stock.label)
+    if len(stock.images) < FEWEST:
+        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
+        raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
+    return stock
+
+
 def gather(
     source: Source,
     gathering: Gathering = Gathering(),
@@ -132,17 +148,7 @@ def gather(
     """
     require(bool(gathering.levels), "levels is missing; give auto, binary or grey")
     require(seed >= 0, f"the seed must not be negative, not {seed}")
-    if isinstance(source, str | os.PathLike):
-        stock = open_stock(source, limits=limits)
-    else:
-        stock = of_arrays(source, "the images")
-    if gathering.levels == "pairs":
-        stock = paired(stock)
-    if not len(stock.images) or not stock.sizes.all():
-        raise TrainingError("the data set is empty; give it some images", stock.label)
-    if len(stock.images) < FEWEST:
-        fault = f"holds {len(stock.images)} images; training takes at least {FEWEST}, including one to hold out"
-        raise TrainingError(f"{fault}; add some, or cut large ones into parts", stock.label)
+    stock = _stock(source, gathering, limits)
     gathering, chosen_notes = _in_windows(stock, gathering)
     size, size_notes = _size_for(stock, gathering)
     held = held_out_of(stock.names, gathering.held_out, seed)
@@ -168,7 +174,7 @@ def _in_windows(stock: Stock, gathering: Gathering) -> tuple[Gathering, tuple[st
     if gathering.shape or min(commonest(stock.sizes)) <= LARGE_SIDE or stock.sizes.min() < WINDOW_SIDE:
         return gathering, ()
     shape = (WINDOW_SIDE, WINDOW_SIDE)
-    note = f"images larger than {LARGE_SIDE} pixels are learnt in {WINDOWS} windows of {said(shape)} pixels"
+    note = f"images larger than {LARGE_SIDE} pixels are learnt in {WINDOWS} windows of {size_text(shape)} pixels"
     return replace(gathering, shape=shape, patches=WINDOWS), (note,)
 
 
@@ -177,17 +183,19 @@ def _size_for(stock: Stock, gathering: Gathering) -> tuple[tuple[int, int], tupl
     size = (gathering.shape[0], gathering.shape[1]) if gathering.shape else commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         smaller = f"give a smaller {option('shape')}, or learn from parts of them with {option('patches')}"
-        raise TrainingError(f"images of {said(size)} pixels are too large to learn; {smaller}", stock.label)
+        raise TrainingError(f"images of {size_text(size)} pixels are too large to learn; {smaller}", stock.label)
     small = np.flatnonzero((stock.sizes < size).any(axis=1))
     if len(small) and gathering.patches:
         names = some(stock.names[number] for number in small)
-        fault = f"{len(small)} images are smaller than {said(size)} ({names})"
+        fault = f"{len(small)} images are smaller than {size_text(size)} ({names})"
         raise TrainingError(f"{fault}; remove them or give a smaller {option('shape')}", stock.label)
     other = int((stock.sizes != size).any(axis=1).sum())
     if gathering.patches or not other:
         return size, ()
     chosen = "" if gathering.shape else ", the most common size"
-    return size, (f"{other} of {len(stock.images)} images are not of {said(size)} pixels{chosen}, and are resized",)
+    return size, (
+        f"{other} of {len(stock.images)} images are not of {size_text(size)} pixels{chosen}, and are resized",
+    )
 
 
 def _pieces(

@@ -17,7 +17,7 @@ from restore.data.sets.named import own_split, read_named
 from restore.data.stock import Limits, Stock, of_archive, of_folder, of_rows
 from restore.errors import InputError, TrainingError, require, shown
 from restore.images import DEFAULT_MAX_PIXELS
-from restore.sizes import said
+from restore.sizes import size_text
 
 # Unlike `Path.exists`, it returns False for names that no file can have.
 _exists = os.path.exists
@@ -65,7 +65,7 @@ def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
     """Put the images of a stock, which must have one size, into a data set; raises TrainingError as `load`."""
     other = np.flatnonzero((stock.sizes != stock.sizes[:1]).any(axis=1))
     if len(other):
-        one, two = (f"{shown(stock.names[at])} has {said(stock.images[at].shape)}" for at in (0, other[0]))
+        one, two = (f"{shown(stock.names[at])} has {size_text(stock.images[at].shape)}" for at in (0, other[0]))
         raise TrainingError(f"images differ in size ({one}, {two} pixels); resize them to one size first", stock.label)
     images = stock.images if isinstance(stock.images, np.ndarray) else np.array([*stock.images], dtype=np.uint8)
     return checked(images, source, split, stock.notes)

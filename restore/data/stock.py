@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -19,7 +19,7 @@ from restore.data.truth import TRUTH, joined
 from restore.errors import InputError, RestoreError, TrainingError, option, require, shown, some
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
-from restore.sizes import said
+from restore.sizes import size_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +83,11 @@ def paired(stock: Stock) -> Stock:
     """
     names = (PurePosixPath(name).with_suffix("").as_posix() for name in stock.names)
     images = dict(zip(names, stock.images, strict=True))
-    pages, images_of = sorted(name for name in images if not name.endswith(TRUTH)), list[Images]()
+    pages = sorted(name for name in images if not name.endswith(TRUTH))
+    images_of = list[Images]()
     for name in pages:
-        page, truth = images[name], images.get(f"{name}{TRUTH}")
+        page = images[name]
+        truth = images.get(f"{name}{TRUTH}")
         if truth is None or truth.shape != page.shape:
             raise TrainingError(
                 f"has no truth of its size; put one beside it, {name}{TRUTH}.png", f"{stock.label}: {name}"
@@ -148,7 +150,7 @@ def pictures_in(
                 continue
             pictures[name], _ = _levels_of(file, 1 << 20)
             if pictures[name].shape != shape:
-                raise InputError(f"is not of {said(shape)} pixels; get the file again", file.label)
+                raise InputError(f"is not of {size_text(shape)} pixels; get the file again", file.label)
     if len(pictures) != count:
         places = " and ".join(map(shown, archives))
         raise InputError(f"holds {len(pictures)} different pictures instead of {count}; get the file again", places)
@@ -185,17 +187,22 @@ def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], limi
         check_together(pixels, label, limits.max_pixels)
         pictures[file.name] = levels
         counts.update(remarks)
-    total = len(pictures) + len(faults)
-    if faults and not pictures:
+    _check_faults(faults, len(pictures), label, limits)
+    names = tuple(sorted(pictures))
+    skipped = (f"skipped {fault}" for fault in faults.values())
+    counted = (f"{note} ({count} images)" for note, count in counts.items())
+    return Stock(label, names, [pictures[name] for name in names], (*notes, *skipped, *counted))
+
+
+def _check_faults(faults: Mapping[str, RestoreError], read: int, label: str, limits: Limits) -> None:
+    """Raise TrainingError if more images cannot be used than may be skipped."""
+    total = read + len(faults)
+    if faults and not read:
         first = next(iter(faults.values()))
         raise TrainingError(f"none of its {total} images can be used; the first: {first}", label)
     if len(faults) > limits.max_bad:
         why = f"{len(faults)} of {total} images cannot be used ({some(faults)})"
         raise TrainingError(f"{why}; remove them, or skip them with {option('max_bad', len(faults))}", label)
-    names = tuple(sorted(pictures))
-    skipped = (f"skipped {fault}" for fault in faults.values())
-    counted = (f"{note} ({count} images)" for note, count in counts.items())
-    return Stock(label, names, [pictures[name] for name in names], (*notes, *skipped, *counted))
 
 
 def _chosen(names: list[str], path: Path, top: str, split: Split) -> tuple[list[tuple[str, str]], tuple[str, ...]]:

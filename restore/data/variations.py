@@ -54,7 +54,8 @@ def varied(
     if not copies:
         return images
     # A stream that no other draw with the same seed uses.
-    bits, shape = np.random.PCG64(seed).jumped(), (4, len(images), 1)
+    bits = np.random.PCG64(seed).jumped()
+    shape = (4, len(images), 1)
     every = []
     for _ in range(copies):
         uniform = fractions(bits, shape)
@@ -67,17 +68,17 @@ def varied(
 
 
 def _moved(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool) -> Images:
-    down, right = (np.floor(number * (2 * shift + 1)).astype(np.intp) - shift for number in uniform[:2])
-    rows, columns = (
-        (np.arange(size) - by).clip(0, size - 1) for size, by in zip(images.shape[1:], (down, right), strict=True)
-    )
+    steps = np.floor(uniform[:2] * (2 * shift + 1)).astype(np.intp) - shift
+    sides = zip(images.shape[1:], steps, strict=True)
+    rows, columns = ((np.arange(size) - step).clip(0, size - 1) for size, step in sides)
     columns = np.where(mirror & (uniform[2] < 0.5), columns[:, ::-1], columns)
     return images[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 def _with_contrast(images: Images, uniform: NDArray[np.float64], contrast: Sequence[float]) -> Images:
     low, high = contrast
-    mean, factor = images.mean((1, 2), keepdims=True), low + (high - low) * uniform[:, :, None]
+    mean = images.mean((1, 2), keepdims=True)
+    factor = low + (high - low) * uniform[:, :, None]
     return np.rint(mean + factor * (images - mean)).clip(0, 255).astype(np.uint8)
 
 

@@ -53,7 +53,8 @@ def measure(
         whole: True for whole images, of other sizes than the prior's.
         progress: as of `evaluate`.
     """
-    header, restorer = engine.header, restorer_of(engine)
+    header = engine.header
+    restorer = restorer_of(engine)
     tasks = tasks_of(header, whole=whole)
 
     reports = list[Report]()

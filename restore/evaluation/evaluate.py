@@ -231,10 +231,13 @@ def evaluate(
     (0.1, 1.0)
     """
     parts: list[Measured] = []
-    seconds, done, total = 0.0, 0, sum(batch.numel() for batch in batches)
+    seconds = 0.0
+    done = 0
+    total = sum(batch.numel() for batch in batches)
     with console.progress(f"{task}: restored", 1.0, progress) as meter:
         for batch in batches:
-            truth, image_shape = batch.flatten(1).cpu(), (batch.shape[1], batch.shape[2])
+            truth = batch.flatten(1).cpu()
+            image_shape = (batch.shape[1], batch.shape[2])
             damaged = task.damage(truth, image_shape, generator)
             start = time.perf_counter()
             # Fetching the result waits for asynchronous devices, so that all work is timed.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import require
-from restore.sizes import said
+from restore.sizes import size_text
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ def matthews(truth: Tensor, restored: Tensor) -> Tensor:
     """
     real, guess = (truth > 0.5).double(), (restored > 0.5).double()
     pixels = truth.shape[1]
-    ink, guessed, both = real.sum(dim=1), guess.sum(dim=1), (real * guess).sum(dim=1)
+    ink = real.sum(dim=1)
+    guessed = guess.sum(dim=1)
+    both = (real * guess).sum(dim=1)
     # Counts are whole numbers, so a zero variance is exactly zero.
     variances = ink * (pixels - ink) * guessed * (pixels - guessed)
     return torch.where(variances > 0, (pixels * both - ink * guessed) / variances.clamp_min(1).sqrt(), 0.0)
@@ -95,7 +97,7 @@ def ssim(truth: Tensor, restored: Tensor, image_shape: tuple[int, int]) -> Tenso
     from skimage.metrics import structural_similarity
 
     window = min(7, (min(image_shape) - 1) // 2 * 2 + 1)
-    require(window >= 3, f"SSIM needs images of at least 3x3 pixels, not {said(image_shape)}")
+    require(window >= 3, f"SSIM needs images of at least 3x3 pixels, not {size_text(image_shape)}")
     pairs = zip(*(values.double().reshape(-1, *image_shape).cpu().numpy() for values in (truth, restored)), strict=True)
     return torch.tensor([structural_similarity(*pair, win_size=window, data_range=1.0) for pair in pairs])
 
@@ -116,7 +118,8 @@ def summary(values: Tensor, weights: Tensor | None = None) -> Score:
     has = ~values.isnan()
     kept = values[has].double()
     weight = torch.ones_like(kept) if weights is None else weights[has].to(kept)
-    n, total = len(kept), float(weight.sum())
+    n = len(kept)
+    total = float(weight.sum())
     if total == 0:
         return Score(math.nan, math.nan, n)
     mean = float((weight * kept).sum()) / total

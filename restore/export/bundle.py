@@ -54,28 +54,36 @@ def fetched(source: str, folder: Path, sha256: str = "") -> Path:
     """
     if sha256 and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
         raise UsageError("is no SHA-256, which has 64 digits from 0 to f", option("sha256"))
-    path, known = Path(source), f"sha256:{sha256.lower()}" if sha256 else None
+    path = Path(source)
     if sha256 and (source.startswith(HUB) or path.is_dir()):
         raise UsageError(f"only a file has a checksum; leave it out for {shown(source)}", option("sha256"))
     if source.startswith(HUB):
         return _from_hub(source, folder)
-    if not source.startswith(("http://", "https://")) and not os.path.exists(path):  # noqa: PTH110 - False where too long
+    on_web = source.startswith(("http://", "https://"))
+    if not on_web and not os.path.exists(path):  # noqa: PTH110 - False where too long
         raise InputError("is neither a file nor an address that begins with http://, https:// or hf:; check it", source)
-    if not source.startswith(("http://", "https://")) and not sha256:
-        return path
+    return _downloaded(source, folder, sha256.lower()) if on_web else _with_checksum(path, sha256.lower())
+
+
+def _with_checksum(path: Path, sha256: str) -> Path:
+    if sha256:
+        with readable(path), path.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
+                raise InputError(f"has another checksum than {option('sha256')} says; {_AGAIN}", path)
+    return path
+
+
+def _downloaded(source: str, folder: Path, sha256: str) -> Path:
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
+    known = f"sha256:{sha256}" if sha256 else None
     try:
-        if source.startswith(("http://", "https://")):
-            return Path(pooch.retrieve(source, known, "downloaded", folder, downloader=_download))
-        if pooch.file_hash(source) == sha256.lower():
-            return path
+        return Path(pooch.retrieve(source, known, "downloaded", folder, downloader=_download))
     except OSError as fault:  # of requests, too
         raise InputError(f"cannot be downloaded ({reason(fault, source)}); check the address", source) from fault
     except ValueError as fault:
         raise InputError(f"is not the file that was asked for ({reason(fault, source)}); {_AGAIN}", source) from fault
-    raise InputError(f"has another checksum than {option('sha256')} says; {_AGAIN}", source)
 
 
 def _download(url: str, file: str, pooch: Any) -> None:

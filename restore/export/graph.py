@@ -77,7 +77,8 @@ class Flips(Graph):
     def forward(
         self, image: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        prior, ink = self.trained(image), _ink(image, self.header)
+        prior = self.trained(image)
+        ink = _ink(image, self.header)
         channel = Occlusion(mask, BitFlip(p))
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
         outputs = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
@@ -94,7 +95,8 @@ class Grey(Graph):
     ) -> tuple[Tensor, ...]:
         prior = self.trained(image)
         # Adding the image gives these its size, even if sizes are 1; the exporter would drop an `expand`.
-        pixels, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
+        pixels = image.flatten(1)
+        covered = (mask + 0 * image).flatten(1) > 0
         noise = SaltAndPepper((p + 0 * image).flatten(1), GaussianNoise((sigma + 0 * image).flatten(1)))
         channel = Occlusion(covered, noise=noise)
         valid = torch.isfinite(image) & (p >= 0) & (p <= 1) & (sigma >= 0) & torch.isfinite(sigma)
@@ -108,7 +110,8 @@ class Shared(Graph):
     def forward(
         self, image: Tensor, sigma: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        prior, every = self.trained(image), image.new_zeros(self.header.image_shape)
+        prior = self.trained(image)
+        every = image.new_zeros(self.header.image_shape)
         channel = Occlusion((mask + every).flatten(1) > 0, noise=GaussianNoise((sigma + every).flatten(1)))
         valid = torch.isfinite(image).all(-1).all(-1) & ((sigma >= 0) & torch.isfinite(sigma)).all()
         pixels = image.flatten(1)
@@ -122,7 +125,8 @@ class Page(Graph):
     def forward(
         self, image: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        prior, valid = self.trained(image), torch.isfinite(image).all(-1).all(-1)
+        prior = self.trained(image)
+        valid = torch.isfinite(image).all(-1).all(-1)
         # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.
         hidden = (mask + 0 * image).flatten(1) > 0
         evidence = Occlusion(hidden, GaussianNoise(1.0)).evidence(image.flatten(1))
@@ -134,7 +138,8 @@ class Learnt(Graph):
     """Restores an image with a prior that has learnt the damage."""
 
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
-        prior, ink = self.trained(image), _ink(image, self.header)
+        prior = self.trained(image)
+        ink = _ink(image, self.header)
         valid = torch.isfinite(image).all(-1).all(-1)
         outputs = _answer(prior, Fields(ink.flatten(1)), valid, max_iter, tol, damping)
         return (*outputs, polarity_gain(ink.flatten(1), None, prior.pixel_means))
@@ -157,7 +162,8 @@ def _outputs(solution: Solution, valid: Tensor, header: Description) -> tuple[Te
     sound = valid & (solution.status != int(Status.DIVERGED))
     if header.weighs:
         sound = sound & torch.isfinite(solution.log_partition)
-    known, kept = sound[:, None], 1 if header.kind.any_size else None
+    known = sound[:, None]
+    kept = 1 if header.kind.any_size else None
     means = [torch.where(known, mean, 0.5) for mean in solution.means[:kept]]
     variances = [torch.where(known, variance, 0.25) for variance in solution.variances[:kept]]
     if not header.grey:  # a runtime's sigmoid may exceed 1 by a rounding error
@@ -197,7 +203,8 @@ def trace(facts: GraphFacts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     # same tensor twice would become one input.
     one = torch.full((1, 1, 1), 0.1)
     examples = {"image": image, "field": image, "p": one, "sigma": 2 * one, "mask": one > 1}
-    observed, (inputs, outputs) = OBSERVED[facts.channel], facts.interface(facts.header)
+    observed = OBSERVED[facts.channel]
+    (inputs, outputs) = facts.interface(facts.header)
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
     sizes = tuple(_free_sizes(free) if examples[name] is image else None for name in observed)
     with _quiet():

@@ -82,7 +82,8 @@ class Family:
             value = getattr(spec, name)
             require(value in known, f"{name} of a {self.words} must be one of {', '.join(known)}, not {value!r}")
         for name in SPECIAL:
-            value, least = getattr(spec, name), self.special.get(name)
+            value = getattr(spec, name)
+            least = self.special.get(name)
             numbers = [value] if isinstance(value, int) else value
             require(least is not None or not any(numbers), f"a {self.words} has no {name}; leave it out")
             if least is not None and min(numbers, default=0) < least:

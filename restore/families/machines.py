@@ -65,7 +65,8 @@ class Convolutional(Family):
                 raise UsageError("two rectified layers in a row raise each other without bound; make one spin")
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
-        sizes, (rows, columns) = [image_shape[0] * image_shape[1]], image_shape
+        sizes = [image_shape[0] * image_shape[1]]
+        (rows, columns) = image_shape
         for layer in spec.layers:
             rows, columns = -(-rows // layer.stride), -(-columns // layer.stride)
             sizes.append(rows * columns * layer.number)
@@ -89,8 +90,8 @@ class Convolutional(Family):
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
         from restore.priors import ConvolutionalDBM
 
-        own = {name: values[name] for name in self.shapes(spec, image_shape)}
-        return ConvolutionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
+        parameters = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConvolutionalDBM.of(parameters, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
 
     def of_size(self, machine: ConvolutionalDBM, image_shape: tuple[int, int]) -> ConvolutionalDBM:
         return machine.of(machine.shared, image_shape, machine.kinds)
@@ -160,8 +161,8 @@ class ConditionalPages(Informed):
     def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConditionalDBM:
         from restore.priors import ConditionalDBM
 
-        own = {name: values[name] for name in self.shapes(spec, image_shape)}
-        return ConditionalDBM.of(own, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
+        parameters = {name: values[name] for name in self.shapes(spec, image_shape)}
+        return ConditionalDBM.of(parameters, image_shape, [(layer.stride, layer.units) for layer in spec.layers])
 
 
 class Pairwise(Family):
@@ -222,7 +223,8 @@ class Mixture(Family):
         return f"{spec.components} times {spec.hidden} hidden units"
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        (pixels,), count = self.sizes(spec, image_shape), spec.components
+        (pixels,) = self.sizes(spec, image_shape)
+        count = spec.components
         assert spec.hidden != "auto"
         return {"weights.0": (pixels, count * spec.hidden), "units.noise": (count,), "units.log_share": (count,)}
 

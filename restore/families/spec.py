@@ -100,7 +100,8 @@ class Spec:
 
     def misfit(self, solver: str) -> str:
         """The reason why a solver does not fit the machine; empty if it does."""
-        known, structure = SOLVERS[solver], self.kind.structure
+        known = SOLVERS[solver]
+        structure = self.kind.structure
         if structure not in known.structures:
             others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
             return f"{solver} does not solve a {structure} machine; take {others}"

@@ -70,7 +70,8 @@ def spread(bands: np.ndarray) -> np.ndarray:
 
 def _of_bands(image: Image.Image, colour: bool) -> Picture:
     """The picture in bands of 8 bits."""
-    grey, clear = image.mode in ("1", "L", "LA", "La"), image.has_transparency_data
+    grey = image.mode in ("1", "L", "LA", "La")
+    clear = image.has_transparency_data
     bands = np.atleast_3d(np.array(image.convert(("L" if grey else "RGB") + "A" * clear)))
     bands, alpha = (bands[..., :-1], bands[..., -1]) if clear else (bands, None)
     notes: tuple[str, ...] = ()

@@ -106,7 +106,8 @@ def _outline(page: PdfPage) -> dict[str, Any]:
 def _page(document: PdfDocument, number: int, max_pixels: int) -> tuple[dict[str, Any], bytes]:
     """What is to be known of a page, from 0, and its pixels if there are not too many."""
     page = document[number]
-    facts, pixels = _outline(page), b""
+    facts = _outline(page)
+    pixels = b""
     if math.prod(facts["size"]) <= max_pixels:
         pixels = _drawn(page, *facts["size"])
         facts |= {"undecoded": _undecoded(page), "profile": base64.b64encode(_profile(page)).decode()}

@@ -25,23 +25,25 @@ def _exchange(document: Pdf, page: Page, sheet: Page) -> None:
     """Show the image of a sheet, another page, in place of the images of a page."""
     # Pages may share their resources, and images.
     resources = page.obj.Resources = Dictionary({**page.resources})
-    own = {**resources.get("/XObject", {})}
-    images = {name: item for name, item in own.items() if item.get("/Subtype") == Name.Image}
+    objects = {**resources.get("/XObject", {})}
+    images = {name: item for name, item in objects.items() if item.get("/Subtype") == Name.Image}
     placed = [(name, matrix) for name, matrix in get_objects_with_ctm(page) if name in images]
     (image,) = sheet.resources.XObject.values()
     if len(placed) == 1 and _fits(page, image, images[placed[0][0]], placed[0][1]):
-        old, new = images[placed[0][0]], document.copy_foreign(image)
+        old = images[placed[0][0]]
+        new = document.copy_foreign(image)
         for key in old.keys() - _OF_PIXELS:
             new[key] = old[key]
         if all(isinstance(item.ColorSpace, Array) for item in (old, new)):  # the same profile
             new.ColorSpace = old.ColorSpace
-        own[placed[0][0]] = new
-        resources.XObject = Dictionary(own)
+        objects[placed[0][0]] = new
+        resources.XObject = Dictionary(objects)
         return
     # Several images, or one that is turned: the new one covers the page, and text is found under it.
     nothing = document.make_stream(b"", Type=Name.XObject, Subtype=Name.Form, BBox=[0, 0, 0, 0])
-    cover, name = document.copy_foreign(sheet.as_form_xobject()), f"/Restored{len(own)}"
-    resources.XObject = Dictionary({**own, **dict.fromkeys(images, nothing), name: cover})
+    cover = document.copy_foreign(sheet.as_form_xobject())
+    name = f"/Restored{len(objects)}"
+    resources.XObject = Dictionary({**objects, **dict.fromkeys(images, nothing), name: cover})
     page.contents_add(b"q\n", prepend=True)
     page.contents_add(b"Q\n" + page.calc_form_xobject_placement(cover, Name(name), Rectangle(page.cropbox)))
 
@@ -62,7 +64,9 @@ def main(numbers: list[int], first: int, most: int) -> None:
     The answer is an empty line, or one of JSON that says why there is none; `most` is bytes of memory.
     """
     limit_memory(most)
-    content, stream, head = sys.stdin.buffer.read(), io.BytesIO(), dict[str, Any]()
+    content = sys.stdin.buffer.read()
+    stream = io.BytesIO()
+    head = dict[str, Any]()
     try:
         with pikepdf.open(io.BytesIO(content[:first])) as document, pikepdf.open(io.BytesIO(content[first:])) as sheets:
             for number, sheet in zip(numbers, sheets.pages, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from restore.errors import InputError, shown
 from restore.images.colours import BY_LUMINANCE
 from restore.images.reading import Source, read_picture
-from restore.sizes import DEFAULT_MAX_PIXELS, said
+from restore.sizes import DEFAULT_MAX_PIXELS, size_text
 
 # A mask that marks more than this share of an image may be the wrong way round.
 _MUCH = 0.5
@@ -33,7 +33,8 @@ def read_mask(
     or none although some are not black.
     """
     read = read_picture(source, name=name, frame=frame, max_pixels=max_pixels)
-    picture, notes = read.as_mask, [f"the mask: {note}" for note in read.notes]
+    picture = read.as_mask
+    notes = [f"the mask: {note}" for note in read.notes]
     if read.levels.max() == 1:
         notes.append("the mask has no other levels than 0 and 1, and pixels of 1 are filled")
     if not np.isin(picture.pixels, (0, 1)).all():
@@ -47,7 +48,7 @@ def read_mask(
 def mask_of(levels: np.ndarray, shape: tuple[int, ...], read: Sequence[str], label: str = "") -> Mask:
     """The mask of these levels (H, W), of which `read` tells how they were read; raises InputError for what is none."""
     if levels.shape != tuple(shape[:2]):
-        sizes = f"{said(levels.shape)} pixels, but the image has {said(shape[:2])}"
+        sizes = f"{size_text(levels.shape)} pixels, but the image has {size_text(shape[:2])}"
         raise InputError(f"the mask has {sizes}; give a mask of the same width and height", label)
     if BY_LUMINANCE in read:
         raise InputError("the mask has more than two colours; paint white on black what is to be filled", label)

@@ -16,10 +16,13 @@ from restore.images import tiff
 # The first bytes of a PNG; its chunks of texts, those that define colours, and those that are kept by other means.
 _PNG = b"\x89PNG\r\n\x1a\n"
 _TEXTS = (b"iTXt", b"tEXt", b"zTXt")
-_COLOURS, _OTHERWISE = (b"cHRM", b"cICP", b"gAMA", b"sRGB"), (b"pHYs", b"eXIf")
-# Texts of a PNG in which ImageMagick keeps what other formats hold in bytes, and the most bytes of one.
-_PROFILE, _PROFILE_BYTES = re.compile(rb"Raw profile type (\w+)\0"), 2**20
+_COLOURS = (b"cHRM", b"cICP", b"gAMA", b"sRGB")
+_OTHERWISE = (b"pHYs", b"eXIf")
+# Texts of a PNG in which ImageMagick keeps what other formats hold in bytes, and those that are kept by other means.
+_PROFILE = re.compile(rb"Raw profile type (\w+)\0")
 _KEPT_ELSEWHERE = (b"exif", b"APP1", b"xmp")
+# The most bytes of one.
+_PROFILE_BYTES = 2**20
 # What stands before EXIF and XMP in a block of a JPEG.
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 # How XMP says that a picture is turned, by an attribute or an element of this namespace; and what stands before the
@@ -36,22 +39,25 @@ def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[s
 
     These are EXIF, tags of a TIFF, XMP, and chunks of a PNG that stay true if its pixels change.
     """
-    exif, xmp = image.info.get("exif", b""), image.info.get("xmp") or image.info.get("XML:com.adobe.xmp", b"")
+    exif = image.info.get("exif", b"")
+    xmp = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp", b"")
     chunks, of_exif, of_xmp = _parted(_chunks(content))
     exif, of_tiff = exif or of_exif, image.format == "TIFF"
     xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
     xmp = xmp if isinstance(xmp, bytes) and xmp else of_xmp  # a tag of a TIFF may hold a number
     tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
-    said = _in_xmp(xmp).search(xmp)
-    turned = tiff.orientation(tags) or (int(said[1] or said[2]) if said else 1)
-    own, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
-    kept = {"exif": tiff.exif(own) if own else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
+    match = _in_xmp(xmp).search(xmp)
+    turned = tiff.orientation(tags) or (int(match[1] or match[2]) if match else 1)
+    in_exif, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
+    kept = {"exif": tiff.exif(in_exif) if in_exif else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
     return turned, {key: value for key, value in kept.items() if value}
 
 
 def _parted(chunks: list[tuple[bytes, bytes]]) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
     """Chunks of a PNG without those that are profiles of ImageMagick; and EXIF and XMP in these."""
-    others, exif, xmp = list[tuple[bytes, bytes]](), b"", b""
+    others = list[tuple[bytes, bytes]]()
+    exif = b""
+    xmp = b""
     for kind, data in chunks:
         of, profile = _profile(kind, data)
         if profile.startswith(_EXIF):
@@ -94,7 +100,8 @@ def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:
 
     What is kept by other means is left out: resolution, EXIF and XMP.
     """
-    chunks, at = list[tuple[bytes, bytes]](), len(_PNG)
+    chunks = list[tuple[bytes, bytes]]()
+    at = len(_PNG)
     while content.startswith(_PNG) and at + 8 <= len(content):
         size, kind = struct.unpack_from(">I4s", content, at)
         data = content[at + 8 : at + 8 + size]

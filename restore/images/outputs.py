@@ -29,7 +29,7 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     Subfolders, hidden files and our own outputs, such as `NAME.restored.png` and `NAME.SUFFIX.tif`, are left out.
     Raises InputError for a folder without images, and UsageError for the empty text.
     """
-    if any(not os.fspath(given) for given in inputs):
+    if any(not os.fspath(entry) for entry in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
     images = list[Place]()
     for path in map(path_of, inputs):
@@ -102,9 +102,11 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
         keys = _keys(file)
         for key in keys:
             if key in read:
-                raise UsageError(f"{_said(file)}: would replace the input {_said(read[key])}; choose another output")
+                raise UsageError(
+                    f"{_name_of(file)}: would replace the input {_name_of(read[key])}; choose another output"
+                )
             if key in written:
-                raise UsageError(f"{_said(file)}: is to be written twice; choose another for one of them")
+                raise UsageError(f"{_name_of(file)}: is to be written twice; choose another for one of them")
         written |= dict.fromkeys(keys, file)
 
 
@@ -129,25 +131,32 @@ def plan(
     if overwrite and skip_existing:
         raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
     pairs = paired(inputs, output, suffix)
-    refuse_clashes(inputs, [target for _, target in pairs])
-    there = existing([target for _, target in pairs])
+    targets = [target for _, target in pairs]
+    refuse_clashes(inputs, targets)
+    there = existing(targets)
     left = [pair for pair in pairs if not (skip_existing and pair[1] in there)]
     for _, target in left:
         if target in there and (not overwrite or (isinstance(target, Path) and target.is_dir())):
             again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
             raise OutputError(f"exists already; give {again}", target)
+    new = _new_folder(output, [target for _, target in left])
+    if not dry_run:
+        if new is not None:
+            make_folder(new, "choose another with -o")
+        for parent in {target.parent for target in targets if isinstance(target, Path)}:
+            remove_abandoned(parent)
+    return left
+
+
+def _new_folder(output: str | os.PathLike[str] | None, targets: Sequence[Place]) -> Path | None:
+    """The folder to be made for files, if any; raises OutputError if they are in others that cannot be written to."""
     folder = path_of(output) if output is not None and means_folder(output) else None
-    folder = folder if isinstance(folder, Path) else None  # a store of objects needs none
-    for parent in dict.fromkeys(target.parent for _, target in left if isinstance(target, Path)):
+    missing = None
+    for parent in dict.fromkeys(target.parent for target in targets if isinstance(target, Path)):
         new = parent == folder and not os.path.exists(parent)  # noqa: PTH110 - False where a name is too long
         require_writable(parent.parent if new else parent)
-    if dry_run:
-        return left
-    if folder is not None and left:
-        make_folder(folder, "choose another with -o")
-    for parent in {target.parent for _, target in pairs if isinstance(target, Path)}:
-        remove_abandoned(parent)
-    return left
+        missing = parent if new else missing
+    return missing
 
 
 def named(path: PurePath | Remote, suffix: str) -> str:
@@ -187,5 +196,5 @@ def _keys(file: File) -> list[object]:
     return [*keys, (status.st_dev, status.st_ino)] if stat.S_ISREG(status.st_mode) else keys
 
 
-def _said(file: File) -> str:
+def _name_of(file: File) -> str:
     return ("stdin", "stdout")[file] if isinstance(file, int) else shown(file)

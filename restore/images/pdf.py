@@ -127,7 +127,8 @@ class Document:
         """The child with the document, started if there is none."""
         if self._child is None:
             self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-            path, most = Path(self._folder.name) / "document.pdf", PAGE_BYTES + 2 * len(self.content)
+            path = Path(self._folder.name) / "document.pdf"
+            most = PAGE_BYTES + 2 * len(self.content)
             path.write_bytes(self.content)
             command, environment = _program("drawing.py", [str(path), most + 16 * self.max_pixels])
             pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
@@ -166,12 +167,15 @@ def _in_profile(image: Image.Image, profile: bytes) -> Image.Image:
     from PIL import ImageCms
 
     try:
-        theirs, screen = ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB")
+        theirs = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        screen = ImageCms.createProfile("sRGB")
         levels = ImageCms.profileToProfile(image.convert("RGB"), screen, theirs, outputMode=image.mode)
     except (ImageCms.PyCMSError, OSError):
         return image
-    off = np.abs(np.asarray(levels, np.int16) - np.asarray(image, np.int16)) if levels is not None else np.zeros(1)
-    return image if levels is None or off.max() <= 1 else levels
+    if levels is None:
+        return image
+    off = np.abs(np.asarray(levels, np.int16) - np.asarray(image, np.int16))
+    return image if off.max() <= 1 else levels
 
 
 def require_writer(name: str) -> None:
@@ -185,7 +189,8 @@ def bound(images: Sequence[bytes]) -> bytes:
     """A PDF of images, one a page; their pixels, their resolution and their colour profile are kept."""
     import img2pdf
 
-    sheets, contents = list[tuple[float, ...]](), list[bytes]()
+    sheets = list[tuple[float, ...]]()
+    contents = list[bytes]()
     for content in images:
         with Image.open(io.BytesIO(content)) as image:
             dpi = map(float, image.info.get("dpi", (DPI, DPI)))
@@ -197,7 +202,8 @@ def bound(images: Sequence[bytes]) -> bytes:
                 content = fax.getvalue()
         contents.append(content)
     # Its own layout rounds resolutions, and its other engine gives each document another number.
-    sizes, engine = iter(sheets), img2pdf.Engine.internal
+    sizes = iter(sheets)
+    engine = img2pdf.Engine.internal
     made: bytes = img2pdf.convert(*contents, layout_fun=lambda *_: 2 * next(sizes), nodate=True, engine=engine)
     return made
 
@@ -210,7 +216,8 @@ def exchanged(content: bytes, images: Mapping[int, bytes], label: str) -> bytes:
     sheets = bound(list(images.values()))
     most = PAGE_BYTES + 4 * (len(content) + len(sheets))
     command, environment = _program("exchanging.py", [list(images), len(content), most])
-    both, limit = content + sheets, SECONDS + len(images)
+    both = content + sheets
+    limit = SECONDS + len(images)
     try:
         done = subprocess.run(command, input=both, capture_output=True, env=environment, timeout=limit, check=True)
         line, _, made = done.stdout.partition(b"\n")

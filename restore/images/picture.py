@@ -54,12 +54,14 @@ class Indices:
         strip.info = {key: value for key, value in strip.info.items() if key == "transparency"}
         size = len(image.getpalette() or ()) // 3
         colours = np.asarray(strip.convert("RGBA"))[0, :size]
-        return cls(np.asarray(image), colours[:, ([1], [1, 3], [0, 1, 2], [0, 1, 2, 3])[channels - 1]], strip)
+        chosen = {1: [1], 2: [1, 3], 3: [0, 1, 2], 4: [0, 1, 2, 3]}[channels]
+        return cls(np.asarray(image), colours[:, chosen], strip)
 
     def image_of(self, pixels: np.ndarray) -> Image.Image | None:
         """An indexed image of pixels (H, W, C), the index of each old colour kept; None if the palette lacks one."""
         weights = 256 ** np.arange(pixels.shape[2], dtype=np.uint32)
-        palette, wanted = self.colours @ weights, pixels @ weights
+        palette = self.colours @ weights
+        wanted = pixels @ weights
         counts = np.bincount(self.pixels.ravel(), minlength=256)[: len(palette)]
         indices = self.pixels.copy()
         changed = palette[np.minimum(indices, len(palette) - 1)] != wanted
@@ -135,7 +137,8 @@ class Picture:
     @property
     def as_mask(self) -> Picture:
         """This picture, black where it is transparent; black and white if its levels are 0 and 1, as of booleans."""
-        levels, kind = self.levels, self.levels.dtype
+        levels = self.levels
+        kind = self.levels.dtype
         levels = levels * kind.type(self.white) if levels.max() == 1 else levels
         levels = levels if self.alpha is None else (levels * (self.alpha / self.white)).astype(kind)
         return replace(self, levels=levels)
@@ -157,5 +160,6 @@ def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> N
     if not np.isfinite(values).all():
         raise InputError("holds NaN or infinite values; replace them by numbers in [0, 1]", name)
     if values.size and max(-values.min(), values.max() - 1) > beyond + HALF_LEVEL:
-        span, allowed = f"{values.min():g} to {values.max():g}", f"[{0 - beyond:g}, {1 + beyond:g}]"
+        span = f"{values.min():g} to {values.max():g}"
+        allowed = f"[{0 - beyond:g}, {1 + beyond:g}]"
         raise InputError(f"holds values from {span}, outside {allowed}; scale them to [0, 1]", name)

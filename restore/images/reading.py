@@ -35,7 +35,8 @@ _SET = 20
 
 # The most scans of a JPEG, each of which changes all pixels and may take a few bytes: encoders write some ten. And what
 # begins anything but pixels among them.
-_MOST_SCANS, _MARKER = 100, re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+_MOST_SCANS = 100
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 
 # Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -86,15 +87,10 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
         number, count, notes = _number(image, frame, len(pages), label)
-        # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
-        if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
-            raise too_large(label, max_pixels)
-        if number:
-            image.seek(number)
-            if image.width * image.height > max_pixels:  # of some formats frames grow
-                raise too_large(label, max_pixels)
+        _seek(image, number, pages, label, max_pixels)
         # Read these first: loading forgets them.
-        layout, info = _layout(image), _kept(image)
+        layout = _layout(image)
+        info = _kept(image)
         negative = bool(pages) and image.tag_v2.get(ExifTags.Base.PhotometricInterpretation) == 0  # type: ignore[attr-defined]
         exif = image.getexif()  # of a PNG, it may stand behind the pixels
         turned, more = metadata(image, content, number)
@@ -104,7 +100,8 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
         upright.format = image.format
         others = (len(pages) or getattr(image, "n_frames", 1)) > 1
         picture = replace(picture_of(upright, label, colour=colour), one_of_many=others)
-    levels, notes = picture.levels, (*picture.notes, *notes)
+    levels = picture.levels
+    notes = (*picture.notes, *notes)
     if negative and image.mode.startswith("I;16"):  # at 8 bits Pillow inverts it
         levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
@@ -113,6 +110,17 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     if turned > 4 and "dpi" in info:  # on its side
         info["dpi"] = info["dpi"][::-1]
     return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", one_of_many=count > 1, info=info | more)
+
+
+def _seek(image: Image.Image, number: int, pages: list[int], label: str, max_pixels: int) -> None:
+    """Go to a frame or page; raises TooLarge if it, or all that have to be decoded for it, have too many pixels."""
+    # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
+    pixels = pages[number] if pages else image.width * image.height * (number + 1)
+    if number and pixels <= max_pixels:
+        image.seek(number)
+        pixels = max(pixels, image.width * image.height)  # of some formats frames grow
+    if pixels > max_pixels:
+        raise too_large(label, max_pixels)
 
 
 def _number(image: Image.Image, frame: int | None, pages: int, label: str) -> tuple[int, int, tuple[str, ...]]:
@@ -230,7 +238,8 @@ def _scans(content: bytes) -> int:
     """The number of scans of a JPEG, in all its pictures."""
     count, at = 0, 0
     while found := _MARKER.search(content, at):
-        kind, at = found[0][1], found.end()
+        kind = found[0][1]
+        at = found.end()
         count += kind == 0xDA
         if kind not in (0x01, 0xD8, 0xD9) and at + 2 <= len(content):  # others tell their length
             at += max(2, int.from_bytes(content[at : at + 2], "big"))

@@ -53,5 +53,6 @@ def _integrals(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 def _shared(size: int, count: int) -> np.ndarray:
     """The length that each of `count` equal cells shares with each of `size` pixels in a row, (count, size)."""
-    edges, pixels = np.linspace(0, size, count + 1)[:, np.newaxis], np.arange(size)
+    edges = np.linspace(0, size, count + 1)[:, np.newaxis]
+    pixels = np.arange(size)
     return np.diff((edges - pixels).clip(0, 1), axis=0)

@@ -33,8 +33,9 @@ _BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8
 # Directories within a directory, by tag, and those within them: EXIF, what it says of other readers, and GPS.
 _WITHIN = {34665: (40965,), 34853: (), 40965: ()}
 # What describes how pixels are stored, or is derived from them; orientation, profile and XMP are kept by other means.
-_LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285), 288, 289, 290, 291, 292, 293, 296, 301, 317}
-_LAYOUT |= {*range(320, 329), 330, *range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
+_LAYOUT = {*range(256, 260), *range(262, 267), 273, 274, *range(277, 285)}
+_LAYOUT |= {*range(288, 294), 296, 301, 317, *range(320, 329), 330}
+_LAYOUT |= {*range(332, 335), *range(336, 343), 347, *range(512, 533), 700, 34675}
 # Tags that EXIF defines outside of its own directory; the profile gives the colour space.
 _OF_EXIF = {270, 271, 272, 305, 306, 315, 318, 319, 33432, 34665, 34853, *range(40091, 40096)}
 # The end of a line of a fax, alone or with a bit that says how the next one is coded.
@@ -54,13 +55,18 @@ def _form(content: bytes) -> tuple[str, str, str, str]:
     return (order, "Q", "Q", "HHQ") if content[2:3] == b"+" else (order, "I", "H", "HHI")
 
 
-def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]], int]:
-    """Tag, type, number of values, and place of these or of their offset; and the place of the next one's offset."""
+# Tag, type, number of values, and place of these or of their offset.
+Entry = tuple[int, int, int, int]
+
+
+def _entries(content: bytes, start: int) -> tuple[list[Entry], int]:
+    """The entries of a page, and the place of the next one's offset."""
     order, pointer, count, head = _form(content)
     (number,) = struct.unpack_from(order + count, content, start)
     if number > MOST_ENTRIES:
         raise OverflowError
-    at, size = start + struct.calcsize(count), struct.calcsize(order + head)
+    at = start + struct.calcsize(count)
+    size = struct.calcsize(order + head)
     places = [at + index * (size + struct.calcsize(pointer)) for index in range(number + 1)]
     return [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]], places[-1]
 
@@ -68,28 +74,40 @@ def _entries(content: bytes, start: int) -> tuple[list[tuple[int, int, int, int]
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger; raises InputError if the file promises too much."""
     order, pointer, *_, head = _form(content)
-    at, sizes, listed = struct.calcsize(pointer), dict[int, int](), 0
-    entry = struct.calcsize(order + head + pointer)
+    at = struct.calcsize(pointer)
+    sizes = dict[int, int]()
+    listed = 0
     try:
         while (start := struct.unpack_from(order + pointer, content, at)[0]) and start not in sizes:
-            entries, at = _entries(content, start)
-            promised, sides = 0, dict[int, int]()
-            listed += entry * len(entries)
             if len(sizes) == MOST_PAGES:
                 raise InputError(f"has more than {MOST_PAGES} pages, or is damaged; split it", label)
-            for tag, kind, number, value in entries:
-                if tag in _PLACES and number > MOST_STRIPS:
-                    raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
-                (sides[tag],) = struct.unpack_from(order + ("H" if kind == 3 else pointer), content, value)
-                promised += number * _BYTES.get(kind, 1)
+            entries, at = _entries(content, start)
+            listed += struct.calcsize(order + head + pointer) * len(entries)
             # Directories, too, may lie on the same bytes.
-            if promised > 4 * len(content) or listed > len(content):
+            if listed > len(content) or _promised(entries, label) > 4 * len(content):
                 raise InputError("is damaged (it promises more than it holds); get an intact copy", label)
-            area, tile = ((Tag.ImageWidth, Tag.ImageLength), (Tag.TileWidth, Tag.TileLength))
-            sizes[start] = max(math.prod(sides.get(side, 0) for side in pair) for pair in (area, tile))
+            sizes[start] = _area(content, entries, order, pointer)
     except (struct.error, OverflowError) as fault:
         raise InputError("is damaged (a page of it lies outside the file); get an intact copy", label) from fault
     return list(sizes.values())
+
+
+def _promised(entries: Sequence[Entry], label: str) -> int:
+    """The bytes of the values of a page; raises InputError for too many strips."""
+    for tag, _, number, _ in entries:
+        if tag in _PLACES and number > MOST_STRIPS:
+            raise InputError(f"has more than {MOST_STRIPS} strips or tiles; save it anew as PNG", label)
+    return sum(number * _BYTES.get(kind, 1) for _, kind, number, _ in entries)
+
+
+def _area(content: bytes, entries: Sequence[Entry], order: str, pointer: str) -> int:
+    """The pixels of a page, or of its tile if that is larger."""
+    sides = {
+        tag: struct.unpack_from(order + ("H" if kind == 3 else pointer), content, place)[0]
+        for tag, kind, _, place in entries
+    }
+    pairs = ((Tag.ImageWidth, Tag.ImageLength), (Tag.TileWidth, Tag.TileLength))
+    return max(sides.get(width, 0) * sides.get(height, 0) for width, height in pairs)
 
 
 def tags_of(content: bytes, page: int = 0) -> Tags:
@@ -123,9 +141,11 @@ def kept(tags: Tags, *, exif: bool = False) -> tuple[Tags, Tags]:
 def _tags(content: bytes, start: int, within: Sequence[int]) -> Tags:
     """Read a directory, and the directories within it under some of its tags."""
     order, pointer, *_ = _form(content)
-    tags, room = Tags(), 4 * len(content)
+    tags = Tags()
+    room = 4 * len(content)
     for tag, kind, number, at in _entries(content, start)[0]:
-        unit, size = 4 if kind in (5, 10) else _BYTES.get(kind, 1), number * _BYTES.get(kind, 1)
+        unit = 4 if kind in (5, 10) else _BYTES.get(kind, 1)
+        size = number * _BYTES.get(kind, 1)
         room -= size
         if room < 0:
             raise OverflowError
@@ -154,7 +174,8 @@ def exif(tags: Tags) -> bytes:
 
 def bound(contents: Iterable[bytes], more: Tags | None = None) -> bytes:
     """One file of TIFFs with one page each, as Pillow writes them, each page with some more tags."""
-    book, link = bytearray(b"II*\0\0\0\0\0"), 4
+    book = bytearray(b"II*\0\0\0\0\0")
+    link = 4
     for content in contents:
         base = len(book)
         tags = _tags(content, struct.unpack_from("<I", content, 4)[0], (34665, 34853)) | (more or {})
@@ -170,7 +191,9 @@ def bound(contents: Iterable[bytes], more: Tags | None = None) -> bytes:
 
 def _directory(tags: Tags, base: int) -> bytes:
     """The only or last directory of a file, at this place of it, with its values behind it."""
-    rows, values, first = struct.pack("<H", len(tags)), b"", base + 2 + 12 * len(tags) + 4
+    rows = struct.pack("<H", len(tags))
+    values = b""
+    first = base + 2 + 12 * len(tags) + 4
     for tag, (kind, value) in sorted(tags.items()):
         at = first + len(values)
         data = value if isinstance(value, bytes) else _directory(value, at)
@@ -220,7 +243,8 @@ def _fax_ends_early(tags: Mapping[int, Any], content: bytes) -> bool:
 
 def _without_end(bits: str) -> str:
     """Fax data without what marks their end, two or more ends of lines, and the zeros behind them."""
-    end, marks = len(bits.rstrip("0")), 0
+    end = len(bits.rstrip("0"))
+    marks = 0
     while mark := next((mark for mark in _ENDS_OF_LINES if bits.endswith(mark, 0, end)), ""):
         end, marks = end - len(mark), marks + 1
     return bits[:end] if marks > 1 else bits

@@ -64,7 +64,8 @@ class Tones:
         >>> Tones.of(counted(np.array([[20, 20, 20, 240]], np.uint8)))
         Tones(threshold=129, middle=0.0, exact=1.0, explained=1.0)
         """
-        below, total = counts.cumsum().astype(np.float64), float(counts.sum())
+        below = counts.cumsum().astype(np.float64)
+        total = float(counts.sum())
         light = (counts * _LEVELS).cumsum().astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             between = (light * total - below * light[-1]) ** 2 / (below * (total - below))
@@ -92,10 +93,13 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
     rows, columns = (slice(max(0, (size - _COUNTED_SIDE) // 2), (size + _COUNTED_SIDE) // 2) for size in grey.shape)
     part = np.asarray(grey[rows, columns], np.float64)
     visible = np.ones(part.shape, bool) if hidden is None else ~hidden[rows, columns]
-    below, above = part[visible & (part <= threshold)], part[visible & (part > threshold)]
-    black, white = np.median(below) if below.size else 0.0, np.median(above) if above.size else 1.0
-    even = (part[1:, 1:] == part[:-1, 1:]) & (part[1:, 1:] == part[1:, :-1]) & visible[1:, 1:]
-    off = np.minimum(np.abs(part - black), np.abs(part - white))[1:, 1:] > _APART * (white - black)
+    below = part[visible & (part <= threshold)]
+    above = part[visible & (part > threshold)]
+    black = np.median(below) if below.size else 0.0
+    white = np.median(above) if above.size else 1.0
+    inner = part[1:, 1:]
+    even = (inner == part[:-1, 1:]) & (inner == part[1:, :-1]) & visible[1:, 1:]
+    off = np.minimum(np.abs(inner - black), np.abs(inner - white)) > _APART * (white - black)
     return float((even & off).sum() / max(even.size, 1))
 
 

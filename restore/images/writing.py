@@ -124,7 +124,8 @@ def as_pil(
     """
     if hidden is None and picture.alpha is not None:
         hidden = picture.alpha > 0
-    levels, modes = to_levels(picture, restored, hidden, name=name), FORMATS[format].modes.split()
+    levels = to_levels(picture, restored, hidden, name=name)
+    modes = FORMATS[format].modes.split()
     bands = levels if picture.inks is None else picture.inks.painted(levels, hidden)
     image = Image.fromarray(bands if picture.alpha is None else np.dstack([bands, picture.alpha]))
     if "P" in modes and picture.indices is not None:

@@ -12,12 +12,13 @@ from operator import attrgetter
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
+from restore.channels.quiet import quietest
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.candidates import Candidate
 from restore.inference.restored import Level
 from restore.inference.rivals.ising import Neighbours
-from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of, quietest
+from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
 from restore.status import Status
 from restore.zoo import leave_out
 

@@ -77,7 +77,8 @@ class Posterior:
     def of_pixels(cls, means: np.ndarray, variances: np.ndarray, steps: int = 1) -> Posterior:
         """The posterior of pictures, (N, H, W), after a number of steps without a solver."""
         count = len(means)
-        one, zero = np.ones(count, int), np.zeros(count)
+        one = np.ones(count, int)
+        zero = np.zeros(count)
         return cls(means, variances, steps * one, zero, one, one - 1, zero > 0, zero)
 
     @classmethod

@@ -30,7 +30,8 @@ def html_of(answer: Restored, side: int = SHOWN) -> str:
     after = answer.picture(soft=answer.lightened is not None)
     panels = {"after": after, "uncertainty": 2 * answer.deviations}
     if answer.observed is not None:
-        before, hidden = answer.observed.values(), answer.observed.damage.hidden
+        before = answer.observed.values()
+        hidden = answer.observed.damage.hidden
         if hidden is not None:
             before = np.where(hidden[..., None], TO_FILL, before if before.ndim == 3 else before[..., None])
         panels = {"before": before, **panels}

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from restore.inference.engine import PictureEngine
     from restore.zoo.description import Description
 
+# The devices that every engine has.
+EVERYWHERE = ("auto", "cpu")
+
 
 def open_engine(
     model: str,
@@ -42,44 +45,62 @@ def open_engine(
         UsageError: if the options do not fit each other or the prior, or a library is not installed.
         ModelError: if there is no such prior, its file is damaged, or it lacks what the engine needs.
     """
+    _check_options(engine, max_memory)
+    path = find(model)
+    beyond = option("max_memory") if max_memory is not None else ""
+    if not _device_in_onnx(device, engine, path):
+        beyond = option("device", shown(device))
+    if engine == "onnx" and beyond:
+        remedy = f"leave it out, or give {option('engine', 'torch')}"
+        raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)
+    if not path.is_dir() and (engine == "torch" or beyond):
+        raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", path)
+    if not beyond and solver is not None and engine == "auto" and path.is_dir() and _changes(path, solver):
+        beyond = option("solver", solver)
+    graph = device not in EVERYWHERE or not path.is_dir() or (path / GRAPH).is_file()
+    if engine == "onnx" or (engine == "auto" and not beyond and graph):
+        loaded = _in_onnx(path, device)
+    else:
+        loaded = _in_torch(model, device, max_memory, beyond)
+    return loaded if solver is None else _solved_by(solver, loaded)
+
+
+def _check_options(engine: str, max_memory: int | None) -> None:
     if engine not in get_args(EngineName):
         raise UsageError(f"engine must be one of {', '.join(get_args(EngineName))}, not {shown(str(engine))}")
     if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
-    path = find(model)
-    alone = not path.is_dir()
-    beyond = option("max_memory") if max_memory is not None else ""
-    in_onnx = False
-    if device not in ("auto", "cpu"):
-        from restore.inference.onnx.engine import PROVIDERS
 
-        # CUDA is torch's where there is torch.
-        cuda_in_torch = device.startswith("cuda") and engine == "auto" and not alone and find_spec("torch") is not None
-        in_onnx = device.partition(":")[0] in PROVIDERS and engine != "torch" and not cuda_in_torch
-        beyond = beyond if in_onnx else option("device", shown(device))
-    if engine == "onnx" and beyond:
-        remedy = f"leave it out, or give {option('engine', 'torch')}"
-        raise UsageError(f"onnxruntime computes on the CPU without it; {remedy}", beyond)
-    if alone and (engine == "torch" or beyond):
-        raise ModelError("is a graph for onnxruntime alone; name the prior it was made from", path)
-    if solver is not None and not alone:
-        header = describe(path)
-        if engine == "auto" and header.with_solver(solver) != header:
-            engine, beyond = "torch", beyond or option("solver", solver)
-    by_graph = engine == "auto" and not beyond and (in_onnx or (path / GRAPH).is_file())
-    if engine == "onnx" or alone or by_graph:
-        if not alone and not (path / GRAPH).is_file():
-            remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
-            raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", path)
-        from restore.inference.onnx.engine import OnnxEngine
 
-        loaded: PictureEngine = OnnxEngine.load(path, device)
-    else:
-        require_torch(beyond or shown(model))
-        from restore.inference.torch_engine import Engine
+def _device_in_onnx(device: str, engine: str, path: Path) -> bool:
+    """True for a device of onnxruntime, unless torch is to compute on it, as on CUDA where there is torch."""
+    if device in EVERYWHERE:
+        return True
+    from restore.inference.onnx.engine import PROVIDERS
 
-        loaded = Engine.load(model, "cpu" if device == "auto" else device, max_memory)
-    return loaded if solver is None else _solved_by(solver, loaded)
+    in_torch = device.startswith("cuda") and engine == "auto" and path.is_dir() and find_spec("torch") is not None
+    return device.partition(":")[0] in PROVIDERS and engine != "torch" and not in_torch
+
+
+def _changes(path: Path, solver: str) -> bool:
+    header = describe(path)
+    return header.with_solver(solver) != header
+
+
+def _in_onnx(path: Path, device: str) -> PictureEngine:
+    if path.is_dir() and not (path / GRAPH).is_file():
+        remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
+        raise ModelError(f"has no {GRAPH} for onnxruntime; {remedy}", path)
+    from restore.inference.onnx.engine import OnnxEngine
+
+    return OnnxEngine.load(path, device)
+
+
+def _in_torch(model: str, device: str, max_memory: int | None, asker: str) -> PictureEngine:
+    require_torch(asker or shown(model))
+    from restore.inference.torch_engine import Engine
+
+    return Engine.load(model, "cpu" if device == "auto" else device, max_memory)
 
 
 def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
@@ -155,8 +176,8 @@ class Engines:
 
     def _for_pages(self, name: str) -> PictureEngine:
         """A prior with its own solver, whatever the one that was named has."""
-        own = self.with_options(replace(self._options, solver=None))
-        opened = own.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
+        engines = self.with_options(replace(self._options, solver=None))
+        opened = engines.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
         if isinstance(opened, ModelError):
             raise opened
         return opened
@@ -197,7 +218,8 @@ class Engines:
     def with_options(self, options: Options) -> Engines:
         """The same open priors, for other options of one engine, device, memory and solver; threads may share them."""
         again = copy.copy(self)
-        again._options, again.named = options, options.model != "auto"
+        again._options = options
+        again.named = options.model != "auto"
         return again
 
 

@@ -21,6 +21,7 @@ def portions(items: Iterable[Item], pixels_of: Callable[[Item], int], count: int
         held += pixels_of(item)
         if len(portion) == count or held >= pixels:
             yield portion
-            portion, held = [], 0
+            portion = []
+            held = 0
     if portion:
         yield portion

@@ -12,7 +12,7 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import NotRestored
 from restore.inference.decision.facts import Facts
 from restore.registry import LEVELS
-from restore.sizes import said
+from restore.sizes import size_text
 from restore.status import Outcome, Status
 
 # Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
@@ -100,7 +100,7 @@ class Restored:
     observed: Observed | None = None
 
     def __repr__(self) -> str:
-        return f"Restored({said(self.means.shape[:2])}, {self.outcome}, {self.status}, model={self.model!r})"
+        return f"Restored({size_text(self.means.shape[:2])}, {self.outcome}, {self.status}, model={self.model!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""
@@ -164,7 +164,8 @@ def _finite(value: float) -> float | None:
 
 def level_of_blank(picture: Observed) -> Any:
     """The value that all visible pixels of a picture share, a number or a colour; None if they differ, or none is."""
-    first, visible = None, picture.visible
+    first = None
+    visible = picture.visible
     for top in range(0, len(visible), STRIP):
         rows = slice(top, top + STRIP)
         levels = np.asarray(picture.pixels[rows, :])[visible[rows]]
@@ -177,7 +178,8 @@ def level_of_blank(picture: Observed) -> Any:
 def blank(picture: Observed, value: Any) -> Restored:
     """The answer about a picture whose visible pixels share a value: holes have it, too."""
     pixels = np.broadcast_to(value, picture.shape).copy()
-    hole, unknown = ~picture.visible, picture.damage.unknown
+    hole = ~picture.visible
+    unknown = picture.damage.unknown
     reason = "all that is visible is alike"
     filled = share_changed(picture, pixels, hole) > 0
     return Restored(

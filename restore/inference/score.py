@@ -49,11 +49,6 @@ UNDAMAGED = 0.02
 LOG_ODDS_LIMIT = 9
 BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
 
-# The side of a block in which noise is measured, in pixels; the share of the blocks that is called quiet, and of pixels
-# that may be hidden, black or white in one that counts; and the least noise that quiet blocks of white noise have, as a
-# share of it (by hand).
-QUIET_SIDE, QUIET, QUIET_NOISE = 16, 0.05, 0.84
-
 # The factors by which the log-odds of solvers may be too large; with larger ones wrong predictions would count as noise
 # (`benchmarks/choices/noise_level.py`).
 SURER = (1.0, 1.4)
@@ -167,7 +162,8 @@ class Prediction:
         cls, sample: Crops, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray
     ) -> Prediction:
         """Predict the pixels that some turns hide in some crops, under damage without unknown levels."""
-        pixels, count = sample.pixels[crops], len(turns)
+        pixels = sample.pixels[crops]
+        count = len(turns)
         out = sample.folds[list(turns)][:, crops].reshape(-1, *pixels.shape[1:])
 
         def repeated(values: np.ndarray) -> np.ndarray:
@@ -218,7 +214,8 @@ class Prediction:
 
         Of the factors by which log-odds may be too large the best one counts.
         """
-        odds, flips = np.linspace(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, BINS), BitFlip(levels[:, None])
+        odds = np.linspace(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, BINS)
+        flips = BitFlip(levels[:, None])
 
         def at(factor: float) -> np.ndarray:
             of_bins = (flips.log_predictive(white, probability_of(odds / factor)) for white in (True, False))
@@ -229,7 +226,8 @@ class Prediction:
     @cached_property
     def curve(self) -> np.ndarray:
         """log p of each picture at each level of the scale, (L, N), or at the levels that are known, (1, N)."""
-        sample, levels = self.sample, self.scale.levels
+        sample = self.sample
+        levels = self.scale.levels
         if self._alike:
             return self.counted(levels)
         cases = (sample.damage,) if sample.damage.unknown is None else map(sample.damage.at, levels)
@@ -239,7 +237,8 @@ class Prediction:
     @property
     def surprise(self) -> np.ndarray:
         """How many times as many predicted pixels are wrong as the candidate expects, (N,)."""
-        white, wrong = self.means > 0.5, np.minimum(self.means, 1 - self.means)
+        white = self.means > 0.5
+        wrong = np.minimum(self.means, 1 - self.means)
         found = self.sample.sums((white != (self.sample.pixels > 0.5)) & self.mask)
         return np.asarray((found + 1) / (self.sample.sums(np.where(self.mask, wrong, 0)) + 1))
 
@@ -265,37 +264,6 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
     return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
 
 
-def quietest(picture: Observed) -> float:
-    """The most Gaussian noise that a grey picture can have: that of its quietest blocks; infinite if it has none.
-
-    The mixed second difference of a smooth block is its noise (Immerkær, CVIU 64, 1996). Saturated blocks have less,
-    and flat ones, as of a frame, were made so.
-
-    >>> noise = np.random.default_rng(0).normal(0.5, 0.05, (200, 200))
-    >>> noise[:100] += np.random.default_rng(1).normal(0, 0.2, (100, 200))  # texture
-    >>> bool(0.05 < quietest(Observed(noise, Damage())) < 0.06)
-    True
-    """
-    (height, width), strip = picture.shape[:2], QUIET_SIDE + 2
-    tops = range(0, height - strip + 1, QUIET_SIDE)
-    known = [np.zeros(0)]
-    # Strip by strip, as a picture may be large; of a huge one some are enough.
-    for top in tops[:: 1 + len(tops) // MOST_CROPS]:
-        part = picture.part(slice(top, top + strip), slice(0, width))
-        values = part.values()
-        down, across, inner = np.diff(values, 2, 0), np.diff(values, 2, 1), values[1:-1, 1:-1]
-        second = np.diff(down, 2, 1) / 6
-        flat = (second == 0) & (down[:, 1:-1] == 0) & (across[1:-1] == 0)
-        usable = (inner > 0) & (inner < 1) & ~flat & part.visible[1:-1, 1:-1]
-        squares, share = (
-            of[:, : of.shape[1] // QUIET_SIDE * QUIET_SIDE].reshape(QUIET_SIDE, -1, QUIET_SIDE).mean((0, 2))
-            for of in (second**2, usable)
-        )
-        known.append(squares[share >= 1 - QUIET])
-    every = np.concatenate(known)
-    return float(np.quantile(every, QUIET) ** 0.5) / QUIET_NOISE if every.size else np.inf
-
-
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
     """The maximum of a curve over evenly spaced points: the vertex of the parabola through the best three."""
     best = int(curve.argmax())
@@ -310,7 +278,8 @@ def _most_of_holes(hidden: np.ndarray | None, shape: tuple[int, ...]) -> np.ndar
     nothing = np.zeros((0, 0), bool)
     if hidden is None or not hidden.any():
         return nothing
-    best, most = nothing, 0
+    best = nothing
+    most = 0
     rows, columns = (_steps(size, part) for size, part in zip(hidden.shape, shape, strict=True))
     for top in rows:
         for left in columns:
@@ -376,7 +345,8 @@ def _along(length: int) -> list[int]:
 
 def _richness(part: Observed) -> float:
     """The standard deviation of the means of cells, without those that are all hidden."""
-    visible, values = part.visible.astype(float), np.asarray(part.pixels)
+    visible = part.visible.astype(float)
+    values = np.asarray(part.pixels)
     high, wide = (min(CONTENT_CELL, length) for length in values.shape)
     rows, columns = values.shape[0] // high, values.shape[1] // wide
 

@@ -38,7 +38,7 @@ def processors(own: Path = OWN_GROUP, groups: Path = GROUPS) -> int:
 def settle() -> None:
     """Set the number of threads of libraries that are not loaded yet, and keep them from waiting in a loop.
 
-    In such loops torch's threads spend as much time as they work on a busy machine (`benchmarks/choices/threads.py`).
+    In such loops torch's threads spend as much time as they work on a busy machine.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OMP_NUM_THREADS", str(processors()))

@@ -94,8 +94,8 @@ class Engine:
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
-        own = header.image_shape == self.header.image_shape
-        trained = self.trained if own else self.trained.of_size(header.image_shape)
+        whole = header.image_shape == self.header.image_shape
+        trained = self.trained if whole else self.trained.of_size(header.image_shape)
         observed = torch.from_numpy(np.ascontiguousarray(pictures, np.float32)).flatten(1)
         channel = header.channel(damage)
         if trained.grey_pixels is not None:
@@ -134,9 +134,12 @@ class Engine:
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
         much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // MANY_HIDDEN)
-        rows, free = ROWS_AT_ONCE[self.device.type], room(self.device)
+        rows = ROWS_AT_ONCE[self.device.type]
+        free = room(self.device)
         rows = rows if free is None else min(rows, free // (4 * ARRAYS_PER_ROW * sum(header.sizes)))
-        first, kept, size = 0, self.device, max(1, rows // much)
+        first = 0
+        kept = self.device
+        size = max(1, rows // much)
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -222,7 +225,8 @@ def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Ten
         # between black and white, so they are not counted.
         return pixels.log_partition(evidence) - evidence.quadratic * values * values / 2, evidence.quadratic
 
-    (inverted, _), (upright, precision) = likelihood(1 - observed), likelihood(observed)
+    (inverted, _) = likelihood(1 - observed)
+    (upright, precision) = likelihood(observed)
     through = (precision > 0).expand_as(observed)
     return torch.where(through, inverted - upright, 0.0).sum(-1) / through.sum(-1).clamp_min(1)
 

@@ -54,7 +54,8 @@ def own_modes(
     move: Callable[..., Tensor] = gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
     at_once = MODE_SWEEPS if late is None else SWEEPS_PER_LOOK
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
-    count, blocks = inference.modes, list[Tensor]()
+    count = inference.modes
+    blocks = list[Tensor]()
     for first in range(0, count, CHAINS):
         chosen = torch.randint(len(images), (min(CHAINS, count - first),), generator=generator, device=images.device)
         chains = images[chosen]
@@ -77,7 +78,8 @@ def fitted(prior: TrainedPrior, images: Tensor, tasks: Sequence[Task], seed: int
         seed: of the damage.
     """
     generator = torch.Generator(images.device).manual_seed(seed)
-    header, clean = replace(prior.description, temperature=1.0), images[:TEMPERATURE_IMAGES]
+    header = replace(prior.description, temperature=1.0)
+    clean = images[:TEMPERATURE_IMAGES]
     engine = Engine.of(replace(prior, description=header), clean.device)
     if header.kind.pages:
         page, clean = pages_of(clean)
@@ -87,7 +89,8 @@ def fitted(prior: TrainedPrior, images: Tensor, tasks: Sequence[Task], seed: int
     odds = []
     for batch in damaged:
         means = engine.restore(batch.observed, header.channel(batch.damage)).means[0].cpu()
-        values, hidden = log_odds_of(means.numpy().astype(np.float64)), batch.damage.hidden
+        values = log_odds_of(means.numpy().astype(np.float64))
+        hidden = batch.damage.hidden
         if hidden is not None and not batch.damage.touched:
             # What is known for certain says nothing, and would decide alone where no pixel is hidden.
             values[~torch.as_tensor(hidden).cpu().numpy().reshape(values.shape)] = np.nan

@@ -19,7 +19,7 @@ from restore.learning.finish import own_modes
 from restore.learning.gradients.independent import pixel_means
 from restore.learning.recipe.plan import STARTS
 from restore.priors import RBM
-from restore.sizes import said
+from restore.sizes import size_text
 from restore.solvers import solver_of
 from restore.status import Status
 from restore.zoo import TrainedPrior, limits
@@ -42,28 +42,7 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
         RestoreError: if the file cannot be read, holds other arrays, or is larger than a prior's may be.
     """
     where = shown(path)
-    try:
-        if path.stat().st_size > limits.PACKED:
-            raise ValueError(f"more than {limits.PACKED} bytes")
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as arrays:
-                if sum(member.file_size for member in archive.infolist()) > limits.PACKED:
-                    raise ValueError(f"more than {limits.PACKED} bytes are packed in it")
-                values = [torch.from_numpy(np.asarray(arrays[name], np.float32)) for name in "Wbc"]
-        else:
-            from safetensors import safe_open
-
-            with safe_open(path, "pt") as tensors:
-                values = [tensors.get_tensor(name).float() for name in "Wbc"]
-    except OSError as fault:
-        raise InputError(
-            f"cannot be read ({fault.strerror or fault}); name a .npz or safetensors file", where
-        ) from fault
-    except Exception as fault:  # numpy parses headers as Python source and lets any exception through
-        raise ModelError(
-            f"not a .npz or safetensors file of W, b and c ({reason(fault)}); save these alone", where
-        ) from fault
-    weights, visible, hidden = values
+    weights, visible, hidden = values = _arrays(path, where)
     if weights.shape != (*visible.shape, *hidden.shape) or not weights.numel() or max(weights.shape) > limits.WIDEST:
         sizes = ", ".join("x".join(map(str, value.shape)) or "one number" for value in values)
         raise ModelError(f"W, b and c are {sizes}, not (pixels, hidden), (pixels), (hidden); save them so", where)
@@ -71,10 +50,31 @@ def read_rbm(path: Path, shape: tuple[int, int] | None = None) -> tuple[RBM, tup
         raise ModelError("holds numbers that are NaN or infinite in single precision; train again", where)
     height, width = shape or (math.isqrt(len(weights)),) * 2
     if height * width != len(weights):
-        raise UsageError(
-            f"{len(weights)} pixels are no image of {said((height, width))}; give {option('shape')}", where
-        )
+        fault = f"{len(weights)} pixels are no image of {size_text((height, width))}"
+        raise UsageError(f"{fault}; give {option('shape')}", where)
     return RBM.binary(*values), (height, width)
+
+
+def _arrays(path: Path, where: str) -> list[Tensor]:
+    """The arrays W, b and c of a file, in single precision."""
+    try:
+        if path.stat().st_size > limits.PACKED:
+            raise ValueError(f"more than {limits.PACKED} bytes")
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as arrays:
+                if sum(member.file_size for member in archive.infolist()) > limits.PACKED:
+                    raise ValueError(f"more than {limits.PACKED} bytes are packed in it")
+                return [torch.from_numpy(np.asarray(arrays[name], np.float32)) for name in "Wbc"]
+        from safetensors import safe_open
+
+        with safe_open(path, "pt") as tensors:
+            return [tensors.get_tensor(name).float() for name in "Wbc"]
+    except OSError as fault:
+        remedy = "name a .npz or safetensors file"
+        raise InputError(f"cannot be read ({fault.strerror or fault}); {remedy}", where) from fault
+    except Exception as fault:  # numpy parses headers as Python source and lets any exception through
+        what = "not a .npz or safetensors file of W, b and c"
+        raise ModelError(f"{what} ({reason(fault)}); save these alone", where) from fault
 
 
 @torch.inference_mode()
@@ -100,7 +100,8 @@ def _settled(machine: RBM, images: Tensor, shape: tuple[int, int], seed: int) ->
     """TAP with the least damping that converges for nearly all images, damaged; and the share for which it does."""
     observed, damage = parse_task("flip:0.2").damage(images[:TRIED], shape, torch.Generator().manual_seed(seed))
     evidence = damage.channel(grey=False).evidence(observed)
-    tilted, start = machine.tilt(evidence), independent_pixels("bernoulli", images).moments(evidence)[0]
+    tilted = machine.tilt(evidence)
+    start = independent_pixels("bernoulli", images).moments(evidence)[0]
     inference = Inference(max_iter=MOST_ITERATIONS, **STARTS)
     while True:
         share = float((solver_of(inference).solve(tilted, start).status == Status.CONVERGED).double().mean())

@@ -20,7 +20,7 @@ from restore.errors import InputError, shown
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.plan import Facts, plan, written
 from restore.learning.recipe.recipe import Recipe, parse
-from restore.sizes import said
+from restore.sizes import size_text
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def lesson_of(source: Source | Recipe, options: TrainOptions = TrainOptions(), t
     pixels, copies = "grey" if facts.grey else "black and white", recipe.data.variations.copies
     varied = f", each in {copies} variations" if copies else ""
     note = (
-        f"learning from {len(images)} {pixels} images of {said(shape)} pixels{varied}, "
+        f"learning from {len(images)} {pixels} images of {size_text(shape)} pixels{varied}, "
         f"{len(gathered.held_out.images)} held out: {recipe.method}, {units}{epochs}{minutes}"
     )
     return Lesson(recipe, written(tables), gathered.training, gathered.held_out, (*gathered.notes, note))

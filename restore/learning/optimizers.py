@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from restore.learning.recipe.spec import Optimizer
 
 # The factors of X, X Xᵀ X and (X Xᵀ)² X that bring all singular values near 1 in this number of iterations.
-NEWTON_SCHULZ, NEWTON_SCHULZ_STEPS = (3.4445, -4.7750, 2.0315), 5
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
+NEWTON_SCHULZ_STEPS = 5
 
 # The rate of biases under Muon, relative to that of weights.
 OF_BIASES = 0.3
@@ -36,11 +37,12 @@ class Muon(torch.optim.AdamW):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         weights = self.param_groups[0]
-        momentum, rate = weights["betas"][0], weights["lr"]
+        momentum = weights["betas"][0]
+        rate = weights["lr"]
         for value in weights["params"]:
-            own = self.state[value]
-            own.setdefault("step", torch.zeros(()))  # without it AdamW restores no state
-            mean = own.setdefault("momentum", torch.zeros_like(value))
+            memory = self.state[value]
+            memory.setdefault("step", torch.zeros(()))  # without it AdamW restores no state
+            mean = memory.setdefault("momentum", torch.zeros_like(value))
             mean.lerp_(value.grad, 1 - momentum)
             direction = orthogonal(value.grad.lerp(mean, momentum).flatten(1))
             scale = math.sqrt(max(1.0, direction.shape[0] / direction.shape[1]))

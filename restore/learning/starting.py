@@ -23,15 +23,15 @@ from restore.families import Spec
 from restore.fields import Fields
 from restore.learning.course import independent_pixels, wider
 from restore.learning.gradients.independent import pixel_means
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import stage_folder
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 from restore.priors import RBM, LayeredPrior
-from restore.sizes import said
+from restore.sizes import size_text
 from restore.units import Bernoulli, Units
 from restore.units.contract import mapped
 from restore.zoo.inference import Inference
@@ -88,30 +88,37 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
 
     RBM n works in `stage_folder(folder, n)`. All of them together leave the deep machine half of the time.
     """
-    length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
     sizes = recipe.prior.hidden_counts
     trained: list[RBM] = []
     verdicts: list[str] = []
-    below, lower = images, independent_pixels(recipe.prior.visible, images)
+    below = images
+    lower = independent_pixels(recipe.prior.visible, images)
     for number, size in enumerate(sizes, 1):
-        upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
-        stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
-        # Only pixels are grey.
-        learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
-        # Equal shares for the RBMs, and as much as all of them for the deep machine.
-        share = 1 / (2 * len(sizes) - number + 1)
-        folders = [stage_folder(session.folder, layer) for layer in range(number, len(sizes) + 1)]
-        over = any(from_first(partial(list, map(facts, [session.folder, *folders[1:]]))))
-        own = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
-        fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
+        # A layer between two others has each of them twice.
+        lower_copies = 1 if number == len(sizes) else 2
+        stage = Stage(below, lower, size, lower_copies, 1 if number == 1 else 2, drawn=number > 1)
+        fitted = fit(_of_layer(recipe, number), stage, _session_of_layer(session, number, len(sizes)))
         verdicts += [f"layer {number}: {fitted.ended}"] if fitted.ended else []
         assert isinstance(fitted.machine, LayeredPrior)
-        single = stage.single(fitted.machine)
-        trained.append(single)
-        heard = Fields(lower_copies * single.couplings[0].up(below))
-        below, _ = single.hidden.moments(heard)
+        trained.append(stage.single(fitted.machine))
+        below, _ = trained[-1].hidden.moments(Fields(lower_copies * trained[-1].couplings[0].up(below)))
         lower = Bernoulli(torch.logit(pixel_means(below)))
     return stacked(trained), "; ".join(verdicts)
+
+
+def _of_layer(recipe: Recipe, number: int) -> Recipe:
+    """The recipe of one RBM of the stack: only pixels are grey."""
+    length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
+    learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
+    return replace(recipe, training=length, learner=learner)
+
+
+def _session_of_layer(session: Session, number: int, count: int) -> Session:
+    """Equal shares of the time for the RBMs, and as much as all of them have for the deep machine."""
+    folders = [stage_folder(session.folder, layer) for layer in range(number, count + 1)]
+    over = any(from_first(partial(list, map(facts, [session.folder, *folders[1:]]))))
+    share = 1 / (2 * count - number + 1)
+    return replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
 
 
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:
@@ -176,4 +183,4 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
 
 def _in_words(spec: Spec, image_shape: tuple[int, int]) -> str:
     layers = "-".join([spec.visible, spec.hidden_type, *map(str, spec.deeper)])
-    return f"a {spec.kind.words} ({layers}) for images of {said(image_shape)} pixels"
+    return f"a {spec.kind.words} ({layers}) for images of {size_text(image_shape)} pixels"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from restore.files import write_atomically
 from restore.learning.course import course_of, pixels_of, split, wider
 from restore.learning.finish import fitted, own_modes
 from restore.learning.lesson import Lesson
-from restore.learning.loop import Rounds, drive, fit
+from restore.learning.loop import drive
+from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe
+from restore.learning.rounds import Rounds
 from restore.learning.rules.contract import InRounds
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.checkpoint import facts
@@ -29,8 +32,9 @@ from restore.learning.run.outcome import Machine, Trained, as_stored, descriptio
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import keep, remedy, save
 from restore.learning.run.report import write_report
-from restore.learning.run.session import SWEEPING, Progress, Session
+from restore.learning.run.session import SWEEPING, Clock, Progress, Session
 from restore.learning.starting import growing_start, pretrained, started
+from restore.learning.steps import fit
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.zoo import TrainedPrior
@@ -51,8 +55,10 @@ def train_and_save(
     The recipe is written to the run's folder, to be changed or repeated. Without a `report` nothing is scored or drawn.
     A stop says what to do now, in a note.
     """
-    clock, recipe = session.clock, lesson.recipe
-    own, run = replace(session, data=lesson.fingerprint), session.kept_in
+    clock = session.clock
+    recipe = lesson.recipe
+    known = replace(session, data=lesson.fingerprint)
+    run = session.kept_in
 
     def keep_unfinished(prior: TrainedPrior, progress: Progress) -> None:
         if run is not None:
@@ -60,7 +66,9 @@ def train_and_save(
 
     try:
         images, held_out = split(recipe, lesson.pixels(device), lesson.held_out_pixels(device))
-        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every, better=keep_unfinished)
+        trained = train(
+            recipe, images, lesson.image_shape, known, held_out=held_out, every=every, better=keep_unfinished
+        )
         from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
         folders = [folder for folder in (session.target, run) if folder is not None]
         if not is_first() or not folders:
@@ -77,19 +85,24 @@ def train_and_save(
                 trained = replace(trained, prior=replace(trained.prior, description=replace(header, auto=1)))
                 keep(session, lesson, trained, clock.used)
         session.note("making its graph")
-        # Whatever the time: without one, torch would be loaded to restore.
-        before, fault = clock.used, add_graph(folders, TrainingError)
-        how = f"`restore export {header.name} --beside` makes one"
-        lines += [f"{header.name}: without a graph: {fault}; {how}"] if fault else []
-        if clock.used > clock.limit:
-            taken, over = clock.used - before, clock.used - clock.limit
-            lines.append(f"{header.name}: its graph was made in {taken:.0f} s, {over:.0f} s beyond the time limit")
+        lines += _graph_made(folders, trained.prior.description.name, clock)
         return replace(trained, seconds=clock.used, lines=tuple(lines))
     except BaseException as stop:
         # Errors say themselves what to do.
         if not isinstance(stop, Exception):
             stop.add_note(remedy(session))
         raise
+
+
+def _graph_made(folders: Sequence[Path], name: str, clock: Clock) -> Iterator[str]:
+    """Add the graph of a prior, whatever the time: without one, torch would be loaded to restore. Says what failed."""
+    before = clock.used
+    fault = add_graph(folders, TrainingError)
+    if fault:
+        yield f"{name}: without a graph: {fault}; `restore export {name} --beside` makes one"
+    if clock.used > clock.limit:
+        over = clock.used - clock.limit
+        yield f"{name}: its graph was made in {clock.used - before:.0f} s, {over:.0f} s beyond the time limit"
 
 
 def train(
@@ -107,51 +120,81 @@ def train(
     Pixels are binary, or grey levels in [0, 1]. Those held out (M, H * W) judge; None for those that the recipe holds
     out. With `every` the prior after each `every` epochs is kept as well. `better` is called with every better prior.
     """
-    folder, clock = session.folder, session.clock
     require(every >= 0, f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
-    clock.limit = recipe.training.minutes * 60 or math.inf
+    session.clock.limit = recipe.training.minutes * 60 or math.inf
     training, validation = split(recipe, images, held_out)
 
     def watch(progress: Progress) -> None:
         if every and progress.done % every == 0 and is_first():
             prior = midway(recipe, training, image_shape, progress, name=f"{recipe.name}-epoch-{progress.done}")
-            zoo.save(epoch_folder(folder, progress.done), prior, f"# {prior.description.name}\n", TrainingError)
+            folder = epoch_folder(session.folder, progress.done)
+            zoo.save(folder, prior, f"# {prior.description.name}\n", TrainingError)
         session.watch(progress)
 
     def use(progress: Progress) -> None:
-        better(usable(recipe, training, image_shape, progress, folder), progress)
+        better(usable(recipe, training, image_shape, progress, session.folder), progress)
 
     main = replace(session, watch=watch, usable=use)
-    before = ""
     if session.overwrite and not session.resume:
-        from_first(lambda: cleared(folder))
+        from_first(lambda: cleared(session.folder))
+    begun = ""
     if recipe.in_rounds:
         result = _in_rounds(recipe, recipe.learner, training, validation, image_shape, main)
     else:
         start: Any = None
         if recipe.prior.grows:
-            begun = from_first(lambda: bool(facts(folder)))
             growing = session if recipe.data.task else replace(session, usable=use)
-            growing = replace(growing, folder=folder / GROWTH, stage="growing", share=GROWING, over=begun)
-            grown = _in_rounds(recipe, recipe.growth, training, validation, image_shape, growing)
-            start, before = grown.machine, grown.ended
+            start, begun = _grown(recipe, training, validation, image_shape, growing)
         if recipe.pretraining.epochs:
-            start, before = pretrained(recipe, training, session)
+            start, begun = pretrained(recipe, training, session)
         if recipe.prior.start:
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
         result = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
+    prior = _finished(recipe, result, training, validation, image_shape, session)
+    return Trained(prior, result.done, result.score, "; ".join(filter(None, (begun, result.ended))))
+
+
+def _grown(
+    recipe: Recipe, images: Tensor, validation: Tensor, image_shape: tuple[int, int], session: Session
+) -> tuple[Machine, str]:
+    """The machine that another learner begins with, and what ended its growth."""
+    over = from_first(lambda: bool(facts(session.folder)))
+    growing = replace(session, folder=session.folder / GROWTH, stage="growing", share=GROWING, over=over)
+    grown = _in_rounds(recipe, recipe.growth, images, validation, image_shape, growing)
+    return grown.machine, grown.ended
+
+
+def _finished(
+    recipe: Recipe,
+    result: Progress,
+    images: Tensor,
+    validation: Tensor,
+    image_shape: tuple[int, int],
+    session: Session,
+) -> TrainedPrior:
+    """The prior of a machine, with its modes and its temperature as far as there is time for them."""
+    clock = session.clock
+    late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
     with torch.inference_mode():
-        machine, inference = as_stored(recipe, result.machine), recipe.inference_after(max(result.done, 1) - 1)
-        late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
-        modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
-    means, grey = pixels_of(recipe, training)
+        machine = as_stored(recipe, result.machine)
+        inference = recipe.inference_after(max(result.done, 1) - 1)
+        modes = from_first(lambda: _modes(recipe, machine, images, inference, late)).to(images.device)
+    means, grey = pixels_of(recipe, images)
     header = description_of(recipe, image_shape, machine, inference, means)
     prior = TrainedPrior(header, machine, means, modes, grey)
-    if header.stops_as_learnt and not (header.task or header.grey) and len(validation) and not (late and late()):
-        tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))
-        temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
-        prior = replace(prior, description=replace(header, temperature=temperature))
-    return Trained(prior, result.done, result.score, "; ".join(filter(None, (before, result.ended))))
+    uncertain = header.stops_as_learnt and not (header.task or header.grey)
+    if not (uncertain and len(validation)) or (late and late()):
+        return prior
+    tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))
+    temperature = from_first(lambda: fitted(prior, validation, tasks, recipe.seed))
+    return replace(prior, description=replace(header, temperature=temperature))
+
+
+def session_of(options: TrainOptions, folder: Path, lesson: Lesson, meter: Meter, **others: Any) -> Session:
+    """A session as options say, which tells a meter with a total of 1 what it does; `others` are its attributes."""
+    watch = watcher(meter, lesson)
+    note = partial(meter, 1.0)
+    return Session(folder, resume=options.resume, overwrite=options.overwrite, watch=watch, note=note, **others)
 
 
 def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
@@ -159,7 +202,8 @@ def watcher(meter: Meter, lesson: Lesson) -> Callable[[Progress], None]:
     recipe = lesson.recipe
     damage = recipe.training.watch or recipe.data.task
     judged = f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
-    newest, best = "", float("inf")
+    newest = ""
+    best = float("inf")
 
     def watch(progress: Progress) -> None:
         nonlocal newest, best
@@ -186,7 +230,8 @@ def _in_rounds(
     session: Session,
 ) -> Progress:
     """Train in rounds, or grow a machine from which another learner continues."""
-    learner, training = rule.at_work(recipe.prior, validation), recipe.training
+    learner = rule.at_work(recipe.prior, validation)
+    training = recipe.training
     if recipe.prior.start:
         assert isinstance(learner, Growth)
         learner = replace(learner, start=growing_start(recipe.prior, image_shape).to(images.device))

@@ -52,13 +52,16 @@ class ConvolutionalDBM(LayeredPrior):
     @classmethod
     def of(cls, shared: Mapping[str, Tensor], image_shape: tuple[int, int], kinds: Sequence[tuple[int, str]]) -> Self:
         """The machine for images of some shape (H, W)."""
-        couplings, grid, biases = list[Convolution](), image_shape, list[Tensor]()
+        couplings = list[Convolution]()
+        grid = image_shape
+        biases = list[Tensor]()
         for index, (stride, _) in enumerate(kinds):
             couplings.append(Convolution(shared[f"weights.{index}"], grid, stride))
             grid = couplings[-1].places
             biases.append(shared[f"units.{index + 1}.bias"][:, None].expand(-1, grid[0] * grid[1]).flatten())
         # A bit b is a spin of 2b - 1, which differs from its centre by 2 (b - centre).
-        lowest, pixels = couplings[0].with_weights(2 * couplings[0].weights), couplings[0].sizes[0]
+        lowest = couplings[0].with_weights(2 * couplings[0].weights)
+        pixels = couplings[0].sizes[0]
         biases[0] = biases[0] - lowest.up(shared["units.0.centre"].repeat(pixels))
         layers: list[Units] = [Bernoulli(2 * shared["units.0.bias"].repeat(pixels))]
         for (_, units), bias in zip(kinds, biases, strict=True):
@@ -82,7 +85,8 @@ class ConvolutionalDBM(LayeredPrior):
 
     def through_inputs(self, views: Tensor) -> list[Fields | None]:
         """The fields that views of the damaged image (batch, views · D) give each layer that has `inputs`."""
-        lowest, steps = self.couplings[0], accumulate((stride for stride, _ in self.kinds), operator.mul, initial=1)
+        lowest = self.couplings[0]
+        steps = accumulate((stride for stride, _ in self.kinds), operator.mul, initial=1)
         assert isinstance(lowest, Convolution)
         kernels = (self.shared.get(f"inputs.{layer}") for layer in range(len(self.layers)))
         return [

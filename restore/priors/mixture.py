@@ -81,7 +81,8 @@ class GaussianMixture:
         """Mean and variance of every pixel, (batch, D) each, and log Z, (batch,)."""
         nothing = self.loadings.new_zeros(1, self.loadings.shape[1])
         evidence = self.evidence or Fields(nothing, nothing)
-        linear, precision = evidence.linear, evidence.quadratic.expand(-1, nothing.shape[1])
+        linear = evidence.linear
+        precision = evidence.quadratic.expand(-1, nothing.shape[1])
         # In a graph all patches have the same precisions.
         if tracing() or len(precision) == 1:
             return self._of_kind(linear, precision)
@@ -110,7 +111,8 @@ class GaussianMixture:
         probable = torch.threshold((log_weight - total[:, None]).exp(), NEGLIGIBLE, 0.0)
         # A component shifts the centre by `gains` along its axes, and by `own` times the excess. One product gives the
         # mean of that and its product with `own`; the squares alone need the shift by each component.
-        gains, own = axes * damped[:, None], self.noise[:, None] * damped
+        gains = axes * damped[:, None]
+        own = self.noise[:, None] * damped
         weighted = (along * probable[..., None]).flatten(1)
         both = weighted @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
         mean, crossed = both.split(own.shape[1], 1)
@@ -142,7 +144,8 @@ def whitened(loadings: Tensor, trust: Tensor) -> tuple[Tensor, Tensor]:
     ([0.5, 1.0], 4.0)
     """
     # A first row of zeros, which changes nothing: onnxruntime fails at products over no rows.
-    axes, scales = torch.zeros_like(loadings[:, None, :, 0]), []
+    axes = torch.zeros_like(loadings[:, None, :, 0])
+    scales = []
     for loading in loadings.unbind(2):
         trusted = loading * trust
         before = (axes @ trusted[..., None]).squeeze(-1)

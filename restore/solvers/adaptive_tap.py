@@ -83,7 +83,8 @@ def bipartite_response(weights: Tensor, scales: State, centres: State) -> Respon
     reaction = (half @ weights.T).square().sum(1)
     small_reaction = through.diagonal(dim1=1, dim2=2) + (half @ through).square().sum(1)
     # (1/S - J) x = J m, with the larger layer expressed by the smaller one.
-    field, small_field = small_centre @ weights.T, centre @ weights
+    field = small_centre @ weights.T
+    small_field = centre @ weights
     known = (small_field + (scale * field) @ weights)[:, :, None]
     small_shift = (half.mT @ (half @ known)).squeeze(2)
     shift = scale * (field + small_shift @ weights.T)

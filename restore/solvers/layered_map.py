@@ -52,7 +52,8 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
     The variances of the image are zero, as for data (TAP machine, Alg. 1). Each other layer is the mean-field answer to
     the layer before.
     """
-    means, variances = [start], [torch.zeros_like(start)]
+    means = [start]
+    variances = [torch.zeros_like(start)]
     # Not strict: the coupling of a fully visible machine has no other layer.
     for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
         mean, variance = layer.moments(Fields(coupling.up(means[-1])))
@@ -110,7 +111,8 @@ class LayeredMap(ABC):
         depth = len(machine.layers)
         means, variances = list(state[:depth]), list(state[depth:])
         for layer in (*range(1, depth, 2), *range(0, depth, 2)):
-            old, units = (means[layer], variances[layer]), machine.layers[layer]
+            old = (means[layer], variances[layer])
+            units = machine.layers[layer]
             if isinstance(units, Bernoulli) and _fusible(old[0]):
                 from restore.solvers.update_triton import updated
 

@@ -103,7 +103,8 @@ class Iterate(NamedTuple):
     @classmethod
     def at(cls, state: State) -> Iterate:
         """The state before the first iteration."""
-        batch, device = state[0].shape[0], state[0].device
+        batch = state[0].shape[0]
+        device = state[0].device
         return cls(
             torch.zeros(batch, dtype=torch.int64, device=device),
             torch.full((batch,), torch.inf, dtype=state[0].dtype, device=device),
@@ -131,7 +132,8 @@ def advance(
     """One iteration of images that have not stopped."""
     state = step(problem, now.state)
     moved = change(state, now.state)
-    broken, settled = ~torch.isfinite(moved), moved <= tol
+    broken = ~torch.isfinite(moved)
+    settled = moved <= tol
     status = torch.where(settled, int(Status.CONVERGED), now.status)
     return Iterate(
         now.iterations + 1, moved, torch.where(broken, int(Status.DIVERGED), status), ~broken & ~settled, state

@@ -104,7 +104,8 @@ class SeveralStarts:
             others: gives further starts, (images, starts, D), for images by number.
             power: as in `solve`.
         """
-        batch, hard = first.shape[0], several.nonzero().squeeze(-1)
+        batch = first.shape[0]
+        hard = several.nonzero().squeeze(-1)
         if tracing():
             torch._check(hard.shape[0] <= MOST_IMAGES)
         # One image more, which is dropped: a runtime reduces an array without rows to one of the wrong shape.

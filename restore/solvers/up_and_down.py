@@ -41,7 +41,8 @@ class UpAndDown(HardMeanField):
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
         layers, means = _upwards(machine, state)
-        above, mean = list(state[1:]), means[-1]
+        above = list(state[1:])
+        mean = means[-1]
         for layer in reversed(range(len(above))):
             above[layer] = machine.couplings[layer].down(mean)
             mean = value_of(layers[layer], Fields(above[layer]))
@@ -58,7 +59,8 @@ class UpAndDown(HardMeanField):
 def _upwards(machine: BoltzmannMachine, state: State) -> tuple[list[Units], list[Tensor]]:
     """From the image up: the layers but the highest, each under the field from below, and the means of hidden ones."""
     mean, *above = state
-    layers, means = [machine.layers[0]], list[Tensor]()
+    layers = [machine.layers[0]]
+    means = list[Tensor]()
     for units, coupling, field in zip(machine.layers[1:], machine.couplings, above[1:], strict=False):
         layers.append(units.tilt(Fields(coupling.up(mean))))
         mean = value_of(layers[-1], Fields(field))

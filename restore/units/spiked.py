@@ -73,7 +73,8 @@ class Spiked:
 
     def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
         log_odds, mean, variance = self._law(fields)
-        present, absent = torch.sigmoid(log_odds), torch.sigmoid(-log_odds)
+        present = torch.sigmoid(log_odds)
+        absent = torch.sigmoid(-log_odds)
         return present * mean, present * (variance + absent * mean * mean)
 
     def mode(self, fields: Fields) -> Tensor:

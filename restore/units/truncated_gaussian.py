@@ -74,7 +74,8 @@ class Quadrature(NamedTuple):
 def _listed(precision: Precision) -> tuple[list[list[float]], list[list[float]]]:
     nodes, weights = np.polynomial.legendre.leggauss(precision.nodes)
     nodes, weights = (nodes + 1) / 2, weights / 2
-    powers, moments = -np.stack([nodes, nodes**2], 1), np.stack([weights, weights * nodes, weights * nodes**2])
+    powers = -np.stack([nodes, nodes**2], 1)
+    moments = np.stack([weights, weights * nodes, weights * nodes**2])
     return powers.tolist(), moments.tolist()
 
 
@@ -183,7 +184,8 @@ def _inverse(rule: Quadrature, piece: Piece, curvature: Tensor, part: Tensor) ->
         return distance * (rule.moments[0] @ _weights(rule, curvature, piece.slope, distance)).view_as(distance)
 
     wanted = part * mass(piece.length)
-    near, far = torch.zeros_like(part), piece.length
+    near = torch.zeros_like(part)
+    far = piece.length
     for _ in range(BISECTIONS):
         middle = (near + far) / 2
         below = mass(middle) < wanted

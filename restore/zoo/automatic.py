@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from restore.errors import ModelError, RestoreWarning
-from restore.sizes import Fit, said
+from restore.sizes import Fit, size_text
 from restore.zoo import search
 from restore.zoo.description import Description
 from restore.zoo.store import describe
@@ -56,7 +56,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     native = any(header.image_shape == image_shape and not header.anywhere for _, header in known)
     if not known or (fit == "resize" and not native):
         remedy = "name the one to resize them for" if fit == "resize" else "train one on images like them"
-        raise ModelError(f"no prior knows images of {said(image_shape)} pixels; {remedy}")
+        raise ModelError(f"no prior knows images of {size_text(image_shape)} pixels; {remedy}")
     suited = [folder.name for folder, header in known if _suits(header, image_shape)]
     return tuple(suited or (folder.name for folder, _ in known))
 

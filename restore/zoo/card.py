@@ -27,7 +27,8 @@ def with_facts(card: str, header: Description) -> str:
     >>> with_facts("# mine", Description("mine", (28, 28), 127, "scans", "tap", hidden=1)).splitlines()[1]
     'license: "apache-2.0"'
     """
-    text, licence = without_facts(card), header.licence.lower()
+    text = without_facts(card)
+    licence = header.licence.lower()
     facts: dict[str, Any] = {"license": licence if licence in LICENCES else "other"}
     facts |= {} if licence in LICENCES else {"license_name": header.licence}
     facts |= {"library_name": "restore-prior", "pipeline_tag": "image-to-image"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,8 @@ class Description(Spec):
 
         `doubtful` is the share of pixels in doubt: `tol` limits the average change of all, where few may change.
         """
-        tol, starts = self.inference.tol * doubtful, min(1, self.inference.starts)
+        tol = self.inference.tol * doubtful
+        starts = min(1, self.inference.starts)
         inference = replace(self.inference, tol=tol, modes=0, starts=starts)
         return replace(self, image_shape=shape, inference=inference)
 
@@ -248,24 +249,28 @@ class Description(Spec):
     def _check(self) -> None:
         """Refuse, with ValueError, a header that contradicts itself or is beyond the limits."""
         self.check(self.image_shape)
-        if min(self.image_shape) < 1 or self.auto < 0 or not 0 <= self.threshold < 255:
-            raise ValueError(f"images of shape {self.image_shape}, threshold {self.threshold}, place {self.auto}")
-        largest = max(size for sizes in (self.sizes, *self.shapes.values()) for size in sizes)
-        if len(self.sizes) > limits.LAYERS or largest > limits.WIDEST:
-            raise ValueError(f"at most {limits.LAYERS} layers of {limits.WIDEST} units are known here")
-        starts = min(self.inference.starts, self.inference.modes + 1)
-        if 4 * starts**2 * self.pixels > limits.DISTANCES:
-            raise ValueError(f"{starts} starts of {self.pixels} pixels take too much memory")
-        if wrong := self.misfit(self.inference.solver):
-            raise ValueError(wrong)
-        if self.grey and self.inference.modes:
-            raise ValueError("modes of a prior of grey images")
         limits.check_ranges(
             self, temperature=(limits.COLDEST, limits.HOTTEST), overlap=(1, limits.OVERLAP), white=(0, 1)
         )
-        if self.temperature != 1 and (self.grey or not SOLVERS[self.inference.solver].smooth):
-            raise ValueError(f"a temperature of {self.temperature} of a prior of grey images, or without log-odds")
+        if fault := next(filter(None, self._faults()), ""):
+            raise ValueError(fault)
         if self.task:
             parse_task(self.task)
-        if bool(self.task) != self.kind.learnt or (self.task and self.inference.starts):
-            raise ValueError(f"a {self.kind.words} with the task {self.task!r} and {self.inference.starts} starts")
+
+    def _faults(self) -> Iterator[str]:
+        """What is wrong, if anything, of each thing that headers may get wrong."""
+        inference = self.inference
+        sound = min(self.image_shape) >= 1 and self.auto >= 0 and 0 <= self.threshold < 255
+        yield "" if sound else f"images of shape {self.image_shape}, threshold {self.threshold}, place {self.auto}"
+        largest = max(size for sizes in (self.sizes, *self.shapes.values()) for size in sizes)
+        large = len(self.sizes) > limits.LAYERS or largest > limits.WIDEST
+        yield f"at most {limits.LAYERS} layers of {limits.WIDEST} units are known here" if large else ""
+        starts = min(inference.starts, inference.modes + 1)
+        too_many = 4 * starts**2 * self.pixels > limits.DISTANCES
+        yield f"{starts} starts of {self.pixels} pixels take too much memory" if too_many else ""
+        yield self.misfit(inference.solver)
+        yield "modes of a prior of grey images" if self.grey and inference.modes else ""
+        warm = self.temperature != 1 and (self.grey or not SOLVERS[inference.solver].smooth)
+        yield f"a temperature of {self.temperature} of a prior of grey images, or without log-odds" if warm else ""
+        told = bool(self.task) == self.kind.learnt and not (self.task and inference.starts)
+        yield "" if told else f"a {self.kind.words} with the task {self.task!r} and {inference.starts} starts"

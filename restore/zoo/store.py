@@ -31,7 +31,8 @@ GRAPH = "solver.onnx"
 CARD = "card.md"
 
 # The types in which tensors may be stored, in safetensors' words: those known to both numpy and torch.
-FLOATS, BYTES = ("F16", "F32", "F64"), ("U8",)
+FLOATS = ("F16", "F32", "F64")
+BYTES = ("U8",)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
         with safe_open(path, framework=framework) as opened:
             description = Description.from_header(opened.metadata(), path)
             slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
-            pixels, units = description.pixels, _pointwise(description).values()
+            pixels = description.pixels
+            units = _pointwise(description).values()
             shapes = description.shapes | dict.fromkeys(("pixel_means", *units), (pixels,))
             shapes["modes"] = (description.inference.modes, (pixels + 7) // 8)
             shapes_found = {name: tuple(part.get_shape()) for name, part in slices.items()}

@@ -70,11 +70,11 @@ def expect(value: Any, kind: type, where: str) -> Any:
     if kind is float and type(value) is int and abs(value) < LARGEST_INTEGER:
         return float(value)
     if type(value) is not kind or (isinstance(value, int) and abs(value) >= LARGEST_INTEGER):
-        raise UsageError(f"{where} must be {_NAMES[kind]}, not {said(value)}")
+        raise UsageError(f"{where} must be {_NAMES[kind]}, not {short(value)}")
     return value
 
 
-def said(value: Any) -> str:
+def short(value: Any) -> str:
     """A value in a message: on one line, and short."""
     try:
         return reason(ValueError(repr(value)))
@@ -84,36 +84,44 @@ def said(value: Any) -> str:
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
     """A value of the type that a field declares."""
-    parts, origin = typing.get_args(hint), typing.get_origin(hint)
+    parts = typing.get_args(hint)
+    origin = typing.get_origin(hint)
     if hint is Any:
         return value
     if isinstance(origin, type) and issubclass(origin, Mapping):  # of any values
         return expect(value, dict, where)
     if origin is Literal:
-        if value not in parts:
-            raise UsageError(f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
+        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {short(value)}")
         return value
     if origin is tuple:
-        entries = expect(value, list, where)
-        kinds = [parts[0]] * len(entries) if parts[-1] is Ellipsis else [*parts]
-        if len(entries) != len(kinds):
-            raise UsageError(f"{where} must have {len(kinds)} entries, not {said(value)}")
-        return tuple(_typed(entry, kind, f"{where} entries") for entry, kind in zip(entries, kinds, strict=True))
+        return _entries(value, parts, where)
     if origin in (typing.Union, types.UnionType):
         # None, or a word, stands for a value of the first type.
         others = [other for part in parts[1:] for other in typing.get_args(part)]
         return value if (value is None and type(None) in parts) or value in others else _typed(value, parts[0], where)
     if hasattr(hint, "_fields"):
-        entries, hints = expect(value, list, where), typing.get_type_hints(hint)
-        if len(entries) != len(hints):
-            raise UsageError(f"{where} must be [{', '.join(hints)}], not {said(value)}")
-        pairs = zip(entries, hints.items(), strict=True)
-        return hint(*(_typed(entry, kind, f"{where} {name}") for entry, (name, kind) in pairs))
+        return _named_entries(value, hint, where)
     if not is_dataclass(hint):
         return expect(value, hint, where)
     # A table within a table is called by both names, as TOML does.
     table = f"[{where.removeprefix('[').replace('] ', '.')}]"
     return structure(typing.cast(type, hint), expect(value, dict, table), f"{table} ")
+
+
+def _entries(value: Any, parts: tuple[Any, ...], where: str) -> tuple[Any, ...]:
+    """The entries of a tuple of these types; the first one is that of all before an ellipsis."""
+    entries = expect(value, list, where)
+    kinds = [parts[0]] * len(entries) if parts[-1] is Ellipsis else [*parts]
+    require(len(entries) == len(kinds), f"{where} must have {len(kinds)} entries, not {short(value)}")
+    return tuple(_typed(entry, kind, f"{where} entries") for entry, kind in zip(entries, kinds, strict=True))
+
+
+def _named_entries(value: Any, kind: Any, where: str) -> Any:
+    entries = expect(value, list, where)
+    hints = typing.get_type_hints(kind)
+    require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {short(value)}")
+    pairs = zip(entries, hints.items(), strict=True)
+    return kind(*(_typed(entry, hint, f"{where} {name}") for entry, (name, hint) in pairs))
 
 
 def _hint_at(word: str, known: Collection[str]) -> str:

@@ -18,7 +18,8 @@ from commands import QUICK, Run, again, command, fault, images, levels, stamps, 
 from PIL import Image
 from processes import HANG, wait_for
 
-from restore.cli import batch
+from restore.cli.batch import run as running
+from restore.cli.batch import work
 from restore.inference.portions import portions
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
@@ -201,7 +202,7 @@ def test_pictures_under_way_are_few_however_many_there_are(
     run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, told, most, lock = 0, 0, 0, Lock()
-    read_picture = batch.read_picture
+    read_picture = work.read_picture
 
     def counted(*given: object, **options: object) -> object:
         nonlocal read, most
@@ -214,11 +215,11 @@ def test_pictures_under_way_are_few_however_many_there_are(
         nonlocal told
         told += 1
 
-    monkeypatch.setattr(batch, "read_picture", counted)
-    monkeypatch.setattr(batch, "print_json", tell)
-    source = images(tmp_path / "in", 6 * batch.CHUNK_PICTURES)
+    monkeypatch.setattr(work, "read_picture", counted)
+    monkeypatch.setattr(running, "print_json", tell)
+    source = images(tmp_path / "in", 6 * running.CHUNK_PICTURES)
     assert run("denoise", source, "--model", model, "--p", 0.3, "-o", f"{tmp_path}/out/", "--json") == 0
-    assert read == told == 6 * batch.CHUNK_PICTURES and most <= 3 * batch.CHUNK_PICTURES
+    assert read == told == 6 * running.CHUNK_PICTURES and most <= 3 * running.CHUNK_PICTURES
 
 
 def test_large_pictures_go_in_smaller_portions() -> None:
@@ -241,14 +242,15 @@ HELD = """
 import sys, time
 from itertools import count
 from pathlib import Path
-from restore.cli import batch, main
-number, write, go = count(), batch.write_atomically, Path(sys.argv.pop(1))
+from restore.cli import main
+from restore.cli.batch import work
+number, write, go = count(), work.write_atomically, Path(sys.argv.pop(1))
 def held(*arguments):
     late = next(number) >= 2
     while late and not go.exists():
         time.sleep(0.02)
     write(*arguments)
-batch.write_atomically = held
+work.write_atomically = held
 main()
 """
 

@@ -22,15 +22,16 @@ HELD = """
 import os, sys, time
 from itertools import count
 from pathlib import Path
-from restore.cli import batch, main
-folder, number, write = Path(os.environ["HELD"]), count(), batch.write_atomically
+from restore.cli import main
+from restore.cli.batch import work
+folder, number, write = Path(os.environ["HELD"]), count(), work.write_atomically
 def held(*arguments):
     late = next(number) >= 2
     (folder / str(os.getpid())).touch()
     while late and not (folder / "go").exists():
         time.sleep(0.02)
     write(*arguments)
-batch.write_atomically = held
+work.write_atomically = held
 if __name__ == "__main__":
     main()
 """

@@ -12,9 +12,9 @@ from commands import QUICK, Run, levels, strokes
 from PIL import Image
 
 import restore
-from restore import images
 from restore.api import given
-from restore.cli import batch
+from restore.cli import damaging
+from restore.cli.batch import work
 from restore.errors import PartialFailure, RestoreWarning, Unforeseen
 from restore.status import Status
 
@@ -69,7 +69,7 @@ def test_a_fault_of_one_image_is_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     name, bad = STAGES[stage]
-    monkeypatch.setattr(batch, name, breaking(getattr(batch, name), bad, fault))
+    monkeypatch.setattr(work, name, breaking(getattr(work, name), bad, fault))
     assert run(*words(tmp_path)) == PartialFailure.exit_code
     said = capsys.readouterr().err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
@@ -85,7 +85,7 @@ def test_a_fault_of_one_image_is_its_own(
 def test_of_a_single_image_it_ends_the_command(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(batch, "read_picture", breaking(batch.read_picture, named, ZeroDivisionError()))
+    monkeypatch.setattr(work, "read_picture", breaking(work.read_picture, named, ZeroDivisionError()))
     strokes(tmp_path, COUNT)
     assert run("denoise", tmp_path / BAD, "--model", QUICK, "--p", 0.1) == Unforeseen.exit_code
     assert f"{BAD}: internal fault, ZeroDivisionError" in capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_of_a_single_image_it_ends_the_command(
 
 def test_corrupt_goes_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = strokes(tmp_path / "in", COUNT)
-    monkeypatch.setattr(images, "read_picture", breaking(images.read_picture, named, ZeroDivisionError()))
+    monkeypatch.setattr(damaging, "read_picture", breaking(damaging.read_picture, named, ZeroDivisionError()))
     assert run("corrupt", source, "--task", "flip:0.1", "-o", f"{tmp_path}/out/") == PartialFailure.exit_code
     assert len([*(tmp_path / "out").iterdir()]) == COUNT - 1
 

@@ -13,7 +13,8 @@ from bad_images import encoded
 from commands import QUICK, Run, fault
 from PIL import Image
 
-from restore.cli import batch
+from restore.cli.batch import run as running
+from restore.cli.batch import work
 from restore.images import Picture, bound, page_count, read_picture
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
@@ -184,11 +185,11 @@ def test_only_a_few_pages_are_held(run: Run, tmp_path: Path, monkeypatch: pytest
         most = max(most, len(alive))
         return picture
 
-    monkeypatch.setattr(batch, "read_picture", reading)
-    monkeypatch.setattr(batch, "CHUNK_PIXELS", 4 * 28 * 28)
+    monkeypatch.setattr(work, "read_picture", reading)
+    monkeypatch.setattr(running, "CHUNK_PIXELS", 4 * 28 * 28)
     assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 0
     # Four at a time, and those that are read ahead.
-    assert 4 <= most <= 8 + batch.READ_AHEAD
+    assert 4 <= most <= 8 + running.READ_AHEAD
     assert levels(tmp_path / "book.restored.tif", 59).shape == SHAPE
 
 

@@ -23,10 +23,10 @@ from restore.channels import BitFlip, Damage, GaussianNoise, Occlusion, SaltAndP
 from restore.families import FAMILIES, Features, Spec
 from restore.fields import Fields
 from restore.learning.course import CleanImages
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse
 from restore.learning.recipe.spec import Training
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 from restore.learning.train import train
 from restore.registry import SOLVERS
 from restore.solvers import SeveralStarts, solver_of

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from restore.channels import levels as scales
 from restore.channels.damage import Damage, Observed
 from restore.channels.noise import WIDTH
+from restore.channels.quiet import quietest
 from restore.inference import score as room
 from restore.inference.candidates import Prior
 from restore.inference.choose import choose
@@ -427,13 +428,13 @@ def test_texture_is_no_noise_where_there_are_smooth_blocks() -> None:
     predicted = Knowing(np.full(clean.shape, 0.5), np.zeros(clean.shape))
     for framed in (picture, np.pad(picture, 32, constant_values=0.9), np.pad(picture, 32, constant_values=0)):
         shown = Observed(framed, Damage(sigma="auto"))
-        assert 0.04 < room.quietest(shown) < 0.05
+        assert 0.04 < quietest(shown) < 0.05
     (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [predicted], grey=True)
-    assert choice.level is not None and choice.level.value == pytest.approx(room.quietest(Observed(picture, Damage())))
+    assert choice.level is not None and choice.level.value == pytest.approx(quietest(Observed(picture, Damage())))
     hidden = np.zeros(clean.shape, bool)
     hidden[80:] = True
-    assert room.quietest(Observed(picture, Damage(hidden=hidden))) > 0.08
-    assert room.quietest(Observed(picture[:17, :17], Damage())) == np.inf
+    assert quietest(Observed(picture, Damage(hidden=hidden))) > 0.08
+    assert quietest(Observed(picture[:17, :17], Damage())) == np.inf
 
 
 def test_the_first_crops_are_far_apart() -> None:

@@ -16,9 +16,9 @@ from torch import Tensor
 from restore.errors import TrainingError
 from restore.learning import course as course_module
 from restore.learning.course import CleanImages, course_of
-from restore.learning.loop import fit
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 from restore.solvers import BeliefPropagation
 from restore.zoo.inference import Inference
 

@@ -32,7 +32,6 @@ from torch import Tensor
 from restore import zoo
 from restore.errors import TrainingError
 from restore.learning.course import CleanImages, initial_prior, pixel_means
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
@@ -40,6 +39,7 @@ from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped, epoch_records, locked
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.learning.train import epoch_folder, train
 from restore.priors import RBM
 

@@ -17,9 +17,10 @@ from restore.data import Dataset
 from restore.errors import TrainingError
 from restore.inference.torch_engine import Engine
 from restore.learning.lesson import Lesson
-from restore.learning.loop import Rounds, drive
+from restore.learning.loop import drive
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.recipe.spec import PriorShape
+from restore.learning.rounds import Rounds
 from restore.learning.run.card import write_card
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session

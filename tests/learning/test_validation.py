@@ -15,7 +15,6 @@ from fits import BATCHES, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, r
 from torch import Tensor
 
 from restore.learning.course import Judged, initial_prior
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contract import LearnerState, Step
@@ -23,6 +22,7 @@ from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.priors import RBM
 from restore.zoo.inference import Inference
 

@@ -173,7 +173,7 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert curve.epochs == (2, 4)
     assert [done for done, _ in told] == [2, 4]
     from restore.learning.course import CleanImages
-    from restore.learning.loop import fit
+    from restore.learning.steps import fit
 
     machine = fit(PLAN.recipe(3), CleanImages(training), Session(tmp_path / "again", "x")).machine
     exact = float(log_likelihood(machine, test).mean())
@@ -186,7 +186,7 @@ def test_where_it_falls_machine_and_average_are_judged_as_enumeration_does(
     tiny: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from restore.learning.course import CleanImages
-    from restore.learning.loop import fit
+    from restore.learning.steps import fit
 
     # Steps so long that the average is another machine than the last.
     plan = large.Plan("mnist", "S-DCP", 0.5, 4, every=2, batch=20)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 import grey as study
-import numpy as np
 import pytest
 import torch
 from machines import seeded
@@ -14,7 +11,6 @@ from torch import Tensor
 
 from benchmarks.filters.denoisers import DENOISERS, Denoiser
 from restore.channels import Damage, GaussianNoise
-from restore.errors import UsageError
 from restore.evaluation import metrics
 from restore.units import Spiked
 
@@ -63,23 +59,6 @@ def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
     assert min(squares, key=squares.__getitem__) == "pixelwise"
 
 
-def test_the_hole_is_scored_by_its_own_pixels() -> None:
-    restored, hidden = CLEAN.clone(), torch.zeros_like(CLEAN, dtype=torch.bool)
-    hidden[:, 10:20] = True
-    restored[:, 12] += 0.1 * torch.arange(6)
-    restored[:, 30] += 0.5  # seen, and so nobody's business
-    errors = (0.1 * np.arange(6)) ** 2 / 10
-    score = study.hole_psnr(CLEAN, restored, hidden)
-    assert score.mean == pytest.approx(-10 * math.log10(errors.mean()), rel=1e-5)
-    # The error of a logarithm, by moving the mean.
-    step = errors.std(ddof=1) / math.sqrt(6) * 1e-3
-    moved = -10 * math.log10(errors.mean() - step)
-    assert score.standard_error == pytest.approx((moved - score.mean) / 1e-3, rel=1e-3)
-
-
-# --- the denoisers ---
-
-
 @pytest.mark.parametrize("name", DENOISERS)
 def test_denoisers_denoise(name: str) -> None:
     denoiser = Denoiser(name, SHAPE, middle(name))
@@ -89,14 +68,3 @@ def test_denoisers_denoise(name: str) -> None:
     gain = metrics.psnr(CLEAN, restored) - metrics.psnr(CLEAN, NOISY.clamp(0, 1))
     assert float(gain.min()) > 1
     torch.testing.assert_close(denoiser.restore(NOISY[2:3], DAMAGE), restored[2:3])
-
-
-def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:
-    slope = (torch.arange(SHAPE[0])[:, None] * 0.03 + torch.arange(SHAPE[1]) * 0.04).flatten()[None].double()
-    hidden = torch.zeros(SHAPE, dtype=torch.bool)
-    hidden[4:8, 5:9] = True
-    restored = study.Biharmonic(SHAPE).restore(slope * ~hidden.flatten(), Damage(hidden=hidden[None].numpy()))
-    torch.testing.assert_close(restored, slope, rtol=0, atol=1e-6)
-    assert torch.equal(restored[:, ~hidden.flatten()], slope[:, ~hidden.flatten()])
-    with pytest.raises(UsageError, match="hides none"):
-        study.Biharmonic(SHAPE).restore(slope, DAMAGE)

@@ -1,4 +1,4 @@
-"""The study of growth: what it measures again, which trial it shows, and its slower annealing."""
+"""The study of growth: what it measures again."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 
 import growth
 import pytest
-import torch
 from harness import Asked
 from oracle import log_likelihood
 
-from restore.evaluation.likelihoods.ais import temperatures
 from restore.inference.torch_engine import Engine
 from restore.learning.course import split
 from restore.learning.recipe.recipe import read_recipe
@@ -35,41 +33,6 @@ batch = 10
 modes = 0
 starts = 1
 """
-
-POINT = growth.Point("", "mnist", growth.RANDOM, 5, 1.0, -9.0, (-9.5, -8.5), 30.0, 0.1, "", "")
-ALL_GROWN = [("fw-mnist", 5), ("fw-mnist", 6), ("fw-mnist-7", 7)]
-
-
-def test_names_say_the_method_and_the_data() -> None:
-    assert growth.kind_of("cd-fw-mnist-700") == (growth.TUNED, "mnist")
-    assert growth.kind_of("fw-caltech-700") == (growth.GROWN, "caltech")
-    assert growth.kind_of("cd-caltech-100-3") == (growth.RANDOM, "caltech")
-    assert growth.kind_of("pcd-fw-caltech-536") == (growth.PERSISTENT, "caltech")
-    assert growth.kind_of("cd-mnist") is growth.kind_of("pcd-mnist") is growth.kind_of("tap-mnist-100") is None
-
-
-def test_slower_annealing_passes_the_same_temperatures_and_others() -> None:
-    betas = temperatures("linear:5") ** 2
-    finer = torch.tensor(growth.refined(betas, 3), dtype=torch.float64)
-    assert torch.equal(finer[::3], betas) and len(finer) == 13
-    assert bool((finer.diff() > 0).all()) and torch.allclose(finer.diff()[:3], betas[1] / 3)
-
-
-def test_of_several_trials_the_best_is_shown_and_what_the_worst_has() -> None:
-    grown = [replace(POINT, method=growth.GROWN, name=name, hidden=hidden) for name, hidden in ALL_GROWN]
-    trials = [replace(POINT, likelihood=likelihood) for likelihood in (-9.0, -8.0, -10.0)]
-    rows = [line for line in growth.as_tables([*trials, *grown]).splitlines() if line[:3].strip("| ").isdigit()]
-    assert len(rows) == 4
-    assert "best of 3 | -8.00 (worst -10.00) |" in rows[1]
-    # Growth that was told to go on has not stopped anywhere.
-    assert [row for row in rows if "stopped here" in row] == rows[2:3]
-
-
-def test_annealing_gets_slower_until_enough_runs_count() -> None:
-    enough, few, least = growth.ENOUGH, growth.ENOUGH - 1, growth.LEAST_RUNS - 1
-    first, last = growth.SLOWER
-    needed = {(1, enough): 0, (1, few): first, (1, least): last, (first, few): last, (first, enough): 0, (last, 1): 0}
-    assert {case: growth._slower(*case) for case in needed} == needed
 
 
 @pytest.mark.thorough

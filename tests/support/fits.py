@@ -17,7 +17,6 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.learning.course import CleanImages, DamagedImages
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
@@ -33,6 +32,7 @@ from restore.learning.rules.spectral import SpectralDescent
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 from restore.priors import RBM
 
 IMAGES = bars_and_stripes(3)

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from processes import HANG
 
-from restore.app.server import Server, Workers
+from restore.app.server import Server
+from restore.app.workers import Workers
 from restore.data.sets.download import RemoteFile
 from restore.inference.options import Options
 

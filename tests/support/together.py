@@ -21,7 +21,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import parse
 from restore.learning.recipe.spec import Optimizer, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
@@ -32,6 +31,7 @@ from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.parallel import joined, rank
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.learning.train import train
 
 PIPELINES: dict[str, dict[str, Any]] = {

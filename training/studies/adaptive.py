@@ -20,12 +20,12 @@ from restore.evaluation.likelihoods.exact import Model
 from restore.fields import Fields
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.rules.contract import LearnerState
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.folder import epoch_records
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.priors import RBM, LayeredPrior
 
 # By the fixed point of a recipe: what it is called here.

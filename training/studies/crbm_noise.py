@@ -21,9 +21,9 @@ from restore.channels import parse_task
 from restore.console import say
 from restore.evaluation.card import plus_minus, table
 from restore.learning.course import DamagedImages, Pairs, split
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run.session import Session
+from restore.learning.steps import fit
 from restore.priors import ConditionalRBM
 
 # Epochs of each method, of which the best is taken by validation: what learns from damage that is drawn once is best

@@ -23,8 +23,8 @@ from restore.errors import InputError
 from restore.evaluation.card import table
 from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.loop import fit
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.priors import RBM
 
 PLAN = Plan("mnist", "S-DCP", 0.01, epochs=40, every=10, images=10_000, batch=100)

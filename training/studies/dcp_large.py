@@ -22,10 +22,10 @@ from restore.evaluation.card import plus_minus, table
 from restore.evaluation.likelihoods.ais import estimate, log_weights
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.priors import RBM, LayeredPrior
 
 # As in the paper: hidden units, sweeps per mini-batch, how many gradient steps share them, and images.

@@ -22,9 +22,9 @@ from restore.console import say
 from restore.evaluation.card import table
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages
-from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.session import Progress, Session
+from restore.learning.steps import fit
 from restore.priors import BoltzmannMachine, LayeredPrior
 from restore.solvers.loop import Change, State
 from restore.solvers.solution import concatenate

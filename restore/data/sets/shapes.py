@@ -25,7 +25,8 @@ SHAPE_KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDAr
     "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
 }
 # The side of a picture, and the bounds of a shape's radius, in pixels.
-_SIDE, _RADII = 16, (4.0, 7.0)
+_SIDE = 16
+_RADII = (4.0, 7.0)
 # The number of different pictures of each split; enough draws for both; and their seed.
 TRAINED, TESTED = 4_000, 1_000
 _DRAWS, _SEED = 6_000, 0
@@ -38,8 +39,10 @@ def shapes(count: int, seed: int) -> Images:
     row, column = radius + (_SIDE - 2 * radius) * numbers[1:3]
     angle = 2 * np.pi * numbers[3]
     pixels = np.arange(_SIDE) + 0.5
-    down, right = (pixels[:, None] - row) / radius, (pixels - column) / radius
-    u, v = np.cos(angle) * right + np.sin(angle) * down, np.cos(angle) * down - np.sin(angle) * right
+    down = (pixels[:, None] - row) / radius
+    right = (pixels - column) / radius
+    u = np.cos(angle) * right + np.sin(angle) * down
+    v = np.cos(angle) * down - np.sin(angle) * right
     images = np.zeros((count, _SIDE, _SIDE), dtype=np.uint8)
     for number, within in enumerate(SHAPE_KINDS.values()):
         turn = slice(number, None, len(SHAPE_KINDS))

@@ -202,7 +202,8 @@ def _named(schedule: str) -> Tensor:
 
 def _stretches(stretches: Sequence[tuple[float, int]]) -> Tensor:
     """Evenly spaced temperatures per stretch, each without its end, except the last."""
-    parts, begin = [], 0.0
+    parts = []
+    begin = 0.0
     for index, (end, count) in enumerate(stretches):
         last = index + 1 == len(stretches)
         parts.append(torch.linspace(begin, end, count if last else count + 1, dtype=torch.float64)[:count])

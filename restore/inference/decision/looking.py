@@ -47,20 +47,20 @@ def _starts(size: int) -> list[int]:
 
 def _odd(picture: Observed, top: int, lefts: list[int]) -> list[int]:
     """How many odd pixels there are in each part of a row of parts."""
-    rows = (picture.part(slice(top - 1, top + LOOKED_SIDE + 1), slice(0, picture.shape[1])).values() > 0.5).astype(
-        np.uint8
-    )
+    part = picture.part(slice(top - 1, top + LOOKED_SIDE + 1), slice(0, picture.shape[1]))
+    rows = (part.values() > 0.5).astype(np.uint8)
     across = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]
     around = across[:-2] + across[1:-1] + across[2:]
-    odd = np.where(rows[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD)
-    return [int(odd[:, left - 1 : left - 1 + LOOKED_SIDE].sum()) for left in lefts]
+    odd = np.where(rows[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD).sum(0)
+    return [int(odd[left - 1 : left - 1 + LOOKED_SIDE].sum()) for left in lefts]
 
 
 def _changed(picture: Observed, choice: Choice, corners: list[tuple[int, int]]) -> int:
     """How many pixels of these parts the prior would change."""
     side = LOOKED_SIDE + 2 * AROUND
     starts = [(top - AROUND, left - AROUND) for top, left in corners]
-    parts = [picture.part(slice(top, top + side), slice(left, left + side)).values() for top, left in starts]
-    seen, inner = np.stack(parts), (slice(None), slice(AROUND, -AROUND), slice(AROUND, -AROUND))
-    posterior = choice.candidate.solve(seen, Damage(choice.damage.p), starts)
-    return int(((posterior.means > 0.5) != (seen > 0.5))[inner].sum())
+    parts = [picture.part(slice(top, top + side), slice(left, left + side)) for top, left in starts]
+    seen = np.stack([part.values() for part in parts])
+    found = choice.candidate.solve(seen, Damage(choice.damage.p), starts).means
+    changed = (found > 0.5) != (seen > 0.5)
+    return int(changed[:, AROUND:-AROUND, AROUND:-AROUND].sum())

@@ -12,7 +12,7 @@ from restore.inference.choose import Choice
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.options import polarity
 from restore.inference.rivals.diffusion import Diffusion
-from restore.sizes import near, said
+from restore.sizes import near, size_text
 from restore.status import Status
 
 # A picture whose pixels are this much likelier after inversion, in nats per pixel, is inverted for its prior.
@@ -51,14 +51,14 @@ def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: St
     elif whole.unsettled[index] and not header.stops_as_learnt:
         yield f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles"
     if whole.tiles[index] > 1 and not header.whole:
-        yield f"restored in tiles of {said(header.image_shape)} pixels"
+        yield f"restored in tiles of {size_text(header.image_shape)} pixels"
     expected = expected_by(prior.engine)
     if prior.invert and options.invert is None:
         yield f"{header.name} expects {expected}, so the picture was inverted for it, and back"
     if whole.blind[index]:
         yield BLIND
     if options.fit == "resize" and not near(case.original.shape[:2], header.image_shape):
-        yield f"was resized to {said(header.image_shape)} pixels and back, so little detail is left"
+        yield f"was resized to {size_text(header.image_shape)} pixels and back, so little detail is left"
     if whole.inversion[index] > INVERTED and options.invert is not None and not header.kind.photographs:
         yield f"looks inverted: {header.name} expects {expected}; leave {polarity(options.invert)} out"
 

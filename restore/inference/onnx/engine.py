@@ -147,13 +147,7 @@ class OnnxEngine:
         return self.facts.light_ground
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
-        if self.facts.channel == "field":
-            raise ModelError("exported with --no-channel it takes no images", self.header.name)
-        known = OBSERVED[self.facts.channel]
-        beyond = [name for name in LEVELS if getattr(damage, name) is not None and name not in known]
-        if beyond:
-            fault = f"the graph of {shown(self.header.name)} does not know it"
-            raise UsageError(f"{fault}; give {option('engine', 'torch')}", option(beyond[0]))
+        self._check(damage)
         header = self.header.at(effort, pictures.shape[1:], touched=damage.touched)
         # A value shared by all pixels or images has size 1 there.
         inputs = {
@@ -161,31 +155,43 @@ class OnnxEngine:
             **{name: np.array(damage.known(name), np.float32, ndmin=3) for name in LEVELS},
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.facts.channel == SHARED, self._at_once(len(pictures), header)
-        groups = _alike(inputs) if alone else [np.arange(len(pictures))]
-        batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
-        # Of images that are alike but for their pixels the graph takes the damage of one.
-        shared = {name for name, value in inputs.items() if len(value) == 1 or (alone and name != "image")}
-        observed = [
-            {name: value[rows[:1] % len(value)] if name in shared else value[rows] for name, value in inputs.items()}
-            for rows in batches
-        ]
+        batches = self._batches(inputs, header)
+        observed = [self._of_batch(inputs, rows) for rows in batches]
         # Threads gain more from a batch each than from a share of every operation, which is small. Other devices take
         # one batch after another.
         run = partial(self.run, header, patient=effort == "full")
         parts = threads.run_all(run, observed) if self.device == "cpu" else list(map(run, observed))
         order = np.argsort(np.concatenate(batches))
         outputs = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-        kept = 1 if header.kind.any_size else len(header.sizes)
-        layers = [
-            [outputs[name].reshape(len(pictures), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, kept)))]
-            for kind in ("means", "variances")
-        ]
-        ended = np.where(outputs["converged"], Status.CONVERGED, Status.MAX_ITER)
-        # A residual that is not finite says that the solver diverged.
-        status = np.where(np.isfinite(outputs["residual"]), ended, Status.DIVERGED)
-        outcome = status, outputs["iterations"], outputs["residual"]
-        return Posterior.solved(pictures, damage, layers, outcome, outputs["inversion"])
+        outcome = _status(outputs), outputs["iterations"], outputs["residual"]
+        return Posterior.solved(pictures, damage, _layers(outputs, header), outcome, outputs["inversion"])
+
+    def _check(self, damage: Damage) -> None:
+        """Raise RestoreError for damage that is no input of the graph."""
+        if self.facts.channel == "field":
+            raise ModelError("exported with --no-channel it takes no images", self.header.name)
+        known = OBSERVED[self.facts.channel]
+        for name in LEVELS:
+            if getattr(damage, name) is not None and name not in known:
+                fault = f"the graph of {shown(self.header.name)} does not know it"
+                raise UsageError(f"{fault}; give {option('engine', 'torch')}", option(name))
+
+    def _batches(self, inputs: Mapping[str, np.ndarray], header: Description) -> list[np.ndarray]:
+        """The images that the graph takes at a time, by number."""
+        count = len(inputs["image"])
+        most = self._at_once(count, header)
+        groups = _alike(inputs) if self.facts.channel == SHARED else [np.arange(count)]
+        return [rows[first : first + most] for rows in groups for first in range(0, len(rows), most)]
+
+    def _of_batch(self, inputs: Mapping[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
+        """The inputs for some images; of those that are alike but for their pixels the damage of one."""
+
+        def part(name: str, value: np.ndarray) -> np.ndarray:
+            if len(value) == 1 or (self.facts.channel == SHARED and name != "image"):
+                return value[rows[:1] % len(value)]
+            return value[rows]
+
+        return {name: part(name, value) for name, value in inputs.items()}
 
     def _at_once(self, images: int, header: Description) -> int:
         """The number of images to give the graph at a time: what caches hold, and a batch for every thread."""
@@ -218,7 +224,8 @@ class OnnxEngine:
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
-        outputs, images = self.facts.interface(header)[1], max(map(len, observed.values()))
+        outputs = self.facts.interface(header)[1]
+        images = max(map(len, observed.values()))
         try:
             results = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
             for name, (_, shape) in outputs.items():
@@ -261,11 +268,27 @@ def _missing(device: str) -> UsageError:
 def _alike(inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The images that have the same noise and the same mask, by number."""
     count = len(inputs["image"])
-    hidden, sigma = np.packbits(inputs["mask"].reshape(len(inputs["mask"]), -1), axis=1), inputs["sigma"].reshape(-1, 1)
+    hidden = np.packbits(inputs["mask"].reshape(len(inputs["mask"]), -1), axis=1)
+    sigma = inputs["sigma"].reshape(-1, 1)
     both = [np.broadcast_to(part, (count, part.shape[1])) for part in (hidden, sigma.view(np.uint8))]
     rows = np.ascontiguousarray(np.concatenate(both, 1))
     _, kind = np.unique(rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_inverse=True)
     return np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
+
+
+def _status(outputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    ended = np.where(outputs["converged"], Status.CONVERGED, Status.MAX_ITER)
+    # A residual that is not finite says that the solver diverged.
+    return np.where(np.isfinite(outputs["residual"]), ended, Status.DIVERGED)
+
+
+def _layers(outputs: Mapping[str, np.ndarray], header: Description) -> list[list[np.ndarray]]:
+    """Means and variances of each layer, (N, units); for images of any size, of pixels alone."""
+    above = range(1, 1 if header.kind.any_size else len(header.sizes))
+    return [
+        [outputs[name].reshape(len(outputs[name]), -1) for name in (kind, *(f"{kind}.{n}" for n in above))]
+        for kind in ("means", "variances")
+    ]
 
 
 def _one_line(fault: Exception) -> str:

@@ -62,8 +62,9 @@ def diffused(values: np.ndarray, visible: np.ndarray) -> np.ndarray:
     filled = np.where(visible, values, coarse.repeat(2, 1).repeat(2, 2)[:, :height, :width])
     for _ in range(SMOOTHINGS):
         around = np.pad(filled, ((0, 0), (1, 1), (1, 1)), mode="edge")
-        mean = (around[:, :-2, 1:-1] + around[:, 2:, 1:-1] + around[:, 1:-1, :-2] + around[:, 1:-1, 2:]) / 4
-        filled = np.where(visible, values, mean)
+        upright = around[:, :-2, 1:-1] + around[:, 2:, 1:-1]
+        beside = around[:, 1:-1]
+        filled = np.where(visible, values, (upright + beside[:, :, :-2] + beside[:, :, 2:]) / 4)
     return filled
 
 

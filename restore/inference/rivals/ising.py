@@ -54,7 +54,8 @@ def mean_field(evidence: np.ndarray, coupling: float) -> np.ndarray:
     field = np.asarray(evidence, np.float32) / 2
     means = np.tanh(field)
     for _ in range(ISING_STEPS):
-        drawn, pull = field.copy(), np.float32(coupling) * means
+        drawn = field.copy()
+        pull = np.float32(coupling) * means
         drawn[..., 1:, :] += pull[..., :-1, :]
         drawn[..., :-1, :] += pull[..., 1:, :]
         drawn[..., 1:] += pull[..., :-1]

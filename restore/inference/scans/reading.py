@@ -195,33 +195,52 @@ def _with_holes_filled(picture: Observed) -> np.ndarray:
 
 def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> Reading:
     """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
-    hidden, values = picture.damage.hidden, _with_holes_filled(picture)
-
-    def turned(levels: Any) -> Any:
-        """What is dark on light as it is in the picture, or the other way."""
-        return 1 - levels if inverted else levels
-
-    other = other_parts(turned(values), readers.parts)
+    values = _with_holes_filled(picture)
+    other = other_parts(_turned(values, inverted), readers.parts)
     facts = Facts(page=float(1 - other.mean()))
-    if objection(facts) is not None:
-        if not picture.damage.scanned:
-            return Reading(picture, facts=facts)
-        other[:] = False  # whoever calls it a page knows better
-    if other.any():  # the reader sees the page alone
+    if objection(facts) is None:
+        page = _of_ink(picture, values, other, Prior(readers.reader, inverted), watch)
+    elif picture.damage.scanned:  # whoever calls it a page knows better
+        page = _of_ink(picture, values, np.zeros_like(other), Prior(readers.reader, inverted), watch)
+    else:
+        page = Reading(picture)
+    return replace(page, facts=facts | page.facts)
+
+
+def _turned(levels: Any, inverted: bool) -> Any:
+    """What is dark on light as it is in the picture, or the other way."""
+    return 1 - levels if inverted else levels
+
+
+def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Prior, watch: Watch) -> Reading:
+    """A page, whose holes are filled, as ink and paper; the prior does not see what is neither."""
+    hidden = picture.damage.hidden
+    if other.any():
         hidden = other if hidden is None else other | hidden
-    page = Observed(values, Damage(hidden=hidden))
-    posterior = Prior(readers.reader, inverted).posterior(page, watch)
-    sheet = Sheet.of(turned(values), turned(posterior.means[0]), hidden)
-    black, white = (float(np.mean(turned(level))) for level in (sheet.black, sheet.white))
+    inverted = reader.invert
+    posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
+    sheet = Sheet.of(_turned(values, inverted), _turned(posterior.means[0], inverted), hidden)
+    # Other priors judge for themselves what is ink.
+    odds = sheet.log_odds(_turned(values.astype(np.float64), inverted)).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
+    white = (odds > 0) ^ inverted
+    read = Observed(white.astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
+    dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
+    return Reading(
+        read,
+        (_turned(dark, inverted), _turned(light, inverted)),
+        notes=_notes_of(sheet, other, inverted=inverted),
+        page=posterior,
+        sheet=sheet,
+        inverted=inverted,
+        other=other if other.any() else None,
+        facts=sheet.facts,
+    )
+
+
+def _notes_of(sheet: Sheet, other: np.ndarray, *, inverted: bool) -> tuple[str, ...]:
+    """What the user should know of a page that was read."""
+    black, white = (float(np.mean(_turned(level, inverted))) for level in (sheet.black, sheet.white))
     levels = [round(255 * level) for level in (black, white, sheet.noise)]
     ground = "light ink on dark paper" if inverted else "dark ink on light paper"
     note = "read as a page of {}: of 255 grey levels ink has {}, paper {}, and noise {}".format(ground, *levels)
-    # Other priors judge for themselves what is ink.
-    odds = sheet.log_odds(turned(values.astype(np.float64))).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
-    odds = -odds if inverted else odds
-    read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
-    dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
-    tones = (turned(dark), turned(light))
-    facts |= sheet.facts
-    reading = Reading(read, tones, notes=(note,), page=posterior, sheet=sheet, inverted=inverted, facts=facts)
-    return replace(reading, notes=(note, PARTS_STAY.format(other.mean())), other=other) if other.any() else reading
+    return (note, PARTS_STAY.format(other.mean())) if other.any() else (note,)

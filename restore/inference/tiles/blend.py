@@ -44,7 +44,8 @@ def in_blocks(
     height, width = picture.shape
     precision = np.float32 if height * width <= HALF_PRECISION_PIXELS else np.float16
     means, variances = np.empty((2, 1, height, width), precision)
-    parts, done = list[Posterior](), 0
+    parts = list[Posterior]()
+    done = 0
     for block in blocks:
         part = solve(*batch(picture.part(*block.around)))
         for whole, values in ((means, part.means), (variances, part.variances)):
@@ -57,7 +58,8 @@ def in_blocks(
 
 def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
     """The posterior of pictures (N, H, W) as the mixture of what their tiles say."""
-    header, count = engine.header, len(pictures)
+    header = engine.header
+    count = len(pictures)
     # A pixel at the border of a photograph lies in fewer tiles: one at least.
     cover = Cover.of(pictures.shape[1:], header.image_shape, header.overlap, within=header.kind.photographs)
 
@@ -66,7 +68,8 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
             return np.repeat(values, cover.count, 0) if len(values) > 1 else values
         return np.concatenate([cover.cut(image, outside) for image in np.broadcast_to(values, pictures.shape)])
 
-    tiles, known = cut(pictures, "edge" if header.task else 0.0), Damage()
+    tiles = cut(pictures, "edge" if header.task else 0.0)
+    known = Damage()
     hidden = np.zeros(tiles.shape, bool)
     if not header.task:
         hidden = cut(np.zeros(pictures.shape, bool) if damage.hidden is None else damage.hidden, True)
@@ -75,13 +78,15 @@ def _in_tiles(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
         known = replace(inside, hidden=hidden)
     # No two patches of a noisy photograph are the same.
     posterior = (engine.solve if header.kind.photographs else partial(_distinct, engine))(tiles, known, effort)
-    sound, shown = (part.reshape(count, -1) for part in (np.isfinite(posterior.means).all((1, 2)), ~hidden.all((1, 2))))
+    sound = np.isfinite(posterior.means).all((1, 2)).reshape(count, -1)
+    shown = ~hidden.all((1, 2)).reshape(count, -1)
 
     def mixed(values: np.ndarray) -> np.ndarray:
         parts = values.reshape(count, -1, *header.image_shape)
         return np.stack([cover.crop(cover.mean(tiles, which)) for tiles, which in zip(parts, sound, strict=True)])
 
-    mean, square = mixed(posterior.means), mixed(posterior.variances + posterior.means**2)
+    mean = mixed(posterior.means)
+    square = mixed(posterior.variances + posterior.means**2)
     blind = np.array([(cover.crop(cover.counts(which)) == 0).any() for which in shown])
     return replace(posterior.joined(mean, square - mean**2), blind=blind)
 

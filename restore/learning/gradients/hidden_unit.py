@@ -121,7 +121,9 @@ def linear(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple
 
     The gain is the mean of softplus(wᵀv) over images, minus that over samples of the model.
     """
-    value, weights, bias = penalty / 2 * unit.square, penalty * unit.weights, penalty * unit.bias
+    value = penalty / 2 * unit.square
+    weights = penalty * unit.weights
+    bias = penalty * unit.bias
     for visible, sign in ((images, -1), (samples, 1)):
         inputs = unit.inputs(visible)
         value += sign * float(log_one_plus_exp(inputs.double()).mean())
@@ -151,7 +153,8 @@ def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, o
     """
     scales = torch.tensor(SCALES, dtype=torch.float64, device=images.device)
     at_images, at_samples = (unit.inputs(visible).double()[:, None] * scales for visible in (images, samples))
-    share, bias = torch.sigmoid(at_images).mean(0), scales * unit.bias
+    share = torch.sigmoid(at_images).mean(0)
+    bias = scales * unit.bias
     outcome = change(factor(at_images, share, bias).mean(0), factor(at_samples, share, bias))
     objectives = penalty / 2 * scales.square() * unit.square - outcome.gain
     best = most_gaining(outcome, -objectives, overlap)

@@ -55,7 +55,8 @@ class Sample:
         # Written so that NaN fails too.
         if not bool(((images == 0) | (images == 1)).all()):
             raise TrainingError("images hold other values than 0 and 1; cut them to black and white first")
-        pixels, counts = images.shape[1], torch.ones(len(images), device=images.device)
+        pixels = images.shape[1]
+        counts = torch.ones(len(images), device=images.device)
         if pixels <= CODED:
             places = torch.arange(pixels, device=images.device)
             codes, counts = torch.unique((images.long() << places).sum(1), return_counts=True)
@@ -138,7 +139,8 @@ def refuse_unbounded(images: Tensor) -> None:
     biases -1 and 1 in spins: the margins are 0, 2, 0 and 0, 0, 2 for the rest. The TrainingError names the pixels.
     """
     ones = images.double()
-    count, both = ones.sum(0), ones.T @ ones
+    count = ones.sum(0)
+    both = ones.T @ ones
     constant = ((count == 0) | (count == len(images))).nonzero().squeeze(-1)
     remedy = "the pseudo-likelihood has no maximum; set [learner] l2, such as 1e-3"
     if len(constant):

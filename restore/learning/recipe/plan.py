@@ -118,24 +118,37 @@ def plan(name: str, source: str, facts: Facts, options: TrainOptions) -> dict[st
 
 
 def _method(facts: Facts, options: TrainOptions) -> str:
-    method, learner = options.method or "auto", options.tables.get("learner", {}).get("method", "")
+    """The method that is named, or fits a learner that is named, or suits the images."""
+    method = options.method or "auto"
     if method == "auto":
-        # If the user names a learner, the rest of the plan must suit it.
-        fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(options.task)}
-        by_learner = {known.learner: name for name, known in fitting.items()}
-        of_family = [name for name, known in fitting.items() if learner in LEARNERS[known.family]]
-        other = next(iter(fitting)) if options.task else "auto"
-        method = by_learner.get(learner) or (of_family[0] if len(of_family) == 1 else other)
-    if method == "auto" and facts.grey:
-        by_steps = options.epochs is not None or "optimizer" in options.tables
-        method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
-    elif method == "auto":
-        plain = options.hidden is None and not options.tables
-        method = "convolutional" if plain and min(facts.image_shape) >= LEAST_SIDE else "tap"
+        method = _of_learner(options) or (_of_grey if facts.grey else _of_binary)(facts, options)
     fit = [name for name, known in METHODS.items() if facts.levels in known.levels]
     other = "binary" if facts.grey else "grey"
     require(method in fit, f"{method} does not learn from {facts.levels} images; take {fit[0]}, or levels {other}")
     return method
+
+
+def _of_learner(options: TrainOptions) -> str:
+    """The method for a learner that the user names, which the rest of a plan must suit, or for a task; or nothing."""
+    learner = options.tables.get("learner", {}).get("method", "")
+    fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(options.task)}
+    by_learner = {known.learner: name for name, known in fitting.items()}
+    of_family = [name for name, known in fitting.items() if learner in LEARNERS[known.family]]
+    if learner in by_learner:
+        return by_learner[learner]
+    if len(of_family) == 1:
+        return of_family[0]
+    return next(iter(fitting)) if options.task else ""
+
+
+def _of_grey(facts: Facts, options: TrainOptions) -> str:
+    by_steps = options.epochs is not None or "optimizer" in options.tables
+    return "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
+
+
+def _of_binary(facts: Facts, options: TrainOptions) -> str:
+    plain = options.hidden is None and not options.tables
+    return "convolutional" if plain and min(facts.image_shape) >= LEAST_SIDE else "tap"
 
 
 def usual(name: str) -> Tables:

@@ -19,7 +19,7 @@ from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShap
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.zoo.inference import Inference
 from restore.zoo.search import check_name
-from restore.zoo.structure import expect, said, structure
+from restore.zoo.structure import expect, short, structure
 
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
 # modes.
@@ -152,7 +152,7 @@ def parse(table: dict[str, Any]) -> Recipe:
         others = [name for name, learners in LEARNERS.items() if isinstance(method, str) and method in learners]
         hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
         choices = ", ".join(known)
-        raise UsageError(f"[learner] method for family {family} must be one of {choices}, not {said(method)}{hint}")
+        raise UsageError(f"[learner] method for family {family} must be one of {choices}, not {short(method)}{hint}")
     require("hidden" in prior or "prior" not in table or not kind.numbered, "[prior] hidden is missing; add it")
     require(
         not (kind.learnt and "inference" in table),

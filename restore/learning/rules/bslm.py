@@ -58,7 +58,8 @@ HUGE = 10.0
 def tournament(units: int) -> Tensor:
     """Rounds in which every unit meets every other once, and none meets two (the circle method): (rounds, 2, pairs)."""
     ring = units - 1 + units % 2
-    turn, step = torch.arange(ring)[:, None], torch.arange(1, (ring + 1) // 2)
+    turn = torch.arange(ring)[:, None]
+    step = torch.arange(1, (ring + 1) // 2)
     rounds = torch.stack([(turn + step) % ring, (turn - step) % ring], 1)
     if units % 2:
         return rounds
@@ -113,13 +114,15 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
     slope along it is not negative at its end, which detects gains below rounding. Between sweeps these are so-called
     spacer steps, with which the sweeps still converge (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
     """
-    at, here = start, objective.evaluate(start)
+    at = start
+    here = objective.evaluate(start)
     known: deque[tuple[Spins, Spins]] = deque(maxlen=QUASI_NEWTON_PAIRS)
     # The step length that is safe for the curvature in any direction.
     first = 1 / (objective.sample.curvature + objective.l2)
     for _ in range(steps):
         direction = _quasi_newton(here.gradient, known, first)
-        promised, length = float(direction.dot(here.gradient)), 1.0
+        promised = float(direction.dot(here.gradient))
+        length = 1.0
         if promised < NEGLIGIBLE_GAIN * tol:
             break
         for _ in range(STEP_HALVINGS):
@@ -130,7 +133,8 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
             length /= 2
         else:
             break
-        moved, turned = reached.plus(at, -1.0), here.gradient.plus(there.gradient, -1.0)
+        moved = reached.plus(at, -1.0)
+        turned = here.gradient.plus(there.gradient, -1.0)
         # Positive except for rounding.
         if float(moved.dot(turned)) > 0:
             known.append((moved, turned))
@@ -140,12 +144,16 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
 
 def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: float) -> Spins:
     """The gradient times an approximate inverse of minus the second derivatives (L-BFGS's two-loop recursion)."""
-    direction, shares = gradient, []
+    direction = gradient
+    shares = []
     for moved, turned in reversed(known):
         share = float(moved.dot(direction) / moved.dot(turned))
         direction = direction.plus(turned, -share)
         shares.append(share)
-    scale = float(known[-1][0].dot(known[-1][1]) / known[-1][1].dot(known[-1][1])) if known else first
+    scale = first
+    if known:
+        moved, turned = known[-1]
+        scale = float(moved.dot(turned) / turned.dot(turned))
     direction = Spins(scale * direction.couplings, scale * direction.bias)
     for (moved, turned), share in zip(known, reversed(shares), strict=True):
         direction = direction.plus(moved, share - float(turned.dot(direction) / moved.dot(turned)))

@@ -75,8 +75,8 @@ class FrankWolfe(InRounds):
         require(0 < self.penalty < float("inf"), f"penalty must be positive, not {self.penalty}")
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
-        said = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
-        return said if prior.hidden == "auto" else ""
+        words = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
+        return words if prior.hidden == "auto" else ""
 
     def at_work(self, prior: PriorShape, validation: Tensor) -> Growth:
         """Held-out images end the growth only if the number of units is not given."""
@@ -140,7 +140,8 @@ class Growth:
             shorter = without_worst(state, images, settings, generator)
             monitors["removed"] = float(shorter is not None)
             state = shorter or state
-        machine, sets = machine_of(state), [state["samples"]]
+        machine = machine_of(state)
+        sets = [state["samples"]]
         for _ in range(settings.draws - 1):
             sets.append(gibbs_steps(machine, sets[-1], 1, generator))
         fresh = gibbs_steps(machine, sets[-1], SWEEPS_APART, generator)
@@ -235,7 +236,9 @@ def without_worst(
     """
     if state["weights"].shape[1] < 2:
         return None
-    machine, bias, weights = machine_of(state), state["hidden_bias"], state["weights"].double()
+    machine = machine_of(state)
+    bias = state["hidden_bias"]
+    weights = state["weights"].double()
     # The share of images for which each unit is on, the mean of its factor over images, and its penalty.
     on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(STATES_AT_ONCE)]
     share = torch.stack(on).sum(0) / len(images)

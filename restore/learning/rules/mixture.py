@@ -96,7 +96,8 @@ class Maximisation:
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
         count, pixels = images.shape
         covariances = images.new_zeros(self.components, pixels, pixels)
-        weight, total = images.new_zeros(self.components), 0.0
+        weight = images.new_zeros(self.components)
+        total = 0.0
         explain = densities(state)
         for part in images.split(PATCHES_AT_ONCE):
             patches = _without_means(part)

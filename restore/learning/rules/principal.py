@@ -117,7 +117,8 @@ def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
     Minus infinity where these leave pixels no variance. Variances are the principal ones of the training images in
     ascending order, (D,); projections those of held-out images, minus the mean, along their directions, (M, D).
     """
-    known, held_out = variances.flip(0), projections.square().mean(0).flip(0)
+    known = variances.flip(0)
+    held_out = projections.square().mean(0).flip(0)
     pixels = len(known)
     numbers = torch.arange(1, pixels, device=known.device)
     rest, unseen = ((values.sum() - values.cumsum(0))[:-1] for values in (known, held_out))

@@ -11,6 +11,7 @@ import torch
 from restore.errors import ModelError
 from restore.learning.lesson import Lesson
 from restore.learning.run.outcome import Trained, scored
+from restore.zoo.description import Description
 
 SCORES_HEADING = "## Scores"
 
@@ -25,34 +26,17 @@ def machine_facts() -> str:
 
 def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> str:
     """The card of a lesson's prior as Markdown; it says what was typed, and the seconds used for all of it."""
-    recipe, copies = lesson.recipe, lesson.recipe.data.variations.copies
-    images = max(1, copies) * len(lesson.training.images) - recipe.data.validation
     header = trained.prior.description
     height, width = header.image_shape
-    what = "variations of images" if copies else "images"
-    pixels = "grey levels" if header.grey else f"ink = grey level above {header.threshold}"
-    family = header.kind.words
     hidden = "/".join(dict.fromkeys(layer.units for layer in header.layers)) or header.hidden_type
     units = "binary" if header.binary else f"{header.visible}/{hidden}"
-    settings, chosen = header.inference, ""
-    use = f"It restores with the `{settings.solver}` solver."
-    if header.task:
-        use = f"It undoes {header.task} from the damaged image alone, with the inference that it was trained with:\n"
-        use += f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}."
-    if header.temperature != 1:
-        fitted = f"divided by {header.temperature}, the temperature that fits held-out images"
-        use += f"\nThe log-odds of its pixels are {fitted}."
-    if trained.error is not None:
-        left = scored(recipe, trained.error)
-        chosen = f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: "
-        chosen += f"they left {left}."
     end = f"\n- end: {trained.verdict}" if trained.verdict else ""
     unfinished = f"**Unfinished**: {header.unfinished}. The run is in `{header.run}`.\n\n" if header.unfinished else ""
     return f"""# {header.name}
 
-{unfinished}A {units} {family} with {header.pixels} visible units ({height} x {width} pixels) and
-{header.kind.count(header)}, trained on {images} {what} of `{header.data}` ({pixels}).
-{use}{chosen}
+{unfinished}A {units} {header.kind.words} with {header.pixels} visible units ({height} x {width} pixels) and
+{header.kind.count(header)}, trained on {_images(header, lesson)}.
+{_use(header)}{_choice(trained, lesson)}
 Licence: {header.licence}.
 
 ## Training
@@ -61,7 +45,7 @@ Licence: {header.licence}.
 
 - time: {used / 60:.1f} minutes{end}
 - machine: {machine_facts()}
-- seed: {recipe.seed}
+- seed: {lesson.recipe.seed}
 - recipe (SHA-256 {header.recipe[:16]}):
 
 ```toml
@@ -72,6 +56,35 @@ Licence: {header.licence}.
 
 Not measured yet.
 """
+
+
+def _images(header: Description, lesson: Lesson) -> str:
+    """What a prior was trained on."""
+    copies = lesson.recipe.data.variations.copies
+    images = max(1, copies) * len(lesson.training.images) - lesson.recipe.data.validation
+    pixels = "grey levels" if header.grey else f"ink = grey level above {header.threshold}"
+    return f"{images} {'variations of images' if copies else 'images'} of `{header.data}` ({pixels})"
+
+
+def _use(header: Description) -> str:
+    """How a prior restores."""
+    settings = header.inference
+    use = f"It restores with the `{settings.solver}` solver."
+    if header.task:
+        use = f"It undoes {header.task} from the damaged image alone, with the inference that it was trained with:\n"
+        use += f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}."
+    if header.temperature != 1:
+        fitted = f"divided by {header.temperature}, the temperature that fits held-out images"
+        use += f"\nThe log-odds of its pixels are {fitted}."
+    return use
+
+
+def _choice(trained: Trained, lesson: Lesson) -> str:
+    """Which parameters of a run these are, if held-out images chose."""
+    if trained.error is None:
+        return ""
+    chosen = f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: "
+    return f"{chosen}they left {scored(lesson.recipe, trained.error)}."
 
 
 def with_scores(card: str, scores: str, where: str) -> str:

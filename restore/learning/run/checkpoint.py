@@ -49,7 +49,8 @@ def of(state: Any, facts: Mapping[str, Any] | None = None) -> Checkpoint:
 
     A field is a tensor, a dictionary of tensors, a generator, an optimizer, a number or a text.
     """
-    tensors, others = dict[str, Tensor](), dict(facts or {})
+    tensors = dict[str, Tensor]()
+    others = dict(facts or {})
     for name, value in vars(state).items():
         if isinstance(value, Tensor):
             tensors[name] = value
@@ -135,7 +136,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
     """The differences of two nested mappings: a phrase for each, under its keys joined by dots."""
     phrases: dict[str, str] = {}
     for key in sorted(old.keys() | new.keys()):
-        before, after, name = old.get(key), new.get(key), f"{prefix}{key}"
+        before = old.get(key)
+        after = new.get(key)
+        name = f"{prefix}{key}"
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             phrases |= differences(before, after, f"{name}.")
         elif before != after:

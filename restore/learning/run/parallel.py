@@ -96,8 +96,8 @@ def own_rows(rows: Tensor) -> tuple[Tensor, float]:
     """
     if len(rows) < processes():
         return rows, 1 / processes()
-    own = rows.tensor_split(processes())[rank()]
-    return own, len(own) / len(rows)
+    share = rows.tensor_split(processes())[rank()]
+    return share, len(share) / len(rows)
 
 
 def own_numbers(generator: torch.Generator) -> None:
@@ -110,7 +110,8 @@ def own_numbers(generator: torch.Generator) -> None:
 @contextlib.contextmanager
 def joined() -> Iterator[None]:
     """Work with the other processes of torchrun, each on a GPU of its own if there are enough; UsageError if not."""
-    count, local_rank = os.environ["WORLD_SIZE"], int(os.environ.get("LOCAL_RANK", "0"))
+    count = os.environ["WORLD_SIZE"]
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     # NCCL refuses processes that share a GPU. Small CPU messages do not wait for the GPU.
     alone = 0 < int(os.environ.get("LOCAL_WORLD_SIZE", count)) <= gpus

@@ -64,7 +64,8 @@ def save(folder: Path, trained: Trained, lesson: Lesson, command: str, used: flo
 
 def remedy(session: Session) -> str:
     """Advice after a stop: how to go on, and which prior can be used until then."""
-    held, there = _held(session.kept_in), "there is no prior to restore with yet"
+    held = _held(session.kept_in)
+    there = "there is no prior to restore with yet"
     if held is not None:
         there = f"model {shown(str(session.kept_in))} restores with {held.unfinished or 'what it has come to'}"
     return f"{session.again} goes on; {there}" if session.again else there

@@ -51,31 +51,51 @@ def write_report(
     """
     if trained.prior.description.kind.pages:
         return [], True
-    header, engine = trained.prior.description, Engine.of(trained.prior, device)
-    training, held_out = images[0][:SHOWN_IMAGES].cpu(), images[1][:SCORED_IMAGES].cpu()
-    scores: dict[str, dict[str, Report]] = {}
-    restorers = {header.name: restorer_of(engine)} | filters(trained.prior)
-    lines, worth = list[str](), True
+    header = trained.prior.description
+    training = images[0][:SHOWN_IMAGES].cpu()
+    held_out = images[1][:SCORED_IMAGES].cpu()
+    restorers = {header.name: restorer_of(Engine.of(trained.prior, device))} | filters(trained.prior)
+    lines = list[str]()
+    worth = True
     try:
-        for text in tasks_for(header) if len(held_out) else ():
-            if not clock.later_than(SCORING):
-                scores[text] = {name: _score(restorer, held_out, text, header) for name, restorer in restorers.items()}
-        said = verdict(header.name, scores)
+        scores = _scores(restorers, held_out, header, clock)
+        words = verdict(header.name, scores)
         worth = not scores or any(ahead(header.name, reports) for reports in scores.values())
-        lines += [f"{header.name}: {said}"] if said else []
+        lines += [f"{header.name}: {words}"] if words else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
             shown_images = held_out[:SHOWN_IMAGES] if len(held_out) else training
             rival = best_filter(header.name, next(iter(scores.values()))) if scores else "median 3x3"
             write_atomically(folder / REPORT_PICTURE, _picture(folder, trained.prior, shown_images, restorers, rival))
-        record: dict[str, Any] = {"name": header.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
-        record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
-        for task, by in scores.items():
-            record["scores"][task] = {name: json.loads(one.as_json()) for name, one in by.items()}
-        write_atomically(folder / REPORT_JSON, (json.dumps(record, indent=1) + "\n").encode())
+        write_atomically(folder / REPORT_JSON, _record(trained, words, clock.used, scores).encode())
         lines.append(f"{shown(folder / REPORT_JSON)}: the scores in full")
     except (OutputError, RestoreError, RuntimeError, ValueError) as fault:
         warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", RestoreWarning, stacklevel=2)
     return lines, worth
+
+
+def _scores(restorers: Mapping[str, Restorer], images: Tensor, header: Description, clock: Clock) -> Scores:
+    """Scores by task and restorer, of tasks for which there is time; none without images."""
+    scores: dict[str, Mapping[str, Report]] = {}
+    for text in tasks_for(header) if len(images) else ():
+        if not clock.later_than(SCORING):
+            scores[text] = {name: _score(restorer, images, text, header) for name, restorer in restorers.items()}
+    return scores
+
+
+def _record(trained: Trained, words: str, seconds: float, scores: Scores) -> str:
+    record = {
+        "name": trained.prior.description.name,
+        "verdict": words,
+        "epoch": trained.epoch,
+        "error": trained.error,
+        "end": trained.verdict,
+        "seconds": seconds,
+        "scores": {
+            task: {name: json.loads(report.as_json()) for name, report in reports.items()}
+            for task, reports in scores.items()
+        },
+    }
+    return json.dumps(record, indent=1) + "\n"
 
 
 def tasks_for(header: Description) -> list[str]:
@@ -86,7 +106,8 @@ def tasks_for(header: Description) -> list[str]:
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
     """The simple restorers that a prior has to beat, and doing nothing."""
-    header, pixels = prior.description, moved_to(prior.pointwise, torch.device("cpu"))
+    header = prior.description
+    pixels = moved_to(prior.pointwise, torch.device("cpu"))
 
     def alone(observed: Tensor, damage: Damage, image_shape: tuple[int, int]) -> Tensor:
         return pixels.moments(damage.channel(header.grey).evidence(observed))[0].clamp(0, 1)
@@ -97,7 +118,8 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
 
 def verdict(name: str, scores: Scores) -> str:
     """Say in figures whether a prior is ahead of all filters; nothing without scores."""
-    figures, count = [], 0
+    figures = []
+    count = 0
     for task, reports in scores.items():
         rival = best_filter(name, reports)
         figures.append(f"after {task} {_figure(reports[name])}, {rival} {_figure(reports[rival])}")
@@ -122,7 +144,8 @@ def best_filter(name: str, reports: Mapping[str, Report]) -> str:
 
 
 def _score(restorer: Restorer, images: Tensor, text: str, header: Description) -> Report:
-    task, generator = header.task_of(text), torch.Generator().manual_seed(SEED)
+    task = header.task_of(text)
+    generator = torch.Generator().manual_seed(SEED)
     batch = images.reshape(-1, *header.image_shape)
     return evaluate(restorer, [batch], task, generator, grey=header.grey)
 
@@ -135,13 +158,10 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     """The curve of a run, the prior's features, and images restored by it and by a filter, as PNG."""
     from matplotlib.figure import Figure
 
-    header, features = prior.description, strongest(prior, 24)
+    header = prior.description
+    features = strongest(prior, 24)
     text = tasks_for(header)[0]
-    damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
-    with torch.inference_mode():
-        restored = (restorers[name](*damaged, header.image_shape).cpu() for name in (header.name, rival))
-        rows = [images, damaged.observed, *restored]
-    whole = torch.cat([row.double() for row in rows]).reshape(-1, *header.image_shape).numpy()
+    whole = _rows(header, images, text, [restorers[name] for name in (header.name, rival)])
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
@@ -156,6 +176,15 @@ def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mappi
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110)
     return stream.getvalue()
+
+
+def _rows(header: Description, images: Tensor, text: str, restorers: Sequence[Restorer]) -> np.ndarray:
+    """Images as they are, damaged, and by each restorer, (N, H, W)."""
+    damaged = header.task_of(text).damage(images, header.image_shape, torch.Generator().manual_seed(SEED))
+    with torch.inference_mode():
+        restored = [restorer(*damaged, header.image_shape).cpu() for restorer in restorers]
+    rows = [images, damaged.observed, *restored]
+    return torch.cat([row.double() for row in rows]).reshape(-1, *header.image_shape).numpy()
 
 
 def strongest(prior: TrainedPrior, count: int) -> np.ndarray:

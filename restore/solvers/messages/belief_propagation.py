@@ -175,11 +175,13 @@ class BeliefPropagation:
             at_once = images_at_once(METHOD, machine, bp_kernel.memory(machine.weights, pairs), self.max_memory)
             run = partial(bp_kernel.run, largest=largest, threads=min(at_once, torch.get_num_threads()))
             return self._fused(run, machine, batch, pairs)
-        memory, solved = plain, self._plain
+        memory = plain
+        solved = self._plain
         if largest is not None and machine.hidden.size <= KERNEL_HIDDEN_UNITS:
             from restore.solvers.messages import bp_triton
 
-            memory, solved = bp_triton.memory(machine.weights, pairs), partial(self._fused, bp_triton.run)
+            memory = bp_triton.memory(machine.weights, pairs)
+            solved = partial(self._fused, bp_triton.run)
         parts = parts_of(machine, batch, images_at_once(METHOD, machine, memory, self.max_memory), memory)
         return concatenate([solved(machine.rows(rows), len(rows), pairs) for rows in parts])
 

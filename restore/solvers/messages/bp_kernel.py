@@ -192,13 +192,16 @@ def run(
     """
     kernel = library()
     assert kernel is not None
-    (visible, hidden), (rows, columns), batch = weights.shape, _padded(weights), len(visible_fields)
+    (visible, hidden) = weights.shape
+    (rows, columns) = _padded(weights)
+    batch = len(visible_fields)
     exponentials = _aligned(rows, columns)
     torch.exp(weights, out=exponentials[:visible, :hidden])
     exponentials[visible:] = exponentials[:, hidden:] = 1
     fields = _filled(visible_fields, rows), _filled(hidden_fields, columns)
     means, answers = torch.empty(batch, rows), torch.empty(batch, columns)
-    residual, iterations = torch.empty(batch), torch.empty(batch, dtype=torch.int64)
+    residual = torch.empty(batch)
+    iterations = torch.empty(batch, dtype=torch.int64)
     log_z = torch.empty(batch, dtype=torch.float64) if settings.kind == "sum" else None
     every = max(1, min(16, int(HEADROOM / max(largest, 1e-3))))
 

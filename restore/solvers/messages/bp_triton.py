@@ -114,10 +114,12 @@ def tiles_once(  # type: ignore[no-untyped-def]
     spans, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr, HIDDEN: tl.constexpr,
 ):  # fmt: skip
     """Messages of a span of tiles of an image that has not settled, there and back."""
-    image, span = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    image = tl.program_id(0).to(tl.int64)
+    span = tl.program_id(1)
     if tl.load(active + image) == 0:
         return
-    row, at = image * height, tl.arange(0, COLS)
+    row = image * height
+    at = tl.arange(0, COLS)
     product, more, moved = _span(
         weights, messages + row * COLS, tl.load(hidden + image * COLS + at), own_v + row, powers_v + row,
         means_v + row, span * length, tl.minimum(tiles, (span + 1) * length), ROWS, COLS, KIND,
@@ -134,7 +136,8 @@ def hidden_once(  # type: ignore[no-untyped-def]
     HIDDEN: tl.constexpr,
 ):  # fmt: skip
     """Beliefs of some hidden units of an image that has not settled."""
-    image, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    image = tl.program_id(0).to(tl.int64)
+    block = tl.program_id(1)
     if tl.load(active + image) == 0:
         return
     unit = block * HIDDEN + tl.arange(0, HIDDEN)
@@ -142,7 +145,8 @@ def hidden_once(  # type: ignore[no-untyped-def]
     mantissa, exponent = tl.load(own_h + at), tl.load(powers_h + at)
     for first in range(0, spans, SPANS):
         span = first + tl.arange(0, SPANS)[:, None]
-        index, there = (image * spans + span) * width + unit[None, :], span < spans
+        index = (image * spans + span) * width + unit[None, :]
+        there = span < spans
         parts = tl.load(products + index, mask=there, other=1.0), tl.load(exponents + index, mask=there, other=0)
         product, more = tl.reduce(parts, 0, _times)
         mantissa, exponent = _times(mantissa, exponent, product, more)
@@ -176,8 +180,10 @@ def closed(  # type: ignore[no-untyped-def]
     length, spans, ROWS: tl.constexpr, COLS: tl.constexpr, KIND: tl.constexpr,
 ):  # fmt: skip
     """The visible beliefs that answer the last hidden ones, and what the edges of a span of tiles add to log Z."""
-    image, span = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    row, at = image * height, tl.arange(0, COLS)
+    image = tl.program_id(0).to(tl.int64)
+    span = tl.program_id(1)
+    row = image * height
+    at = tl.arange(0, COLS)
     sender = tl.load(hidden + image * COLS + at)[None, :]
     product, power = tl.full((ROWS, COLS), 1.0, tl.float32), tl.full((ROWS, COLS), 0, tl.int32)
     for tile in range(span * length, tl.minimum(tiles, (span + 1) * length)):
@@ -204,7 +210,8 @@ def paired(  # type: ignore[no-untyped-def]
     weights, messages, hidden, means_v, pairs, images, height, ROWS: tl.constexpr, COLS: tl.constexpr
 ):
     """P(v = h = 1) of the edges of a tile, added up over images."""
-    rows, at = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, COLS)
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    at = tl.arange(0, COLS)
     edge = rows[:, None] * COLS + at[None, :]
     weight = tl.load(weights + edge)
     total = tl.load(pairs + edge)
@@ -238,7 +245,9 @@ def run(
     pairs: bool,
 ) -> KernelResult:
     """Solve a batch on the device of the weights; arguments as those of `bp_kernel.run`."""
-    (visible, hidden), batch, device = weights.shape, len(visible_fields), weights.device
+    (visible, hidden) = weights.shape
+    batch = len(visible_fields)
+    device = weights.device
     rows, width, warps = shapes(weights)
     height = _padded(weights, rows)
     processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
@@ -256,13 +265,17 @@ def run(
     senders, receivers = _as_floats(own_h, powers_h), _as_floats(own_v, powers_v)
     means_v, means_h = receivers / (1 + receivers), senders / (1 + senders)
     messages = room(batch, height, width, value=1.0)
-    sums, sum_powers = room(batch, width), room(batch, width, dtype=torch.int32)
-    iterations, residuals = room(batch, dtype=torch.int32), room(batch)
+    sums = room(batch, width)
+    sum_powers = room(batch, width, dtype=torch.int32)
+    iterations = room(batch, dtype=torch.int32)
+    residuals = room(batch)
     tile: dict[str, Any] = {"ROWS": rows, "COLS": width, "num_warps": warps}
     limits = min(settings.max_iter, 2**31 - 1), float(settings.tol)
     count = spans + width // HIDDEN
-    products, exponents = room(batch, spans, width), room(batch, spans, width, dtype=torch.int32)
-    moves, active = room(batch, count), room(batch, dtype=torch.int32, value=1)
+    products = room(batch, spans, width)
+    exponents = room(batch, spans, width, dtype=torch.int32)
+    moves = room(batch, count)
+    active = room(batch, dtype=torch.int32, value=1)
     for iteration in range(limits[0]):
         tiles_once[(batch, spans)](
             odds, messages, senders, own_v, powers_v, means_v, products, exponents, moves, active, height, tiles,
@@ -278,7 +291,8 @@ def run(
         if iteration % ASKED == ASKED - 1 and not bool(active.any()):
             break
     sums_v, sum_powers_v = torch.empty_like(own_v), torch.empty_like(powers_v)
-    ratios, ratio_powers = room(batch, spans), room(batch, spans, dtype=torch.int32)
+    ratios = room(batch, spans)
+    ratio_powers = room(batch, spans, dtype=torch.int32)
     closed[(batch, spans)](
         odds, messages, senders, own_v, powers_v, means_v, sums_v, sum_powers_v, ratios, ratio_powers, height, tiles,
         length, spans, KIND=KIND_CODES[settings.kind], **tile,

@@ -1,0 +1,1 @@
+"""Restore many files into files: what is to be done, the work, and the reports on it."""

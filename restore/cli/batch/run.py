@@ -1,0 +1,179 @@
+"""Restore files into files, for denoise and complete: report on each, and fail if any failed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from restore.channels.damage import Damage
+from restore.cli.batch.jobs import Job, Sheet
+from restore.cli.batch.planning import planned
+from restore.cli.batch.reports import summary
+from restore.cli.batch.work import Work
+from restore.cli.options import Options, Results
+from restore.cli.report import UNTOUCHED, Failures, print_json
+from restore.console import progress, say, tell
+from restore.errors import RestoreError, shown, some
+from restore.inference.open import Engines, in_colour
+from restore.inference.portions import portions
+from restore.inference.tiles.blend import Watch
+from restore.zoo import describe, find
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+# Threads that read and write files; files that are read ahead; pictures, or pixels, that are restored together.
+FILE_THREADS = 8
+READ_AHEAD = 16
+CHUNK_PICTURES = 64
+CHUNK_PIXELS = 2**17
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def run(inputs: Sequence[str], damage: Damage, options: Options, results: Results, masks: str | None = None) -> None:
+    """Restore every input; see the two commands for the options.
+
+    Raises:
+        RestoreError: the error of a single input, or PartialFailure if there were several inputs.
+    """
+    note = (lambda text: None) if results.quiet else say
+    for line in _checked(options.model, damage, masks is not None):
+        note(line)
+    jobs, named = planned(inputs, results, masks)
+    for line in _skipped(jobs, named):
+        note(line)
+    failures = Failures(results.json, many=named > 1, debug=results.debug)
+    work = partial(finished, damage=damage, options=options, results=results)
+    done = list[Job]()
+    # Of a single file the share that is done is shown, if it takes several steps; files that have failed are done, too.
+    single = len(jobs) == 1
+    with ExitStack() as stack:
+        meter = stack.enter_context(
+            progress("restored" if single else "done", 1.0 if single else len(jobs), not results.quiet)
+        )
+        for job in stack.enter_context(closing(_at_work(work, jobs, results.jobs, meter))):
+            done.append(job)
+            _report(job, damage, results, failures)
+            if not single:
+                meter(len(done))
+    if not results.dry_run:
+        for line in summary([job for job in done if not job.fault], damage):
+            note(line)
+    failures.verdict(len(done))
+
+
+def _checked(model: str, damage: Damage, masked: bool) -> Iterator[str]:
+    """What there is to say of a prior that is named; raises ModelError if its header refuses the damage."""
+    if model == "auto" or not (path := find(model)).is_dir():
+        return
+    header = describe(path)
+    if damage.touched or masked:
+        header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
+    if header.unfinished:
+        yield f"{shown(model)}: is unfinished: {header.unfinished}"
+
+
+def _skipped(jobs: Sequence[Job], named: int) -> Iterator[str]:
+    """What there is to say of files that exist already."""
+    kept = [name for job in jobs for name in job.kept]
+    if kept:
+        yield f"{UNTOUCHED}: {some(kept)}"
+    if len(jobs) < named:
+        yield f"{named - len(jobs)} of {named} images have results already and are skipped"
+
+
+def _at_work(
+    work: Callable[..., Generator[Job]], jobs: list[Job], processes: int, meter: Callable[[float], None]
+) -> Generator[Job]:
+    if len(jobs) != 1:
+        meter(0)
+    count = min(processes, len(jobs))
+    if count <= 1:
+        return work(jobs, share=meter)
+    from restore.cli.process.shares import shared
+
+    return shared(count, work, jobs, _lost)
+
+
+def _lost(job: Job, end: str) -> Job:
+    """A job whose process has ended before it was done."""
+    remedy = "run the command again with --skip-existing, with fewer --jobs if memory was short"
+    job.fault = RestoreError(f"its process has ended ({end}); {remedy}", job.name)
+    return job
+
+
+def _report(job: Job, damage: Damage, results: Results, failures: Failures) -> None:
+    if job.fault:
+        failures.add(job.source, job.fault)
+    elif results.json:
+        for sheet in job.sheets:
+            print_json(sheet.record)
+    elif results.dry_run:
+        for line in summary([job], damage, "would be restored"):
+            tell(line)
+
+
+def finished(
+    jobs: Sequence[Job], damage: Damage, options: Options, results: Results, share: Watch = lambda share: None
+) -> Generator[Job]:
+    """Restore and write the files of jobs; yields each job, in order, once that is done or has failed.
+
+    Args:
+        share: called with the share of a single file that is done.
+
+    Raises:
+        ModelError: if the prior that is named cannot be opened.
+    """
+    engines = Engines(options)
+    single = len(jobs) == 1
+    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
+        raise fault
+    colour = in_colour(options.model, damage)
+    work = Work(damage, options, results, engines, colour, share if single else lambda share: None)
+    sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
+    if single:
+        sheets = list(sheets)
+    with ExitStack() as stack:
+        pool = None
+        if not (isinstance(sheets, list) and len(sheets) == 1):
+            from concurrent.futures import ThreadPoolExecutor  # a single picture needs no threads
+
+            pool = ThreadPoolExecutor(FILE_THREADS)
+            stack.callback(pool.shutdown, cancel_futures=True)
+        read = _closing(_ahead(pool, work.read, sheets, READ_AHEAD))
+        parts = portions(read, lambda sheet: sheet.pixels, CHUNK_PICTURES, CHUNK_PIXELS)
+        whole = (job for part in parts for job in work.restored(part))
+        yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
+
+
+def _closing(sheets: Iterable[Sheet]) -> Iterator[Sheet]:
+    """The same pages; the files of a job are closed once its last page is read."""
+    for sheet in sheets:
+        if sheet is sheet.job.sheets[-1]:
+            sheet.job.close()
+        yield sheet
+
+
+def _ahead(
+    pool: ThreadPoolExecutor | None, work: Callable[[Item], Made], items: Iterable[Item], most: int
+) -> Iterator[Made]:
+    """Like `map`, in threads if there are any; `most` items are worked on before their results are asked for."""
+    if pool is None:
+        yield from map(work, items)
+        return
+    under_way: deque[Future[Made]] = deque()
+    for item in items:
+        under_way.append(pool.submit(work, item))
+        while under_way and (len(under_way) > most or under_way[0].done()):
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()

@@ -1,0 +1,78 @@
+"""Damage images on purpose, for corrupt: each by its own seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from restore.buckets import Place
+from restore.channels import parse_task
+from restore.cli.options import Results
+from restore.cli.report import UNTOUCHED, Failures, one_image, print_json
+from restore.console import say
+from restore.errors import RestoreError, UsageError, option, shown, some
+from restore.files import write_atomically
+from restore.images import Picture, bound, check_format, encode, format_of, read_picture
+from restore.images.outputs import expand, paired, plan, refuse_clashes
+
+SUFFIX = "corrupted"
+
+
+def run(images: Sequence[str], task: str, seed: int, results: Results, max_pixels: int, masks: str | None) -> None:
+    """Damage images, and write which pixels were painted over to `masks`; see the command for the options."""
+    damage = parse_task(task)
+    if masks is not None and damage.mask is None:
+        raise UsageError(f"hides no pixels, so there is no mask to write; leave {option('mask_output')} out", task)
+    sources = expand(images, suffix=SUFFIX)
+    seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
+    pairs, mask_of = _planned(sources, results, masks)
+    failures = Failures(results.json, many=len(pairs) > 1, debug=results.debug)
+    for source, target in pairs:
+        try:
+            with one_image(str(source)):
+                picture = read_picture(source, name=str(source), frame=results.frame, max_pixels=max_pixels)
+                for note in picture.notes:
+                    say(f"{shown(source)}: {note}")
+                check_format(picture, format_of(target), name=str(target))
+                observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
+                if source in mask_of and hidden is not None:
+                    _write(Picture(np.zeros(hidden.shape, np.uint8)), hidden.astype(float), mask_of[source])
+                _write(picture, observed, target)
+        except RestoreError as fault:
+            failures.add(source, fault)
+            continue
+        if results.json:
+            print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
+    if not results.quiet and len(pairs) > failures.count:
+        say(_summary(pairs, failures.count, f"damaged by {damage} with seed {seed}"))
+    failures.verdict(len(pairs))
+
+
+def _planned(
+    sources: Sequence[Place], results: Results, masks: str | None
+) -> tuple[list[tuple[Place, Place]], Mapping[Place, Place]]:
+    """Images with their results, and with masks of the same names, so that `complete --mask FOLDER` finds them."""
+    both = [results.output] if masks is None else [results.output, masks]
+    refuse_clashes(sources, [target for where in both for _, target in paired(sources, where, SUFFIX)])
+    manner = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
+    pairs = plan(sources, results.output, suffix=SUFFIX, **manner)
+    if masks is None:
+        return pairs, {}
+    left = [source for source, _ in pairs]
+    mask_of = dict(plan(left, masks, suffix=SUFFIX, **manner))
+    if len(mask_of) < len(left):
+        say(f"{UNTOUCHED}: the masks of {some(str(source) for source in left if source not in mask_of)}")
+    return pairs, mask_of
+
+
+def _write(picture: Picture, values: np.ndarray, target: Place) -> None:
+    content = encode(picture, values, format=format_of(target), name=str(target))
+    write_atomically(target, bound([content], format_of(target)))
+
+
+def _summary(pairs: Sequence[tuple[Place, Place]], failed: int, damaged: str) -> str:
+    if len(pairs) == 1:
+        source, target = pairs[0]
+        return f"{shown(source)}: {damaged}: {shown(target)}"
+    return f"{len(pairs) - failed} of {len(pairs)} images: {damaged}"
