@@ -5,7 +5,8 @@
 `crowded` in `restore/inference/decision/rules.py`, the share of ink within reach of ink, tells them from pages: the
 first table has its largest values of the middles of 360 pixels of `real_pages.py`, the second those of codes,
 silhouettes and blobs, blurred by .6 pixels, in even light and in light that falls to a part of it at the left, with
-noise of .012.
+noise of .012. `grain` tells pages with noise all over: the third table has pages of print under white noise, a share of
+the contrast, read by the prior of pages and by others from its levels.
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ from benchmarks.measures.script import command_line, head, row
 from benchmarks.peers.real_pages import YEARS, otsu, pages
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
+from restore.inference.decision import rules
 from restore.inference.open import open_engine
 from restore.inference.scans.sheet import Sheet
 from restore.zoo import reader
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 PAPER, INK, BLUR, NOISE = 0.9, 0.16, 0.6, 0.012
 LIGHT = (1.0, 0.8, 0.6, 0.4)
 SIDE, LARGEST = 360, 4
+GRAIN, PRINTED = (0.04, 0.08, 0.12, 0.16, 0.2, 0.3), 8
 
 
 def code(side: int) -> np.ndarray:
@@ -60,6 +65,30 @@ SHAPES: dict[str, Callable[[], np.ndarray]] = {
     "coins": coins,
     **{f"blobs, {reach}": lambda reach=reach: blob(reach) for reach in (6, 10, 14, 18, 22)},
 }
+
+
+def read_by(rules_of_reading: tuple[rules.Rule, ...], levels: np.ndarray) -> np.ndarray:
+    """A page in black and white, True where white, where other rules say who reads it."""
+    before, rules.READ_BY_OTHERS = rules.READ_BY_OTHERS, rules_of_reading
+    try:
+        return np.asarray(restore.denoise(levels)) > 127
+    finally:
+        rules.READ_BY_OTHERS = before
+
+
+def grain() -> None:
+    """Print under white noise, read by either."""
+    head("noise, share of the contrast", "the prior of pages, wrong %", "others, wrong %")
+    of_pages, others = (), (rules.Rule(None, "grain", "above", -1.0, ""),)
+    for noise in GRAIN:
+        wrong = list[list[float]]()
+        for number in range(PRINTED):
+            clean = page(families_for_tests(), 7, number, (SIDE, SIDE)) < 128
+            grey = gaussian_filter(INK + (PAPER - INK) * clean, BLUR)
+            grey += noise * (PAPER - INK) * np.random.default_rng(number).normal(0, 1, clean.shape)
+            levels = np.rint(255 * grey.clip(0, 1)).astype(np.uint8)
+            wrong.append([100 * float(np.mean(read_by(table, levels) != clean)) for table in (of_pages, others)])
+        row(noise, *(f"{value:.2f}" for value in np.mean(wrong, 0)))
 
 
 def main() -> None:
@@ -93,6 +122,7 @@ def main() -> None:
                 answer = ("", "refused")
             wrong = 100 * np.mean(otsu(levels) == clean)
             row(name, light, f"{crowded(levels):.2f}", f"{wrong:.2f}", *answer)
+    grain()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ SHOWS = {
     "cbcl": "faces",
     "text": "printed text",
     "scans": "scanned pages",
+    "parts": "what on a page is no ink on paper",
     "drawings": "masks, codes, plans, icons, drawings",
     "photographs": "photographs",
 }

@@ -22,7 +22,7 @@ from restore.inference.candidates import Candidate, Planes, Prior, Squares, squa
 from restore.inference.case import Case
 from restore.inference.choose import Choice, choose
 from restore.inference.decision.facts import Facts
-from restore.inference.decision.looking import found_clean
+from restore.inference.decision.looking import found_clean, found_hopeless
 from restore.inference.decision.measured import facts_of_choice, facts_of_draft, patterned
 from restore.inference.decision.notes import INVERTED, notes_of
 from restore.inference.decision.remedies import remedy
@@ -114,11 +114,11 @@ class _Run:
         answers: dict[int, Restored] = {}
         alike: dict[tuple[Candidate, bool], list[tuple[Case, Choice]]] = {}
         for case, choice in zip(cases, _choices(cases), strict=True):
-            why = objection(facts_of_choice(choice))
+            choice = choice.without_noise if found_clean(case, choice) else choice
+            why = objection(facts_of_choice(choice)) or found_hopeless(case, choice)
             if case.ask is Ask.FIND and why is not None:  # whatever the solver would find
                 answers[case.index] = self.refused(case, why, choice)
             else:
-                choice = choice.without_noise if found_clean(case, choice) else choice
                 alike.setdefault((choice.candidate, choice.unchanged), []).append((case, choice))
         for pairs in alike.values():
             answers |= self._solved(pairs)

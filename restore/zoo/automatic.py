@@ -31,7 +31,8 @@ def reader() -> str:
     >>> reader()
     'conv-scan'
     """
-    known = ((folder, readable(folder)) for folder in search.folders() if search.is_published(folder))
+    published = (folder for folder in search.folders() if search.is_published(folder) and folder.name != PARTS_PRIOR)
+    known = ((folder, readable(folder)) for folder in published)
     return next((folder.name for folder, header in known if header and header.auto and header.kind.pages), "")
 
 

@@ -1,7 +1,9 @@
-"""Look first: of a large picture in which no noise was found, solve the parts that most speak for it, and no others.
+"""Look first: of a large picture a few parts are solved, which may tell that it comes back as it came.
 
-How many pixels would change in all is estimated from the odd ones among them: those that differ from nearly all around
-them, which cost little to count (a ratio estimate: Cochran, Sampling Techniques, 1977, chapter 6).
+Where no noise was found, the parts are those that most speak for it: how many pixels would change in all is estimated
+from the odd ones among them, which differ from nearly all around them and cost little to count (a ratio estimate:
+Cochran, Sampling Techniques, 1977, chapter 6). Where some was, parts all over the picture tell whether any restoration
+of it can be trusted.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
 from restore.inference.case import Case
 from restore.inference.choose import Choice
-from restore.inference.decision.facts import Facts
+from restore.inference.decision.facts import Facts, pairs_of, stays_of
+from restore.inference.decision.rules import Ask, objection
 from restore.inference.painting import spotless
+from restore.status import Status
 
 # The side of a part, what is solved around it, and the number of parts that are looked at: of fewer than four times as
 # many all are solved.
@@ -22,21 +26,52 @@ LOOKED_SIDE, AROUND, LOOKED = 192, 32, 8
 # An odd pixel differs from so many of the eight around it.
 ODD = 6
 
+# So much further than a limit have to be the facts of some parts, and so many parts have to agree, to speak for all.
+BEYOND, AGREED = 1.2, 7
+
 
 def found_clean(case: Case, choice: Choice) -> bool:
     """True for a large picture in black and white of which next to nothing would change."""
-    picture = case.picture
-    tops, lefts = (_starts(size) for size in picture.shape[:2])
-    simple = isinstance(choice.candidate, Prior) and not case.header.grey and picture.damage.hidden is None
-    if not simple or len(tops) * len(lefts) < 4 * LOOKED or not spotless(choice, Facts(flips=0.0)):
+    corners = _parts(case, choice)
+    if not corners or not spotless(choice, Facts(flips=0.0)):
         return False
-    odd = np.array([_odd(picture, top, lefts) for top in tops])
-    places = np.argsort(-odd, axis=None, kind="stable")[:LOOKED]
-    corners = [(tops[place // len(lefts)], lefts[place % len(lefts)]) for place in places.tolist()]
-    changed = _changed(picture, choice, corners)
-    among = odd.ravel()[places].sum()
-    share = changed * (1 + odd.sum()) / (1 + among) / (picture.shape[0] * picture.shape[1])
+    picture = case.picture
+    odd = np.array([_odd(picture, corner) for corner in corners])
+    places = np.argsort(-odd, kind="stable")[:LOOKED]
+    seen, means = _solved(picture, choice, [corners[place] for place in places.tolist()])
+    changed = int(((means > 0.5) != (seen > 0.5)).sum())
+    share = changed * (1 + odd.sum()) / (1 + odd[places].sum()) / (picture.shape[0] * picture.shape[1])
     return spotless(choice, Facts(flips=float(share)))
+
+
+def found_hopeless(case: Case, choice: Choice) -> Status | None:
+    """Why no restoration of a large picture in black and white can be trusted, if parts all over it agree."""
+    corners = _parts(case, choice) if case.ask is Ask.FIND and choice.level is not None else []
+    if not corners:
+        return None
+    spread = np.linspace(0, len(corners) - 1, LOOKED).astype(int).tolist()
+    seen, means = _solved(case.picture, choice, [corners[place] for place in spread])
+    every = np.ones(seen.shape, bool)
+    after = means > 0.5
+    differs = after != (seen > 0.5)
+    if not differs.any():
+        return None
+    parts = zip(differs, after, every, strict=True)
+    against = sum(objection(Facts(pairs=pairs_of(*part) / BEYOND)) is not None for part in parts)
+    if against >= AGREED:
+        return Status.NOT_NOISE
+    return objection(Facts(stays=stays_of(means, choice.damage.known("p"), every) / BEYOND))
+
+
+def _parts(case: Case, choice: Choice) -> list[tuple[int, int]]:
+    """The corners of all parts of a large picture whose pixels are all seen; none of another."""
+    picture = case.picture
+    simple = isinstance(choice.candidate, Prior) and not case.header.grey and picture.damage.hidden is None
+    if not simple or choice.noiseless or np.ndim(choice.damage.known("p")):
+        return []
+    tops, lefts = (_starts(size) for size in picture.shape[:2])
+    corners = [(top, left) for top in tops for left in lefts]
+    return corners if len(corners) >= 4 * LOOKED else []
 
 
 def _starts(size: int) -> list[int]:
@@ -45,22 +80,22 @@ def _starts(size: int) -> list[int]:
     return [*range(AROUND, last, LOOKED_SIDE), last] if last >= AROUND else []
 
 
-def _odd(picture: Observed, top: int, lefts: list[int]) -> list[int]:
-    """How many odd pixels there are in each part of a row of parts."""
-    part = picture.part(slice(top - 1, top + LOOKED_SIDE + 1), slice(0, picture.shape[1]))
-    rows = (part.values() > 0.5).astype(np.uint8)
-    across = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]
+def _odd(picture: Observed, corner: tuple[int, int]) -> int:
+    """How many odd pixels there are in a part."""
+    top, left = corner
+    part = picture.part(slice(top - 1, top + LOOKED_SIDE + 1), slice(left - 1, left + LOOKED_SIDE + 1))
+    white = (part.values() > 0.5).astype(np.uint8)
+    across = white[:, :-2] + white[:, 1:-1] + white[:, 2:]
     around = across[:-2] + across[1:-1] + across[2:]
-    odd = np.where(rows[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD).sum(0)
-    return [int(odd[left - 1 : left - 1 + LOOKED_SIDE].sum()) for left in lefts]
+    return int(np.where(white[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD).sum())
 
 
-def _changed(picture: Observed, choice: Choice, corners: list[tuple[int, int]]) -> int:
-    """How many pixels of these parts the prior would change."""
+def _solved(picture: Observed, choice: Choice, corners: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Parts as they are seen, and the posterior means of their pixels, (N, LOOKED_SIDE, LOOKED_SIDE)."""
     side = LOOKED_SIDE + 2 * AROUND
     starts = [(top - AROUND, left - AROUND) for top, left in corners]
     parts = [picture.part(slice(top, top + side), slice(left, left + side)) for top, left in starts]
     seen = np.stack([part.values() for part in parts])
-    found = choice.candidate.solve(seen, Damage(choice.damage.p), starts).means
-    changed = (found > 0.5) != (seen > 0.5)
-    return int(changed[:, AROUND:-AROUND, AROUND:-AROUND].sum())
+    means = choice.candidate.solve(seen, Damage(choice.damage.p), starts).means
+    inner = (slice(None), slice(AROUND, -AROUND), slice(AROUND, -AROUND))
+    return seen[inner], means[inner]

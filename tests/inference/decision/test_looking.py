@@ -15,7 +15,7 @@ from restore.inference.decision.rules import SPOTLESS
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.status import Outcome
+from restore.status import Outcome, Status
 
 SIDE = 1500
 UNDAMAGED = Damage()
@@ -87,10 +87,21 @@ def test_pictures_with_holes_and_given_levels_are_solved() -> None:
 
 def test_odd_pixels_are_counted_in_their_part() -> None:
     picture = np.zeros((700, 900))
-    starts = looking._starts(900)
-    places = [(looking.AROUND + 5, starts[1]), (looking.AROUND + looking.LOOKED_SIDE - 1, starts[2] + 7)]
-    for place in places:
+    inside = [(100, 200), (100 + looking.LOOKED_SIDE - 1, 207)]
+    for place in (*inside, (99, 210), (100 + looking.LOOKED_SIDE, 220), (150, 199)):
         picture[place] = 1
-    odd = looking._odd(Observed(picture, Damage()), looking.AROUND, starts)
-    assert odd == [0, 1, 1, *[0] * (len(starts) - 3)]
-    assert looking._odd(Observed(1 - picture, Damage()), looking.AROUND, starts) == odd
+    for seen in (picture, 1 - picture):
+        assert looking._odd(Observed(seen, Damage()), (100, 200)) == 2
+
+
+def test_of_a_large_pattern_a_part_is_solved() -> None:
+    """Dots that the field takes for flips, wherever one looks; where half is sound, all is solved."""
+    dots = SQUARES.copy()
+    dots[::5, ::5] = 1 - dots[::5, ::5]
+    answer, solved = answered(dots)
+    assert answer.status is Status.NOT_NOISE and answer.not_sure
+    assert solved < 0.6 * SIDE * SIDE  # advice is tried, too
+    half = SQUARES.copy()
+    half[: SIDE // 2] = dots[: SIDE // 2]
+    _, solved = answered(half)
+    assert solved > SIDE * SIDE / 2
