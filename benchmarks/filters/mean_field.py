@@ -13,7 +13,7 @@ from restore.inference.rivals.ising import mean_field
 
 @dataclass(frozen=True)
 class IsingField:
-    """Pixels of which each is coupled to the four beside it, as in `restore.inference.candidates.mean_field`.
+    """Pixels of which each is coupled to the four beside it, as in `restore.inference.rivals.ising.mean_field`.
 
     Attributes:
         image_shape: (H, W).
@@ -31,5 +31,5 @@ class IsingField:
 
     def restore(self, observed: Tensor, damage: Damage) -> Tensor:
         evidence = damage.channel(grey=False).evidence(observed).linear.reshape(-1, *self.image_shape)
-        means, _, _ = mean_field(evidence.cpu().numpy(), self.coupling)
+        means = mean_field(evidence.cpu().numpy(), self.coupling)
         return ((1 + torch.from_numpy(means)) / 2).reshape(observed.shape).to(observed)

@@ -13,7 +13,13 @@ EXAMPLE = "Example:  restore denoise page.png   (or: restore complete torn.png -
 
 @given.restoring
 def denoise(images: given.Images, *, damage: Any, options: given.Options, results: given.Results) -> None:
-    """Remove noise from images, or the damage that a prior whose name begins with crbm was trained on."""
+    """Remove noise from images, or the damage that a prior whose name begins with crbm was trained on.
+
+    \b
+    restore denoise page.png             prior and noise level are found
+    restore denoise scans/ -o clean/     a folder of images; or a PDF, a TIFF
+    restore denoise old.png --soft       a grey page, on white paper
+    """
     from restore.cli.batch.run import run
 
     run(images, damage, options, results)

@@ -45,7 +45,7 @@ class Choice:
         bits: the score, in bits per pixel; None if nothing was chosen.
         ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
-        field: the lead over an Ising field, in nats; NaN for grey pictures, known levels, and the prior's own size.
+        field: the lead over an Ising field, in nats; NaN where it was not compared with one.
         surprise: how many times as many predicted pixels were wrong as the candidate expected.
     """
 
@@ -74,7 +74,9 @@ class Choice:
         return self.noiseless and (self.damage.hidden is None or not self.damage.hidden.any())
 
 
-def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
+def choose(
+    pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool, field: bool = False
+) -> list[Choice]:
     """The candidate and the level that predict each picture best, independently of the other pictures.
 
     Args:
@@ -82,13 +84,15 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         candidates: at least one, all of grey pictures or all of black and white ones. One that cannot be run is left
             out with a warning.
         grey: True for priors of grey pictures.
+        field: compare the best with an Ising field, too, where flips are to be found and it is not of its own size.
 
     Raises:
         ModelError: if no candidate can be run.
     """
     sample = Crops.of(pictures, grey)
+    rival = field and sample.damage.unknown == "p"
     most = [quietest(picture) if sample.damage.unknown == "sigma" else np.inf for picture in pictures]
-    choices = _best(sample, sample.guess, pictures, candidates, most)
+    choices = _best(sample, sample.guess, pictures, candidates, most, rival=rival)
     low, high = sample.damage.scale(grey=grey).near
     far = [index for index, choice in enumerate(choices) if choice.level and not low <= choice.level.value <= high]
     if not far:
@@ -99,16 +103,21 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
     guesses = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
     # By all candidates: those that do best under one level may be behind under another.
     most = [most[index] for index in far]
-    tries = [
-        _best(part, part.damage.at(levels[part.owner][:, None, None]), rest, candidates, most) for levels in guesses
-    ]
+    levels = [part.damage.at(level[part.owner][:, None, None]) for level in guesses]
+    tries = [_best(part, level, rest, candidates, most, rival=rival) for level in levels]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
 
 
 def _best(
-    sample: Crops, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate], most: Sequence[float]
+    sample: Crops,
+    damage: Damage,
+    pictures: Sequence[Observed],
+    candidates: Sequence[Candidate],
+    most: Sequence[float],
+    *,
+    rival: bool,
 ) -> list[Choice]:
     """The best choice for each picture, predicted under some damage; `most` is the largest level of each."""
     race = _Race(sample, candidates, damage)
@@ -120,7 +129,7 @@ def _best(
     # Of pictures of their own size small priors may be far behind, and yet know best what is in them.
     shapes = [candidate.prior and candidate.prior.engine.header.image_shape for candidate in candidates]
     own = [shape == pictures[0].shape[:2] for shape in shapes]
-    field = race.of_neighbours() if sample.damage.unknown == "p" and not all(own) else None
+    field = race.of_neighbours() if rival and not all(own) else None
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
         prediction, bits = race.predictions[number], float(scores[number, index])

@@ -38,7 +38,7 @@ class Neighbours:
         return self.solve(*batch(picture))
 
 
-def mean_field(evidence: np.ndarray, coupling: float) -> np.ndarray:
+def mean_field(evidence: np.ndarray, coupling: float, steps: int = ISING_STEPS) -> np.ndarray:
     """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
 
     The naive mean field (MacKay, 2003, section 33.2), from log-odds of white, (N, H, W); half of each step is taken.
@@ -53,7 +53,7 @@ def mean_field(evidence: np.ndarray, coupling: float) -> np.ndarray:
     """
     field = np.asarray(evidence, np.float32) / 2
     means = np.tanh(field)
-    for _ in range(ISING_STEPS):
+    for _ in range(steps):
         drawn = field.copy()
         pull = np.float32(coupling) * means
         drawn[..., 1:, :] += pull[..., :-1, :]

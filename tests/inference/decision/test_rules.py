@@ -176,13 +176,13 @@ def test_a_prior_may_be_behind_the_field_by_so_many_nats() -> None:
 def test_the_lead_over_the_field_is_of_the_same_pixels() -> None:
     """The field is not ahead of itself, at any number of pixels; of a disc it is ahead of squares that cut its edge."""
     seen = np.where(np.random.default_rng(0).random(SHAPE) < 0.1, ~DISC, DISC).astype(float)
-    (own,) = choose([Observed(seen, Damage("auto"))], [Neighbours()], grey=False)
-    (squares,) = choose([Observed(seen, Damage("auto"))], [Squares(8, 0, 0)], grey=False)
+    (own,) = choose([Observed(seen, Damage("auto"))], [Neighbours()], grey=False, field=True)
+    (squares,) = choose([Observed(seen, Damage("auto"))], [Squares(8, 0, 0)], grey=False, field=True)
     assert own.field == 0
     assert squares.field < 0
     bits = squares.bits, own.bits
     assert np.isclose(squares.field, (bits[0] - bits[1]) * squares.pixels * np.log(2))
-    (known,) = choose([Observed(seen, Damage(0.1))], [Neighbours()], grey=False)
+    (known,) = choose([Observed(seen, Damage(0.1))], [Neighbours()], grey=False, field=True)
     assert np.isnan(known.field)
 
 
