@@ -18,6 +18,9 @@ from restore.inference.restored import Level, Restored, share_changed
 from restore.registry import LEVELS
 from restore.status import Outcome
 
+# Said of a page with parts that are none.
+PARTS_STAY = "{:.0%} of it is no ink on paper, such as a photograph, and stays as it was"
+
 # The lowest level of each kind that is looked for.
 LOWEST = {name: float(scale.levels[0]) for name, scale in (("p", FLIPS), ("sigma", NOISE))}
 
@@ -104,12 +107,14 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
 
 
 def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | None, Any, tuple[str, ...]]:
-    """The pixels that the answer replaces, None for all; by which levels of black and white; and a note on a cut."""
+    """The pixels that the answer replaces, None for all; by which levels of black and white; and a note on the rest."""
     original, reading = case.original, case.reading
     if original.filled_only or choice.noiseless:
         return ~original.visible, reading.tones, ()
+    if reading.other is not None and case.answered_by_reader:
+        return ~reading.other, reading.tones, (PARTS_STAY.format(reading.other.mean()),)
     if reading.cut is None:
-        return None if reading.other is None else ~reading.other, reading.tones, ()
+        return None, reading.tones, ()
     if case.ask is Ask.FIND and reading.drawn and draft.before.shape == original.shape:
         return draft.before != draft.after, reading.tones, ()
     return None, None, (f"has grey levels, which were cut to black and white at {round(255 * reading.cut)} of 255",)

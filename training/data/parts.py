@@ -1,8 +1,8 @@
 """Pages with parts that are no ink on paper: pairs NAME.png and NAME.truth.png at a quarter of the size, drawn by code.
 
-Real pages, where there are any, and drawn ones; on most of them lie photographs, pictures of overlapping shapes (dead
-leaves: Lee, Mumford and Huang, IJCV 41, 2001), clouds, grey areas or screens of dots, in frames or without. The truth
-is black where at least half of a pixel belongs to such a part, and white on pages.
+Real pages, where there are any, drawn ones, and drawings; on most of them lie photographs, pictures of overlapping
+shapes (dead leaves: Lee, Mumford and Huang, IJCV 41, 2001), clouds, grey areas or screens of dots, in frames or
+without. The truth is black where at least half of a pixel belongs to such a part, and white on pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import gaussian_filter
 
 from restore.data.dataset import Split
+from training.data.drawings import KINDS, drawing
 from training.data.pages import Family
+from training.data.pen import SIDE as PEN_SIDE
 from training.data.photographs import PHOTOGRAPHS_OF, photograph
 from training.data.scans import SEEDS, scan
 from training.data.text import families_to_learn_from
@@ -28,8 +30,12 @@ from training.data.wear import Grey, smooth
 SCALE, SIDE = 4, 512
 COUNTS: dict[Split, int] = {"train": 2000, "test": 100}
 
-# How many pages have no such part, and how many are nothing else; how many are real, where there are real ones.
-PLAIN, NOTHING_ELSE, REAL = 0.35, 0.08, 0.6
+# How many pages have no such part, and how many are nothing else; how many are drawings, and how many of the others are
+# real, where there are real ones.
+PLAIN, NOTHING_ELSE, DRAWINGS, REAL = 0.35, 0.08, 0.25, 0.6
+
+# The least share of light that falls on the darkest side of a drawing, and the strongest blur of it, in pixels.
+LEAST_LIGHT, BLUR = 0.4, 2.0
 
 # How dark paper may be, on half of the pages, as a share of what it was.
 DARKEST = 0.4
@@ -125,6 +131,24 @@ def _real(rng: Generator, files: Sequence[Path]) -> Grey:
     return np.asarray(np.asarray(page.crop((left, top, left + SIDE, top + SIDE))) / 255, np.float32)
 
 
+def _drawing(rng: Generator) -> Grey:
+    """Drawings, masks, plans or codes in grey, of some size: what has two levels is none of these parts."""
+    kinds = [number for number, kind in enumerate(KINDS) if kind != "dithers"]
+    scale = int(rng.choice((1, 2, 4)))
+    count = SIDE // (scale * PEN_SIDE)
+    kind, seed = int(rng.choice(kinds)), int(rng.integers(2**31))
+    drawn = [
+        [drawing(seed, kind + 2 * len(KINDS) * (count * row + column)) for column in range(count)]
+        for row in range(count)
+    ]
+    sheet = Image.fromarray(np.block(drawn)).resize((SIDE, SIDE), Image.Resampling.NEAREST)
+    covered = np.asarray(sheet, np.float32) / 255
+    covered = gaussian_filter(1 - covered if rng.random() < 0.3 else covered, rng.uniform(0.3, BLUR))
+    paper, light = rng.uniform(0.6, 1), np.linspace(rng.uniform(LEAST_LIGHT, 1), 1, SIDE)
+    grey = (paper - rng.uniform(0.3, 0.95) * paper * covered) * (light if rng.random() < 0.5 else light[::-1, None])
+    return np.asarray((grey + rng.normal(0, rng.uniform(0, 0.04), grey.shape)).clip(0, 1), np.float32)
+
+
 def pair(
     families: Sequence[Family], files: Sequence[Path], seed: int, number: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
@@ -136,7 +160,9 @@ def pair(
         seed, number: choose what is on the page.
     """
     rng = np.random.default_rng([seed, 1, number])
-    if files and rng.random() < REAL:
+    if rng.random() < DRAWINGS:
+        grey = _drawing(rng)
+    elif files and rng.random() < REAL:
         grey = _real(rng, files)
     else:
         grey = np.asarray(scan(families, seed, number, (SIDE, SIDE))[0] / 255, np.float32)

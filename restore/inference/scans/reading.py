@@ -30,10 +30,6 @@ LIGHT_INK = 0.5
 LEAST_PAGE = 48
 
 
-# Said of a page with parts that are none.
-PARTS_STAY = "{:.0%} of it is no ink on paper, such as a photograph, and stays as it was"
-
-
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A grey picture in black and white: 1 where it is lighter than a threshold in [0, 1], else 0."""
@@ -228,7 +224,7 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
     return Reading(
         read,
         (_turned(dark, inverted), _turned(light, inverted)),
-        notes=_notes_of(sheet, other, inverted=inverted),
+        notes=(_note_of(sheet, inverted=inverted),),
         page=posterior,
         sheet=sheet,
         inverted=inverted,
@@ -237,10 +233,9 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
     )
 
 
-def _notes_of(sheet: Sheet, other: np.ndarray, *, inverted: bool) -> tuple[str, ...]:
+def _note_of(sheet: Sheet, *, inverted: bool) -> str:
     """What the user should know of a page that was read."""
     black, white = (float(np.mean(_turned(level, inverted))) for level in (sheet.black, sheet.white))
     levels = [round(255 * level) for level in (black, white, sheet.noise)]
     ground = "light ink on dark paper" if inverted else "dark ink on light paper"
-    note = "read as a page of {}: of 255 grey levels ink has {}, paper {}, and noise {}".format(ground, *levels)
-    return (note, PARTS_STAY.format(other.mean())) if other.any() else (note,)
+    return "read as a page of {}: of 255 grey levels ink has {}, paper {}, and noise {}".format(ground, *levels)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from skimage import data
+from skimage.color import rgb2gray
 
 import restore
 from restore.channels.damage import Damage, Observed
@@ -22,6 +23,7 @@ from training.data.scans import scan
 from training.data.text import families_for_tests
 
 PHOTOGRAPH = data.camera() / 255
+WHOLE = rgb2gray(data.astronaut())
 PLACE = slice(150, 330), slice(90, 340)
 
 
@@ -88,11 +90,11 @@ class Counted:
 def test_a_photograph_is_told_before_it_is_read_unless_it_is_called_a_page() -> None:
     for p, reads in (("auto", 0), ("scan", 1)):
         readers = Counted()
-        whole = read(Observed(PHOTOGRAPH, Damage(p)), None, readers, False, lambda share: None, careful=True)
+        whole = read(Observed(WHOLE, Damage(p)), None, readers, False, lambda share: None, careful=True)
         assert readers.reads == reads
         assert whole.facts.page < 0.5 and whole.other is None
         assert (whole.sheet is None) == (p == "auto")
-    _, solution = restore.denoise(np.uint8(255 * PHOTOGRAPH), return_solution=True)
+    _, solution = restore.denoise(np.uint8(255 * WHOLE), return_solution=True)
     assert solution.status is Status.NOT_INK
 
 
