@@ -52,8 +52,9 @@ def _fits(page: Page, new: Object, old: Object, matrix: Matrix) -> bool:
     """True if an image is upright and fills its page, and another one has as many pixels."""
     width, height = (int(side) for side in (old.Width, old.Height))
     left, bottom, right, top = (float(side) for side in page.cropbox)
-    off = (abs(matrix.e - left) + abs(matrix.e + matrix.a - right)) * width / max(matrix.a, 1e-9)
-    off += (abs(matrix.f - bottom) + abs(matrix.f + matrix.d - top)) * height / max(matrix.d, 1e-9)
+    across = abs(matrix.e - left) + abs(matrix.e + matrix.a - right)
+    down = abs(matrix.f - bottom) + abs(matrix.f + matrix.d - top)
+    off = across * width / max(matrix.a, 1e-9) + down * height / max(matrix.d, 1e-9)
     turned = matrix.b or matrix.c or page.rotation % 360
     return bool((new.Width, new.Height) == (width, height) and not turned and off < 2)
 

@@ -68,7 +68,8 @@ def _entries(content: bytes, start: int) -> tuple[list[Entry], int]:
     at = start + struct.calcsize(count)
     size = struct.calcsize(order + head)
     places = [at + index * (size + struct.calcsize(pointer)) for index in range(number + 1)]
-    return [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]], places[-1]
+    entries = [(*struct.unpack_from(order + head, content, at), at + size) for at in places[:-1]]
+    return entries, places[-1]
 
 
 def pages(content: bytes, label: str) -> list[int]:

@@ -98,7 +98,9 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
     black = np.median(below) if below.size else 0.0
     white = np.median(above) if above.size else 1.0
     inner = part[1:, 1:]
-    even = (inner == part[:-1, 1:]) & (inner == part[1:, :-1]) & visible[1:, 1:]
+    as_above = inner == part[:-1, 1:]
+    as_left = inner == part[1:, :-1]
+    even = as_above & as_left & visible[1:, 1:]
     off = np.minimum(np.abs(inner - black), np.abs(inner - white)) > _APART * (white - black)
     return float((even & off).sum() / max(even.size, 1))
 

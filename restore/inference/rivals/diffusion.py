@@ -64,7 +64,8 @@ def diffused(values: np.ndarray, visible: np.ndarray) -> np.ndarray:
         around = np.pad(filled, ((0, 0), (1, 1), (1, 1)), mode="edge")
         upright = around[:, :-2, 1:-1] + around[:, 2:, 1:-1]
         beside = around[:, 1:-1]
-        filled = np.where(visible, values, (upright + beside[:, :, :-2] + beside[:, :, 2:]) / 4)
+        sums = upright + beside[:, :, :-2] + beside[:, :, 2:]
+        filled = np.where(visible, values, sums / 4)
     return filled
 
 

@@ -114,7 +114,8 @@ def plan(name: str, source: str, facts: Facts, options: TrainOptions) -> dict[st
         tables[key] = tables.get(key, {}) | dict(table)
     # In float16 principal components would not cancel where images do not vary.
     head = {"name": name, "seed": options.seed or 0} | ({"storage": "float32"} if method == "principal" else {})
-    return head | {key: tables[key] for key in (*ORDER, *sorted(tables.keys() - {*ORDER})) if tables.get(key)}
+    order = (*ORDER, *sorted(tables.keys() - {*ORDER}))
+    return head | {key: tables[key] for key in order if tables.get(key)}
 
 
 def _method(facts: Facts, options: TrainOptions) -> str:
