@@ -90,9 +90,8 @@ def choose(
         ModelError: if no candidate can be run.
     """
     sample = Crops.of(pictures, grey)
-    rival = field and sample.damage.unknown == "p"
     most = [quietest(picture) if sample.damage.unknown == "sigma" else np.inf for picture in pictures]
-    choices = _best(sample, sample.guess, pictures, candidates, most, rival=rival)
+    choices = _best(sample, sample.guess, pictures, candidates, most, rival=field)
     low, high = sample.damage.scale(grey=grey).near
     far = [index for index, choice in enumerate(choices) if choice.level and not low <= choice.level.value <= high]
     if not far:
@@ -104,7 +103,7 @@ def choose(
     # By all candidates: those that do best under one level may be behind under another.
     most = [most[index] for index in far]
     levels = [part.damage.at(level[part.owner][:, None, None]) for level in guesses]
-    tries = [_best(part, level, rest, candidates, most, rival=rival) for level in levels]
+    tries = [_best(part, level, rest, candidates, most, rival=field) for level in levels]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
@@ -126,10 +125,7 @@ def _best(
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
     alone, choices = sample.independent(), []
-    # Of pictures of their own size small priors may be far behind, and yet know best what is in them.
-    shapes = [candidate.prior and candidate.prior.engine.header.image_shape for candidate in candidates]
-    own = [shape == pictures[0].shape[:2] for shape in shapes]
-    field = race.of_neighbours() if rival and not all(own) else None
+    leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
         prediction, bits = race.predictions[number], float(scores[number, index])
@@ -144,7 +140,7 @@ def _best(
                 bits,
                 bits - float(alone[index]),
                 int(sample.sums(prediction.mask)[index]),
-                field=np.nan if field is None or own[number] else float(prediction.nats[index] - field.nats[index]),
+                field=float(leads[number, index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),
             )
         )
@@ -175,10 +171,23 @@ class _Race:
                 leave_out(str(fault))
             self._drop_the_last()
 
-    def of_neighbours(self) -> Prediction:
-        """What an Ising field predicts of the pixels of all turns."""
+    def leads_over_field(self) -> np.ndarray:
+        """By how many nats an Ising field predicts the same pixels worse, (candidates, pictures).
+
+        NaN where flips are not to be found, and for priors of the pictures' own size: small ones may be far behind, and
+        yet know best what is in them.
+        """
+        sample = self._sample
+        leads = np.full(self.near.shape, np.nan)
+        if sample.damage.unknown != "p":
+            return leads
         turns = sorted({turn for folds, _ in self._plan() for turn in folds})
-        return Prediction.of(self._sample, Neighbours(), turns, self._damage, np.arange(len(self._sample.pixels)))
+        field = Prediction.of(sample, Neighbours(), turns, self._damage, np.arange(len(sample.pixels))).nats
+        for number, prediction in self.predictions.items():
+            prior = self._candidates[number].prior
+            if prior is None or prior.engine.header.image_shape != sample.shape:
+                leads[number] = prediction.nats - field
+        return leads
 
     def _plan(self) -> list[tuple[Sequence[int], np.ndarray]]:
         """Which turns to predict in which crops: a few first."""

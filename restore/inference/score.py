@@ -66,6 +66,7 @@ class Crops:
         count: how many pictures there are.
         grey: True for grey pictures.
         holes: the part of each picture that shows most of its holes, boolean (h, w); empty for a picture without.
+        shape: the height and the width of the pictures.
     """
 
     pixels: np.ndarray
@@ -75,6 +76,7 @@ class Crops:
     count: int
     grey: bool
     holes: tuple[np.ndarray, ...]
+    shape: tuple[int, ...]
 
     @classmethod
     def of(cls, pictures: Sequence[Observed], grey: bool) -> Crops:
@@ -89,6 +91,7 @@ class Crops:
             len(pictures),
             grey,
             tuple(_most_of_holes(picture.damage.hidden, pixels.shape[1:]) for picture in pictures),
+            pictures[0].shape[:2],
         )
 
     @property
