@@ -229,7 +229,7 @@ def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -
         return candidate.posterior(replace(cases[0].picture, damage=choices[0].damage), watch)
     pictures = np.stack([case.picture.values() for case in cases])
     if choices[0].unchanged:
-        return Posterior.of_pixels(pictures, np.zeros(pictures.shape), 0)
+        return Posterior.of_pixels(pictures, np.zeros_like(pictures), 0)
     damage = Damage.stacked([choice.damage for choice in choices], pictures.shape[1:])
     return candidate.solve(pictures, damage, [(0, 0)] * len(cases))
 

@@ -15,9 +15,6 @@ PAIR_REACH = 8
 # (`benchmarks/choices/no_harm.py`, seeds 0, 1, 2 and 4).
 PAIRED, MORE = 1.5, 0.003
 
-# Sides of transforms are multiples of this: of a large prime they take ten times as long.
-WHOLE_SIDE = 64
-
 # The lead that a prior needs over independent pixels: bits per pixel without noise, at least, and bits in all. Flips of
 # probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py
 # --tuning`). Among many candidates one is ahead by chance (`benchmarks/choices/no_harm.py --seed 11 --only grain`).
@@ -112,20 +109,27 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
     >>> [pairs_of(changed, every, every) <= 1 for changed in (flips, lines)]
     [True, False]
     """
-    rates = np.zeros(changed.shape)
-    for colour in (visible & white, visible & ~white):
-        if colour.any():
-            rates[colour] = changed[colour].mean()
-    pairs, expected = _autocorrelation(changed), _autocorrelation(rates)
+    colours = visible & white, visible & ~white
+    rates = [float(changed[colour].mean()) if colour.any() else 0.0 for colour in colours]
+    alike = [_pairs(colour) for colour in colours]
+    mixed = _pairs(visible) - sum(alike)
+    pairs = _pairs(changed)
+    expected = rates[0] ** 2 * alike[0] + rates[1] ** 2 * alike[1] + rates[0] * rates[1] * mixed
     allowed = np.minimum(PAIRED * expected, expected + MORE * visible.sum())
     beyond = (pairs - allowed).clip(0) ** 2 / (1 + expected)
     return float(beyond.sum() / (beyond.size / 2))
 
 
-def _autocorrelation(values: np.ndarray) -> np.ndarray:
-    """Sums of products of pixels, for every displacement up to `PAIR_REACH` but none."""
-    padded = [-(-(size + PAIR_REACH) // WHOLE_SIDE) * WHOLE_SIDE for size in values.shape]
-    whole = np.fft.irfft2(np.abs(np.fft.rfft2(values.astype(np.float32), padded)) ** 2, padded)
-    down, across = np.arange(PAIR_REACH + 1), np.arange(-PAIR_REACH, PAIR_REACH + 1)
-    sums = whole[down[:, None] % padded[0], across % padded[1]]
-    return np.asarray(sums[(down[:, None] > 0) | (across > 0)])
+def _pairs(of: np.ndarray) -> np.ndarray:
+    """How many pairs of pixels of a set (H, W) there are at every displacement up to `PAIR_REACH`, and its opposite."""
+    sums = list[int]()
+    for down in range(PAIR_REACH + 1):
+        for across in range(-PAIR_REACH if down else 1, PAIR_REACH + 1):
+            rows, columns = (_overlap(size, by) for size, by in zip(of.shape, (down, across), strict=True))
+            sums.append(int(np.count_nonzero(of[rows[0], columns[0]] & of[rows[1], columns[1]])))
+    return np.array(sums)
+
+
+def _overlap(size: int, by: int) -> tuple[slice, slice]:
+    """The part of an axis that is there after a displacement, too; and where it then is."""
+    return slice(max(0, -by), max(0, size - max(0, by))), slice(max(0, by), max(0, size + min(0, by)))
