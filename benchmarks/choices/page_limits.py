@@ -20,10 +20,10 @@ from benchmarks.measures.script import command_line, head, row
 from benchmarks.peers.real_pages import YEARS, pages
 from restore.channels.damage import Damage, Observed
 from restore.inference.decision.rules import limit_of, objection
-from restore.inference.open import open_engine
+from restore.inference.open import Engines
+from restore.inference.options import Options
 from restore.inference.scans.reading import Sample, read
 from restore.status import Status
-from restore.zoo import reader
 
 SIDE, WHOLE = 360, 1500
 
@@ -54,7 +54,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
-    engine = open_engine(reader())
+    engines = Engines(Options())
     head("", "explained", "left", "answer", left=("answer",))
     middles, wholes = (
         ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), side)) for side in (SIDE, WHOLE)
@@ -64,7 +64,7 @@ def main() -> None:
         refused = total = light = 0
         for name, picture in pictures:
             observed, light_ink = Observed(picture, Damage("auto")), Sample.of(Observed(picture, Damage())).light_ink
-            reading = read(observed, None, lambda: engine, None, lambda share: None, careful=True)
+            reading = read(observed, None, engines, None, lambda share: None, careful=True)
             why = objection(reading.facts) or (Status.NOT_INK if reading.sheet is None else None)
             total, refused, light = total + 1, refused + (why is not None), light + light_ink
             if (why is not None) == (kind != "photograph"):
