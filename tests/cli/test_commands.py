@@ -144,6 +144,7 @@ def test_models_lists_first_what_is_tried_and_papers_last(
     tried = {
         *binary,
         zoo.reader(),
+        zoo.PARTS_PRIOR,
         *(name for size in ((28, 28), (19, 19)) for name in zoo.candidates(size, grey=True)),
     }
     assert set(names[: len(tried)]) == tried and tuple(names[: len(binary)]) == binary
