@@ -123,18 +123,26 @@ class Convolutional(Family):
 
 
 class Informed(Convolutional):
-    """Machines whose finest layers, as fine as the image, also see the damaged image by kernels of their own."""
+    """Machines whose finest layers, at the step of the first, also see the damaged image by kernels of their own."""
 
     words = "informed convolutional deep Boltzmann machine"
     # What a layer sees of the image at each pixel.
     views = ODDS_VIEWS
 
+    # The coarsest step at which a first layer may see the image: its blocks of 2x2 pixels are channels.
+    coarsest = 2
+
+    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+        super().check(spec, image_shape)
+        if (step := spec.layers[0].stride) > self.coarsest:
+            raise UsageError(f"the stride of the first layer of a {self.words} is at most {self.coarsest}, not {step}")
+
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        steps = accumulate((layer.stride for layer in spec.layers), operator.mul)
+        steps, first = accumulate((layer.stride for layer in spec.layers), operator.mul), spec.layers[0].stride
         return super().shapes(spec, image_shape) | {
-            f"inputs.{index}": (layer.number, self.views, SIDE, SIDE)
+            f"inputs.{index}": (layer.number, self.views, SIDE * first, SIDE * first)
             for index, (layer, step) in enumerate(zip(spec.layers, steps, strict=True), 1)
-            if step == 1
+            if step == first
         }
 
 

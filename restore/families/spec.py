@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
@@ -86,6 +87,11 @@ class Spec:
         """The numbers of hidden units, from the layer next to the image up."""
         assert self.hidden != "auto"
         return tuple(layer.number for layer in self.layers) or (self.hidden, *self.deeper)
+
+    @property
+    def step(self) -> int:
+        """The pixels between neighbours of the coarsest layer."""
+        return math.prod(layer.stride for layer in self.layers)
 
     @property
     def solvers(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.tiles.blocks import PAGE_BEYOND, PAGE_STEP, Block, parts_of
+from restore.inference.tiles.blocks import PAGE_BEYOND, Block, parts_of
 from restore.inference.tiles.grid import Cover, Outside
 from restore.zoo.inference import Effort
 
@@ -104,8 +104,8 @@ def _continued(engine: PictureEngine, pages: np.ndarray, damage: Damage, effort:
 
     At a border of its own a machine sees less around a pixel, and takes more grain for ink.
     """
-    height, width = pages.shape[1:]
-    beyond = ((0, 0), *((PAGE_BEYOND, PAGE_BEYOND + -size % PAGE_STEP) for size in (height, width)))
+    (height, width), step = pages.shape[1:], engine.header.step
+    beyond = ((0, 0), *((PAGE_BEYOND, PAGE_BEYOND + -(2 * PAGE_BEYOND + size) % step) for size in (height, width)))
 
     def mirrored(values: np.ndarray) -> np.ndarray:
         # One level for all pixels stays one.
@@ -118,8 +118,8 @@ def _continued(engine: PictureEngine, pages: np.ndarray, damage: Damage, effort:
 
 def _in_parts(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: Effort) -> Posterior:
     """The posterior under a convolutional prior, from overlapping parts that suit the engine."""
-    of_page, (count, height, width) = engine.header.kind.pages, pictures.shape
-    parts = parts_of((height, width), engine.part, of_page=of_page)
+    count, height, width = pictures.shape
+    parts = parts_of((height, width), engine.header, engine.part)
 
     def cut(values: np.ndarray) -> np.ndarray:
         if values.shape[1:] == (1, 1):

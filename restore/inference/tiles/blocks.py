@@ -16,27 +16,27 @@ from restore.zoo.description import Description
 # Tiles along a side of a block: enough to keep both engines busy, few enough for some hundred megabytes.
 TILES = 90
 
-# For a prior that takes a block as one image: the side of the block's core, and the margin around it, in pixels. A
-# pixel that is decided hardly depends on others that far away.
+# For a prior that takes a block as one image: the side of the block's core, and the least margin around it, in pixels.
+# A pixel that is decided hardly depends on others that far away.
 CORE_SIDE = 1024
 CORE_MARGIN = 32
 
-# The same for the parts in which it takes a block, which the cores of a processor share: larger ones take more memory
-# (`benchmarks/choices/sizes.py`), and not less time.
+# The same for the parts in which it takes a block, which the cores of a processor share, in places of the finest layer:
+# larger ones take more memory (`benchmarks/choices/sizes.py`), and not less time.
 PART_SIDE = 256
-
-# What is around such a part. Further away there is less than what solvers leave undone where they stop.
 PART_MARGIN = 16
 
-# The same for a prior of grey pages, whose views measure paper and ink over some hundred pixels. Of two old pages .03
-# and .09 % of the pixels differ with 32 around them from those with 128, .002 and .02 % with 48 or 64 (by hand).
-PAGE_MARGIN = 48
+# A margin is at least so many steps of the coarsest layer, about as far as one sweep up and down carries.
+MARGIN_STEPS = 4
 
-# Sides of such parts are multiples of this, the step of the coarsest layers, as in training; and so many rows and
-# columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink as inside
-# (`benchmarks/choices/page_edges.py`).
-PAGE_STEP = 4
-PAGE_BEYOND = 2 * PAGE_STEP
+# The same for a prior of grey pages is so much more, whose views measure paper and ink over some hundred pixels. Of two
+# old pages .03 and .09 % of the pixels differ with 32 around them in all from those with 128, .002 and .02 % with 48 or
+# 64 (by hand).
+VIEWED = 16
+
+# So many rows and columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink
+# as inside (`benchmarks/choices/page_edges.py`).
+PAGE_BEYOND = 8
 
 # On a GPU parts lose less to what is around them, and a small GPU still holds one.
 PART_SIDE_ON_GPU = 512
@@ -66,18 +66,22 @@ class Block:
 def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
     """The blocks of an image (H, W) that a prior restores in tiles, or as a whole."""
     if header.whole:
-        margin = PAGE_MARGIN if header.kind.pages else CORE_MARGIN
-        return _crossed(*(_alike(size, CORE_SIDE, margin) for size in shape))
+        return _crossed(*(_alike(size, CORE_SIDE, _margin(header, CORE_MARGIN)) for size in shape))
     return _crossed(*(_of_tiles(size, side, header) for size, side in zip(shape, header.image_shape, strict=True)))
 
 
-def parts_of(shape: tuple[int, ...], part: int = PART_SIDE, *, of_page: bool = False) -> list[Block]:
+def parts_of(shape: tuple[int, ...], header: Description, side: int = PART_SIDE) -> list[Block]:
     """The parts of a block for a prior that takes each as an image: all of one size, with what is around them.
 
-    The sides of a page are multiples of `PAGE_STEP`, and so are those of its parts.
+    Their sides are about as many places of the finest layer. The sides of a page are whole steps of the coarsest layer,
+    as in training, and so are those of its parts.
     """
-    margin, step = (PAGE_MARGIN, PAGE_STEP) if of_page else (PART_MARGIN, 1)
-    return _crossed(*(_alike(size, part, margin, step) for size in shape))
+    length, margin = side * header.layers[0].stride, _margin(header, PART_MARGIN)
+    return _crossed(*(_alike(size, length, margin, header.step if header.kind.pages else 1) for size in shape))
+
+
+def _margin(header: Description, least: int) -> int:
+    return max(least, MARGIN_STEPS * header.step) + VIEWED * header.kind.pages
 
 
 def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:
