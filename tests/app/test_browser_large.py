@@ -108,7 +108,7 @@ def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
 
 
 @pytest.mark.parametrize("strides", [(1, 2, 2), (2, 2, 2), (1, 2, 2, 2)])
-@pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 600, 2000])
+@pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 600, 601, 602, 603, 2000])
 def test_parts_are_those_of_python(reader: Visit, size: int, strides: tuple[int, ...]) -> None:
     layers = tuple(Features(1, stride, stride, "spin") for stride in strides)
     header = replace(zoo.describe(zoo.find("conv-text")), layers=layers)

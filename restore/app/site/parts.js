@@ -7,12 +7,15 @@ const STEPS = 4;
 /** An image is solved if all but so many of its parts are. */
 const UNSOLVED = 0.01;
 
+/** The nearest whole number, of two the even one, as in Python. */
+const rounded = (value) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+
 /** Equally long spans of an axis: where each begins, and the part of the image that is its own. */
 export function spans(size, strides) {
   const around = Math.max(AROUND, STEPS * strides.reduce((product, stride) => product * stride));
   const count = Math.max(1, Math.ceil((size - 2 * around) / (PART * strides[0])));
   const length = Math.ceil((size + 2 * around * (count - 1)) / count);
-  const starts = Array.from({ length: count }, (_, k) => Math.round((k * (size - length)) / Math.max(1, count - 1)));
+  const starts = Array.from({ length: count }, (_, k) => rounded((k * (size - length)) / Math.max(1, count - 1)));
   const cuts = [0, ...starts.slice(1).map((right, k) => (starts[k] + right + length) >> 1), size];
   return starts.map((start, k) => ({ start, length, from: cuts[k], to: cuts[k + 1] }));
 }
