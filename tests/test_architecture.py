@@ -87,7 +87,7 @@ BRANCHES_DECIDING = 12
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
 NAMED, MOST_NAMES = 22, 42
-DENSE, MOST_NODES = 27, 40
+DENSE, MOST_NODES = 26, 40
 # Assignments of several values of different forms to several names at once.
 MIXED = 52
 

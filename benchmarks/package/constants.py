@@ -51,7 +51,6 @@ KINDS = {
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
         inference/scans/sheet.py ROUNDED MEDIAN
-        inference/tiles/blocks.py PAGE_STEP
         learning/optimizers.py NEWTON_SCHULZ NEWTON_SCHULZ_STEPS
         learning/rules/mixture.py FLATTEST
         learning/run/report.py SEED

@@ -13,6 +13,7 @@ from PIL import Image
 from restore import zoo
 from restore.app import assembly
 from restore.channels.damage import Damage, Observed
+from restore.families import Features
 from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.open import Engines
@@ -106,10 +107,15 @@ def test_windows_that_overlap_are_averaged(reader: Visit) -> None:
     assert np.abs(expected - apart).max() > 0.1
 
 
-@pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
-def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
-    result = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
-    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1))]
+@pytest.mark.parametrize("strides", [(1, 2, 2), (2, 2, 2), (1, 2, 2, 2)])
+@pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 600, 601, 602, 603, 2000])
+def test_parts_are_those_of_python(reader: Visit, size: int, strides: tuple[int, ...]) -> None:
+    layers = tuple(Features(1, stride, stride, "spin") for stride in strides)
+    header = replace(zoo.describe(zoo.find("conv-text")), layers=layers)
+    spans = "async ([size, strides]) => (await import('./parts.js')).spans(size, strides)"
+    result = reader.page.evaluate(spans, [size, strides])
+    parts = parts_of((size, 1), header)
+    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts]
     assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in result] == expected
 
 

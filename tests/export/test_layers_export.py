@@ -28,8 +28,9 @@ def test_the_header_of_a_file_has_the_same_layers(tmp_path: Path, family: str) -
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(12, 8), (9, 13), (41, 37)])
-def test_a_graph_restores_as_torch_does(shape: tuple[int, int], exported: Callable[[str], Exported]) -> None:
-    folder, draw = exported("layers").folder, np.random.default_rng(0)
+@pytest.mark.parametrize("name", ["layers", "halves"])
+def test_a_graph_restores_as_torch_does(name: str, shape: tuple[int, int], exported: Callable[[str], Exported]) -> None:
+    folder, draw = exported(name).folder, np.random.default_rng(0)
     damaged, hidden = draw.random((3, *shape)) < 0.3, draw.random((3, *shape)) < 0.2
     for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
         engines = Engine.of(zoo.load(folder), torch.device("cpu")), OnnxEngine.load(folder)

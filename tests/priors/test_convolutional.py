@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -282,31 +283,42 @@ def test_at_first_it_is_independent_pixels_with_couplings_of_the_scale_that_is_a
         assert float(weights.mean()) == pytest.approx(0.0, abs=0.02)
 
 
-INFORMED = Spec(
-    family="informed_convolutional",
-    layers=(Features(2, 1, 1, "rectified"), Features(3, 3, 1, "spin"), Features(2, 2, 2, "spin")),
+def informed(stride: int) -> Spec:
+    """Three layers, of which two are as fine as the first."""
+    finest = (Features(2, stride, stride, "rectified"), Features(3, 3, 1, "spin"))
+    return Spec(family="informed_convolutional", layers=(*finest, Features(2, 2, 2, "spin")))
+
+
+INFORMED = informed(1)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    strength=st.floats(0.0, 20.0),
+    shape=st.sampled_from([(2, 4), (3, 5)]),
+    stride=st.sampled_from([1, 2]),
 )
-
-
-@given(seed=st.integers(0, 1000), strength=st.floats(0.0, 20.0), shape=st.sampled_from([(2, 4), (3, 5)]))
 @settings(max_examples=20, deadline=None)
-def test_layers_as_fine_as_the_image_hear_what_is_known_of_it_around_each_place(
-    seed: int, strength: float, shape: tuple[int, int]
+def test_the_finest_layers_hear_what_is_known_of_the_image_around_each_place(
+    seed: int, strength: float, shape: tuple[int, int], stride: int
 ) -> None:
     """Under evidence the energy falls by that of the pixels, and by each hidden unit times what its window holds."""
-    parts = {name: normal(*size, seed=seed) for name, size in INFORMED.kind.shapes(INFORMED, shape).items()}
+    spec, side = informed(stride), 3 * stride
+    parts = {name: normal(*size, seed=seed) for name, size in spec.kind.shapes(spec, shape).items()}
     assert {name for name in parts if name.startswith("inputs")} == {"inputs.1", "inputs.2"}
-    machine = INFORMED.kind.machine(INFORMED, shape, parts)
+    machine = spec.kind.machine(spec, shape, parts)
     odds = strength * normal(1, shape[0] * shape[1], seed=seed + 1).clamp(-1, 1)
     odds[0, 0] = 0  # hidden
     states = drawn_states(machine, 6)
     known = np.tanh(odds.numpy().reshape(shape) / 2)
-    seen = np.pad(np.stack([known, abs(known)]), ((0, 0), (1, 1), (1, 1)))
+    seen = np.pad(np.stack([known, abs(known)]), ((0, 0), (stride, side), (stride, side)))
     gain = (odds @ states[0].T)[0]
+    places = [-(-size // stride) for size in shape]
     for layer in (1, 2):
-        kernels, own = parts[f"inputs.{layer}"].numpy(), states[layer].reshape(6, -1, *shape).numpy()
-        for row, column in itertools.product(*map(range, shape)):
-            heard = (kernels * seen[:, row : row + 3, column : column + 3]).sum((1, 2, 3))
+        kernels, own = parts[f"inputs.{layer}"].numpy(), states[layer].reshape(6, -1, *places).numpy()
+        for row, column in itertools.product(*map(range, places)):
+            top, left = row * stride, column * stride
+            heard = (kernels * seen[:, top : top + side, left : left + side]).sum((1, 2, 3))
             gain += torch.from_numpy(own[:, :, row, column] @ heard)
     # Noise told as precision is known as well.
     precision = normal(1, shape[0] * shape[1], seed=seed + 2).abs()
@@ -314,6 +326,15 @@ def test_layers_as_fine_as_the_image_hear_what_is_known_of_it_around_each_place(
         under = machine.tilt(evidence)
         torch.testing.assert_close(machine.energy(states) - under.energy(states), gain)
         assert under.parameters.keys() == parts.keys()
+
+
+def test_no_informed_layout_is_taken_whose_layers_would_hear_nothing() -> None:
+    for family in ("informed_convolutional", "conditional_convolutional"):
+        spec = Spec(family=family, layers=(Features(2, 9, 3, "rectified"), Features(3, 3, 1, "spin")))
+        with pytest.raises(UsageError, match="stride of the first layer"):
+            spec.check((9, 9))
+        for stride in (1, 2):
+            replace(spec, layers=informed(stride).layers).check((8, 8))
 
 
 def test_without_evidence_they_hear_nothing() -> None:

@@ -101,6 +101,7 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     "spiked": (lambda: grey_prior(SPIKED, "gaussian", scale=0.2, starts=0), {}),
     "truncated": (lambda: grey_prior(TRUNCATED, "gaussian", scale=0.1, solver="mean_field"), {}),
     "layers": (lambda: random_convolutional_deep_prior(family="informed_convolutional"), {"beside": True}),
+    "halves": (lambda: random_convolutional_deep_prior(family="informed_convolutional", first=2), {"beside": True}),
 }
 TOLD = ["tap", "mean_field", "relaxed", "deep"]
 LEARNT = ["sum", "mixed"]

@@ -83,12 +83,12 @@ def random_deep_prior(
 
 
 def random_convolutional_deep_prior(
-    shape: tuple[int, int] = (12, 8), family: str = "deep_convolutional"
+    shape: tuple[int, int] = (12, 8), family: str = "deep_convolutional", first: int = 1
 ) -> TrainedPrior:
-    """A prior of layers of features of every type, at every place and at every second, with random weights."""
+    """A prior of layers of features of every type, the first at every `first`-th place, with random weights."""
     inference = Inference("up_and_down", max_iter=40, tol=1e-7, damping=0.0, modes=0, starts=1)
     layers = (
-        Features(4, 3, 1, "rectified"),
+        Features(4, 3 * first, first, "rectified"),
         Features(4, 3, 1, "spin"),
         Features(5, 2, 2, "rectified"),
         Features(3, 6, 2, "truncated-gaussian"),

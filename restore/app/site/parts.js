@@ -1,15 +1,21 @@
 /** Restoring an image by a prior to which all places are alike: in parts that overlap, the same as `restore denoise`. */
 
-/** How long the middles of parts are, about; and how far a part reaches beyond its own. */
+/** How long the middles of parts are, in places of the finest layer; and how far a part reaches beyond its own, at least. */
 const [PART, AROUND] = [256, 16];
+/** As far as so many steps of the coarsest layer. */
+const STEPS = 4;
 /** An image is solved if all but so many of its parts are. */
 const UNSOLVED = 0.01;
 
+/** The nearest whole number, of two the even one, as in Python. */
+const rounded = (value) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+
 /** Equally long spans of an axis: where each begins, and the part of the image that is its own. */
-export function spans(size) {
-  const count = Math.max(1, Math.ceil((size - 2 * AROUND) / PART));
-  const length = Math.ceil((size + 2 * AROUND * (count - 1)) / count);
-  const starts = Array.from({ length: count }, (_, k) => Math.round((k * (size - length)) / Math.max(1, count - 1)));
+export function spans(size, strides) {
+  const around = Math.max(AROUND, STEPS * strides.reduce((product, stride) => product * stride));
+  const count = Math.max(1, Math.ceil((size - 2 * around) / (PART * strides[0])));
+  const length = Math.ceil((size + 2 * around * (count - 1)) / count);
+  const starts = Array.from({ length: count }, (_, k) => rounded((k * (size - length)) / Math.max(1, count - 1)));
   const cuts = [0, ...starts.slice(1).map((right, k) => (starts[k] + right + length) >> 1), size];
   return starts.map((start, k) => ({ start, length, from: cuts[k], to: cuts[k + 1] }));
 }
@@ -17,11 +23,12 @@ export function spans(size) {
 /**
  * @param {(observed: import("./graph.js").Observed, size: {width: number, height: number}) => Promise<any>} solve
  * @param {import("./solver.js").Request} request
+ * @param {number[]} strides of the layers, the finest first
  * @param {(share: number) => void} watch is told which share is done
  * @returns {Promise<import("./solver.js").Answer>}
  */
-export async function restoreInParts(solve, { width, height, pixels, p, mask }, watch) {
-  const parts = spans(height).flatMap((down) => spans(width).map((across) => ({ down, across })));
+export async function restoreInParts(solve, { width, height, pixels, p, mask }, strides, watch) {
+  const parts = spans(height, strides).flatMap((down) => spans(width, strides).map((across) => ({ down, across })));
   const whole = {
     means: new Float32Array(pixels.length),
     variances: new Float32Array(pixels.length),

@@ -11,6 +11,7 @@ import { Refused } from "./picture.js";
  * @property {number} hidden
  * @property {number} threshold a pixel is white above this grey level, 0 to 255
  * @property {boolean} whole it restores an image of any size as a whole, and not in tiles
+ * @property {[number, number, number, string][]} layers of a convolutional prior: features, side, stride, units
  * @property {string} task the damage that it has learnt, such as "flip:0.1"; empty if it is told the damage
  * @property {"light on dark" | "dark on light"} polarity
  * @property {string} method

@@ -41,7 +41,7 @@ async function inWindows(id, graph, request) {
   };
   const { prior } = graph;
   const watch = (share) => postMessage({ id, share });
-  if (prior.whole) return restoreInParts(solve, request, watch);
+  if (prior.whole) return restoreInParts(solve, request, prior.layers.map(([, , stride]) => stride), watch);
   return restoreLarge((windows) => solve(observed(prior, windows, request.p)), prior, request, watch);
 }
 

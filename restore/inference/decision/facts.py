@@ -114,7 +114,8 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
     alike = [_pairs(colour) for colour in colours]
     mixed = _pairs(visible) - sum(alike)
     pairs = _pairs(changed)
-    expected = rates[0] ** 2 * alike[0] + rates[1] ** 2 * alike[1] + rates[0] * rates[1] * mixed
+    light, dark = rates
+    expected = light**2 * alike[0] + dark**2 * alike[1] + light * dark * mixed
     allowed = np.minimum(PAIRED * expected, expected + MORE * visible.sum())
     beyond = (pairs - allowed).clip(0) ** 2 / (1 + expected)
     return float(beyond.sum() / (beyond.size / 2))
@@ -126,10 +127,12 @@ def _pairs(of: np.ndarray) -> np.ndarray:
     for down in range(PAIR_REACH + 1):
         for across in range(-PAIR_REACH if down else 1, PAIR_REACH + 1):
             rows, columns = (_overlap(size, by) for size, by in zip(of.shape, (down, across), strict=True))
-            sums.append(int(np.count_nonzero(of[rows[0], columns[0]] & of[rows[1], columns[1]])))
+            both = of[rows[0], columns[0]] & of[rows[1], columns[1]]
+            sums.append(int(np.count_nonzero(both)))
     return np.array(sums)
 
 
 def _overlap(size: int, by: int) -> tuple[slice, slice]:
     """The part of an axis that is there after a displacement, too; and where it then is."""
-    return slice(max(0, -by), max(0, size - max(0, by))), slice(max(0, by), max(0, size + min(0, by)))
+    before = slice(max(0, -by), max(0, size - max(0, by)))
+    return before, slice(max(0, by), max(0, size + min(0, by)))

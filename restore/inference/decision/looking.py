@@ -8,6 +8,8 @@ of it can be trusted.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
@@ -40,8 +42,8 @@ def found_clean(case: Case, choice: Choice) -> bool:
     places = np.argsort(-odd, kind="stable")[:LOOKED]
     seen, means = _solved(picture, choice, [corners[place] for place in places.tolist()])
     changed = int(((means > 0.5) != (seen > 0.5)).sum())
-    share = changed * (1 + odd.sum()) / (1 + odd[places].sum()) / (picture.shape[0] * picture.shape[1])
-    return spotless(choice, Facts(flips=float(share)))
+    in_all = changed * (1 + odd.sum()) / (1 + odd[places].sum())
+    return spotless(choice, Facts(flips=float(in_all) / math.prod(picture.shape)))
 
 
 def found_hopeless(case: Case, choice: Choice) -> Status | None:
@@ -87,7 +89,8 @@ def _odd(picture: Observed, corner: tuple[int, int]) -> int:
     white = (part.values() > 0.5).astype(np.uint8)
     across = white[:, :-2] + white[:, 1:-1] + white[:, 2:]
     around = across[:-2] + across[1:-1] + across[2:]
-    return int(np.where(white[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD).sum())
+    odd = np.where(white[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD)
+    return int(odd.sum())
 
 
 def _solved(picture: Observed, choice: Choice, corners: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -21,8 +21,8 @@ TILES = 90
 CORE_SIDE = 1024
 CORE_MARGIN = 32
 
-# The same for the parts in which it takes a block, which the cores of a processor share: larger ones take more memory
-# (`benchmarks/choices/sizes.py`), and not less time.
+# The same for the parts in which it takes a block, which the cores of a processor share, in places of the finest layer:
+# larger ones take more memory (`benchmarks/choices/sizes.py`), and not less time.
 PART_SIDE = 256
 PART_MARGIN = 16
 
@@ -73,12 +73,11 @@ def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
 def parts_of(shape: tuple[int, ...], header: Description, side: int = PART_SIDE) -> list[Block]:
     """The parts of a block for a prior that takes each as an image: all of one size, with what is around them.
 
-    Their sides are about that long, or twice as long where more than usual is around them. The sides of a page are
-    whole steps of the coarsest layer, as in training, and so are those of its parts.
+    Their sides are about as many places of the finest layer. The sides of a page are whole steps of the coarsest layer,
+    as in training, and so are those of its parts.
     """
-    margin = _margin(header, PART_MARGIN)
-    longer = 2 * side if margin > PART_MARGIN else side
-    return _crossed(*(_alike(size, longer, margin, header.step if header.kind.pages else 1) for size in shape))
+    length, margin = side * header.layers[0].stride, _margin(header, PART_MARGIN)
+    return _crossed(*(_alike(size, length, margin, header.step if header.kind.pages else 1) for size in shape))
 
 
 def _margin(header: Description, least: int) -> int:

@@ -18,7 +18,7 @@ from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.tiles import blend
-from restore.inference.tiles.blocks import PAGE_BEYOND, PAGE_STEP
+from restore.inference.tiles.blocks import PAGE_BEYOND
 from restore.priors import RBM, ConvolutionalDBM
 from restore.registry import LEVELS
 from restore.solvers import TAP
@@ -213,4 +213,5 @@ def test_a_page_is_read_in_whole_steps_and_mirrored_beyond_its_borders(shape: tu
     engine, page = Corners(), np.random.default_rng(0).random((1, *shape))
     result = blend.solved(engine, page, Damage(), "full")
     np.testing.assert_allclose(result.means, page, atol=1e-6)
-    assert all(side % PAGE_STEP == 0 and side >= 2 * PAGE_BEYOND for seen in engine.seen for side in seen)
+    step = engine.header.step
+    assert step == 8 and all(side % step == 0 and side >= 2 * PAGE_BEYOND for seen in engine.seen for side in seen)

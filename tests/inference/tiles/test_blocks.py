@@ -16,10 +16,10 @@ from restore.inference import torch_engine
 from restore.inference.candidates import Prior
 from restore.inference.engine import Posterior
 from restore.inference.tiles import blocks
-from restore.inference.tiles.blocks import PAGE_MARGIN, PAGE_STEP, PART_MARGIN, PART_SIDE, blocks_of, parts_of
+from restore.inference.tiles.blocks import PART_SIDE, blocks_of, parts_of
 from restore.inference.torch_engine import Engine
 from restore.priors import ConvolutionalDBM
-from restore.zoo import TrainedPrior
+from restore.zoo import TrainedPrior, describe, find
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
@@ -99,31 +99,40 @@ def test_blocks_part_a_picture(header: Description, shape: tuple[int, int], monk
     assert (count == 1).all()
 
 
+def layered(*strides: int, header: Description = ALIKE) -> Description:
+    """The header of a prior whose layers have these strides."""
+    return replace(header, layers=tuple(Features(1, stride, stride, "spin") for stride in strides))
+
+
+@pytest.mark.parametrize(("strides", "margin"), [((1,), 16), ((1, 2, 2), 16), ((1, 2, 4), 32), ((2, 2, 2, 2), 64)])
 @pytest.mark.parametrize("size", [1, 40, 159, 160, 161, 300, 1000])
-def test_parts_are_equal_and_share_an_image(size: int) -> None:
-    parts = parts_of((size, 30))
+def test_parts_are_equal_and_share_an_image(size: int, strides: tuple[int, ...], margin: int) -> None:
+    parts = parts_of((size, 30), layered(*strides))
     counts = np.zeros((size, 30), int)
     for part in parts:
         counts[part.core] += 1
         assert counts[part.around].shape == counts[parts[0].around].shape
         core, around = part.core[0], part.around[0]
-        assert around.start == 0 or core.start - around.start >= PART_MARGIN
-        assert around.stop == size or around.stop - core.stop >= PART_MARGIN
+        assert around.start == 0 or core.start - around.start >= margin
+        assert around.stop == size or around.stop - core.stop >= margin
         assert 0 <= around.start < around.stop <= size
         np.testing.assert_array_equal(np.arange(size)[around][part.inner[0]], np.arange(size)[core])
     assert (counts == 1).all()
-    assert len(parts) == max(1, -(-(size - 2 * PART_MARGIN) // PART_SIDE))
+    assert len(parts) == max(1, -(-(size - 2 * margin) // (PART_SIDE * strides[0])))
 
 
-@pytest.mark.parametrize("size", [4, 40, 200, 352, 356, 1000, 1024])
-def test_parts_of_a_page_begin_no_step_that_they_do_not_end(size: int) -> None:
+@pytest.mark.parametrize(("strides", "margin"), [((1, 2), 32), ((1, 2, 2, 2), 48), ((2, 2, 2), 48)])
+@pytest.mark.parametrize("steps", [1, 5, 25, 88, 89, 250])
+def test_parts_of_a_page_begin_no_step_that_they_do_not_end(steps: int, strides: tuple[int, ...], margin: int) -> None:
+    header = layered(*strides, header=describe(find("conv-scan")))
+    size = steps * header.step
     counts = np.zeros((size, 40), int)
-    for part in parts_of((size, 40), of_page=True):
+    for part in parts_of((size, 40), header):
         counts[part.core] += 1
-        assert (part.around[0].stop - part.around[0].start) % PAGE_STEP == 0
+        assert (part.around[0].stop - part.around[0].start) % header.step == 0
         core, around = part.core[0], part.around[0]
-        assert around.start == 0 or core.start - around.start >= PAGE_MARGIN
-        assert around.stop == size or around.stop - core.stop >= PAGE_MARGIN
+        assert around.start == 0 or core.start - around.start >= margin
+        assert around.stop == size or around.stop - core.stop >= margin
         assert 0 <= around.start < around.stop <= size
     assert (counts == 1).all()
 
