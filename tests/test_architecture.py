@@ -68,7 +68,7 @@ OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 LINES, FILES = 530, 15
 
 # At most as many lines in all of the package's modules: a check against growth. Density is worse than length.
-TOTAL = 29_300
+TOTAL = 30_415
 
 # The files that decide what becomes of a picture, and the most branches of their functions; the most branches of any
 # function of the package, and how many functions have more than `BRANCHES`.

@@ -21,12 +21,12 @@ import pytest
 from PIL import Image, ImageDraw
 
 from benchmarks.package import constants
-from restore.channels import specks
 from restore.cli import serve
 from restore.images import tiff
 from restore.inference import candidates, score
 from restore.inference.decision import facts
 from restore.inference.decision.rules import limit_of
+from restore.inference.marks import dots, lines
 from restore.inference.scans import sheet
 from restore.inference.tiles import blocks
 from restore.status import Status
@@ -216,7 +216,8 @@ LIMITS: list[tuple[str, tuple[float, ...]]] = [
         r"squares of (\d+) to (\d+) pixels a\sside, or of a multiple",
         (candidates.SQUARE_SIDES[0], candidates.SQUARE_SIDES[-1]),
     ),
-    (r"Specks of dirt, of (\d+) to (\d+) pixels", (specks.SMALLEST, specks.LARGEST)),
+    (r"at least (\d+) pixels long and at most (\d+) thick", (lines.SHORTEST, lines.THICKEST)),
+    (r"at least (\d+) alike", (dots.FEWEST_DOTS,)),
     (r"more than (\d+) % of the wrong pixels would stay", (round(100 * limit_of(Status.NO_GAIN, "stays")),)),
     (r"every displacement up to (\d+) pixels", (facts.PAIR_REACH,)),
     (r"Of up to (\w+) crops of the image", (score.CROPS,)),

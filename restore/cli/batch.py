@@ -66,6 +66,9 @@ READ_AHEAD = 16
 CHUNK_PICTURES = 64
 CHUNK_PIXELS = 2**17
 
+# What files beside a result show, and the field of `Results` that names them.
+FILES_BESIDE = {"uncertainty": "uncertainty", "marks": "mask_output"}
+
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
@@ -79,6 +82,7 @@ class Job:
         name: that of the source in messages.
         target: the file of the result; STDIO for stdout.
         formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
+        beside: what files beside the result show, by their names: a word of `FILES_BESIDE`.
         kept: files that exist already, and are not written.
         fault: why it has failed.
         pages: how many the source has, or 1 if one is chosen.
@@ -93,6 +97,7 @@ class Job:
     name: str
     target: str
     formats: dict[str, str]
+    beside: dict[str, str] = field(default_factory=dict)
     mask: str | None = None
     kept: list[str] = field(default_factory=list)
     fault: RestoreError | None = None
@@ -261,15 +266,16 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         if output != STDIO and means_folder(output):
             raise UsageError("is a folder, but an image from stdin has no name; give -o FILE", output)
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
-    maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
+    named, maps = _files_beside(sources, results)
     folder = path_of(masks) if masks is not None and is_folder(masks) else None
     jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)
     for source, target in targets:
         mask = str(folder / source.name) if folder else masks
-        results_of = [maps[source], target] if maps else [target]
+        beside = {str(path): word for word, path in maps.get(source, ())}
+        results_of = [*(path for _, path in maps.get(source, ())), target]
         formats = {str(path): "PNG" if str(path) == STDIO else format_of(path) for path in results_of}
         name = "stdin" if str(source) == STDIO else str(source)
-        jobs.append(Job(str(source), name, str(target), formats, mask))
+        jobs.append(Job(str(source), name, str(target), formats, beside, mask))
         reads += [STDIN if str(source) == STDIO else source, *([path_of(mask)] if mask else [])]
         writes += [STDOUT if str(path) == STDIO else path_of(path) for path in results_of]
     refuse_clashes(reads, writes)
@@ -282,18 +288,32 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         pairs = checked(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
         left = {str(target) for _, target in pairs}  # without other parts
         jobs = [job for job in jobs if job.target in left]
-    if maps:
-        _keep_maps(jobs, results, checked)
+    for word, place in named.items():
+        _keep_maps(jobs, word, place, results, checked)
     return jobs, len(sources)
 
 
-def _keep_maps(jobs: Sequence[Job], results: Results, checked: Callable[..., list[tuple[Place, Place]]]) -> None:
-    """Leave out maps of uncertainty that exist, if results that exist are left out."""
+def _files_beside(
+    sources: Sequence[Place], results: Results
+) -> tuple[dict[str, str], dict[Place, list[tuple[str, Place]]]]:
+    """What files beside results show, with where they go; and for each source these words with its own files."""
+    given = {word: getattr(results, name) for word, name in FILES_BESIDE.items()}
+    named, own = {word: place for word, place in given.items() if place is not None}, dict[Any, Any]()
+    for word, place in named.items():
+        for source, path in paired(sources, place, word):
+            own.setdefault(source, []).append((word, path))
+    return named, own
+
+
+def _keep_maps(
+    jobs: Sequence[Job], word: str, place: str, results: Results, checked: Callable[..., list[tuple[Place, Place]]]
+) -> None:
+    """Leave out files beside results that exist, if results that exist are left out."""
     todo = [path_of(job.source) for job in jobs]
     kinds = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
-    new = {str(path) for _, path in checked(todo, results.uncertainty, suffix="uncertainty", **kinds)}
+    new = {str(path) for _, path in checked(todo, place, suffix=word, **kinds)}
     for job in jobs:
-        job.kept = [name for name in job.formats if name not in {*new, job.target}]
+        job.kept += [name for name in job.formats if job.beside.get(name) == word and name not in new]
         job.formats = {name: format for name, format in job.formats.items() if name not in job.kept}
 
 
@@ -421,8 +441,11 @@ class Work:
         values = answer.picture(soft=self.options.soft)
         for target, format in job.formats.items():
             if target != job.target:
-                blank = Picture(np.zeros(answer.deviations.shape, picture.levels.dtype), info=picture.info)
-                image = encode(blank, 2 * answer.deviations, format=format, name=target)
+                shape = answer.deviations.shape
+                marks = np.any([np.zeros(shape, bool), *answer.marks.values()], 0)
+                beside = 2 * answer.deviations if job.beside[target] == "uncertainty" else marks.astype(float)
+                blank = Picture(np.zeros(shape, picture.levels.dtype), info=picture.info)
+                image = encode(blank, beside, format=format, name=target)
             elif answer.unchanged and job.document:
                 image = b""
             else:
