@@ -13,6 +13,8 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit-large-torn.png, digit-large-hole.png
     page.png                                a part of a page of printed text, black on white
     page-noisy.png                          printed text, black on white, with 10 % of its pixels inverted
+    page-spots.png, page-dots.png           the same page with dirt, and with a band of dots behind the print
+    page-rules.png                          with rules across the print
     page-scan.png                           the same page scanned: shaded, blurred, and with noise of 0.1
     code.png, code-noisy.png                square modules, as in a QR code, and with 10 % of its pixels inverted
     mask-noisy.png                          a mask of cells, white on black, with 10 % of its pixels inverted
@@ -27,6 +29,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 from scipy.ndimage import gaussian_filter
 
+from training.data.marks import MARKS
 from training.data.pages import page
 from training.data.text import families_for_tests
 
@@ -162,6 +165,8 @@ def main() -> None:
     printed = ~(page(families_for_tests(), 17, 0, (200, 320)) > 127)
     save("page.png", printed[: PART[0], : PART[1]])
     save("page-noisy.png", flipped(printed, 0.1, seed=2))
+    for name, kind, seed in (("page-spots", "specks", 5), ("page-dots", "dots", 2), ("page-rules", "rules", 9)):
+        save(f"{name}.png", ~MARKS[kind](~printed, np.random.default_rng(seed), 2 if kind == "rules" else 3)[0])
     save("page-scan.png", scanned(printed))
     save("code.png", code())
     save("code-noisy.png", flipped(code(), 0.1, seed=2))

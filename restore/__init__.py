@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from restore.api import Restorer, batches, complete, denoise, list_models, load, train
+    from restore.api import Restorer, batches, complete, denoise, find_marks, list_models, load, train
     from restore.errors import (
         InputError,
         ModelError,
@@ -43,6 +43,7 @@ __all__ = [
     "batches",
     "complete",
     "denoise",
+    "find_marks",
     "list_models",
     "load",
     "train",

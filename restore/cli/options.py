@@ -84,6 +84,8 @@ _MORE: dict[str, dict[str, Any]] = {
     "solver": {"metavar": "NAME", "parser": _solver},
     "max_memory": {"metavar": "SIZE", "parser": memory_size},
     "max_pixels": {"min": 1},
+    "remove": {"metavar": "KINDS"},
+    "specks": {"min": 1, "metavar": "PIXELS"},
     "method": {"autocompletion": methods},
     "hidden": {"metavar": "NUMBER|auto", "parser": _hidden},
     "task": {"autocompletion": tasks},
@@ -165,6 +167,12 @@ class Results:
         str | None,
         _result(metavar="FILE", help="Write each pixel's standard deviation as an image: black is 0, white 0.5."),
     ] = None
+    mask_output: Annotated[
+        str | None,
+        _result(
+            metavar="FILE", help="Write where marks were removed as an image, white = removed, as --mask takes it."
+        ),
+    ] = None
     dry_run: Annotated[bool, _result("--dry-run", help="Restore, say what would be written, write nothing.")] = False
     frame: Frame = None
     json: Annotated[
@@ -181,10 +189,8 @@ class Results:
 
 def restoring(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `LEVELS`, `Options` and `Results` in place of `damage`, `options` and `results`."""
-    levels, masked = [], "mask" in inspect.signature(command).parameters
+    levels = []
     for name, level in LEVELS.items():
-        if masked and not level.masked:
-            continue
         help = f"{level.help} [{level.defaults[command.__name__]}]" if level.defaults else level.help
         kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=help)]
         levels.append(_parameter(name, None, kind))

@@ -129,7 +129,7 @@ class Case:
         """Small pictures with equal keys are restored in one batch; large ones have unique keys."""
         damage, shape = self.picture.damage, self.picture.shape
         # Squares of one picture are not those of another.
-        alone = self.reading.page is not None or self.original.damage.specks is not None or self.squares
+        alone = self.reading.page is not None or self.squares
         if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or alone:
             return self.index
         return *map(id, self.engines), self.ask, damage.unknown, type(damage.p), damage.hidden is None, shape

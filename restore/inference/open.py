@@ -224,13 +224,7 @@ class Engines:
 
 
 def assumed(damage: Damage, header: Description) -> Damage:
-    """The damage with a level to be found if the caller says nothing and the prior has to know.
-
-    Under specks prior and polarity are chosen as if pixels were inverted one by one.
-    """
-    if damage.specks is not None:
-        header.check_damage(damage)
-        return replace(damage, specks=None, p="auto")
+    """The damage with a level to be found if the caller says nothing and the prior has to know."""
     if header.kind.pages and not damage.touched:
         return replace(damage, p="scan")
     if damage.touched or damage.hidden is not None or header.task:

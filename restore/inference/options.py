@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, get_args
 
-from restore.errors import UsageError, option, remedy
-from restore.registry import SOLVERS
+from restore.errors import UsageError, option, remedy, shown
+from restore.registry import MARKS, SOLVERS
 from restore.sizes import DEFAULT_MAX_PIXELS, Fit
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -16,7 +16,6 @@ class Levels(TypedDict, total=False):
     """The levels beside p, as arguments."""
 
     sigma: float | Literal["auto"] | None
-    specks: float | Literal["auto"] | None
 
 
 def _help(panel: str, text: str) -> dict[str, str]:
@@ -31,6 +30,12 @@ _MODEL = _help(
 _FIT = _help("Prior", "Restore images of another size than the prior's in overlapping tiles, or resized by at most 2.")
 _FORCE = _help("Prior", "Restore even what no prior recognises, and resize by any factor.")
 _INVERT = _help("Prior", "Invert the image for the prior, and the result back; or not. [found for each image]")
+_REMOVE = _help(
+    "Marks",
+    f"Remove marks of these kinds, and change nothing else: some of {','.join(MARKS)}, or all; none to look for none. "
+    "[those that cannot be part of the picture]",
+)
+_SPECKS = _help("Marks", "Remove specks of at most this number of pixels. [found for each image, with --remove specks]")
 _STRICT = _help("Results", "Fail where no restoration can be trusted, instead of returning the image as it came.")
 _SOFT = _help(
     "Results", "Write grey levels: of a page, ink as dark as it was, on white; else the probability of white."
@@ -51,6 +56,24 @@ def polarity(given: bool) -> str:
     return remedy("--invert" if given else "--no-invert", f"invert={given}")
 
 
+def kinds_of(text: str | None) -> tuple[str, ...]:
+    """The kinds of marks that a text names, in the order of `MARKS`.
+
+    Raises:
+        UsageError: if one is unknown.
+
+    >>> kinds_of("specks, dots"), kinds_of("all"), kinds_of("none")
+    (('dots', 'specks'), ('border', 'dots', 'lines', 'specks'), ())
+    """
+    if not isinstance(text, str | None):
+        raise UsageError(f"is a text such as dots,specks, not {text!r}", option("remove"))
+    names = [] if text is None or text == "none" else [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in (*MARKS, "all")]:
+        known = f"is some of {', '.join(MARKS)}, or all, or none"
+        raise UsageError(f"{known}, not {shown(unknown[0]) or 'nothing'}", option("remove"))
+    return tuple(name for name in MARKS if name in names or "all" in names)
+
+
 # Which picture of a file is meant.
 FRAME = "Take only this frame or page of a file that holds several, counted from 0."
 
@@ -65,6 +88,8 @@ class Options:
     invert: bool | None = field(default=None, metadata=_INVERT)
     soft: bool = field(default=False, metadata=_SOFT)
     strict: bool = field(default=False, metadata=_STRICT)
+    remove: str | None = field(default=None, metadata=_REMOVE)
+    specks: int | None = field(default=None, metadata=_SPECKS)
     engine: EngineName = field(default="auto", metadata=_ENGINE)
     device: str = field(default="auto", metadata=_DEVICE)
     solver: str | None = field(default=None, metadata=_SOLVER)
@@ -78,5 +103,16 @@ class Options:
             value = getattr(self, name)
             if not (isinstance(value, bool) or (value is None and name == "invert")):
                 raise UsageError(f"is True or False, not {value!r}", option(name))
+        if self.specks is not None and (type(self.specks) is not int or self.specks < 1):
+            raise UsageError(
+                f"is a whole number of pixels of at least 1, not {shown(str(self.specks))}", option("specks")
+            )
+        kinds_of(self.remove)
         if type(self.max_pixels) is not int or self.max_pixels < 1:
             raise UsageError(f"{option('max_pixels')} must be a whole number of at least 1, not {self.max_pixels!r}")
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The kinds of marks to remove; none where nothing is said of them."""
+        named = kinds_of(self.remove)
+        return tuple(kind for kind in MARKS if kind in named or (kind == "specks" and self.specks is not None))

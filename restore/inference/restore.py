@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restore.channels import Specks
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
-from restore.inference import specks
 from restore.inference.candidates import Candidate, Planes, Prior, Squares, squares_in
 from restore.inference.case import Case
 from restore.inference.choose import Choice, choose
@@ -31,18 +29,24 @@ from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.painting import Draft, chosen, painted, spotless
-from restore.inference.restored import Level, Restored, blank, not_sure
+from restore.inference.restored import Level, Restored, as_it_came, blank, not_sure
 from restore.inference.rivals.diffusion import Diffusion
 from restore.inference.tiles.blend import Watch
-from restore.status import Status
+from restore.status import Outcome, Status
 from restore.zoo import leave_out
 from restore.zoo.description import Description
+
+if TYPE_CHECKING:
+    from restore.inference.marks.scene import Mark  # the room is opened only for pictures that may have marks
 
 # The most of a picture that may stay as it was where the rest is restored: else it is another matter as a whole.
 MOST_PATTERNED = 0.5
 
 # The most small pictures that are restored at a time.
 PICTURES_AT_ONCE = 256
+
+# Smaller pictures have no marks unless somebody says so: there is no ground on which they would show.
+LEAST_MARKED = 64
 
 
 def restore(
@@ -66,6 +70,27 @@ def restore(
     return _Run(engines or Engines(options), watch).all(pictures, options)
 
 
+def marks_in(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
+    """The marks of a picture of the kinds that options name, boolean (H, W) by kind; kinds without any are left out.
+
+    Raises:
+        UsageError: if the picture is not in black and white.
+    """
+    return {mark.kind: mark.mask for mark in _marks_of(picture, options, engines)}
+
+
+def sure_marks(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
+    """The marks of a picture that are removed though nobody asks, boolean (H, W) by kind."""
+    return {mark.kind: mark.mask for mark in _marks_of(picture, options, engines) if mark.sure}
+
+
+def _marks_of(picture: Observed, options: Options, engines: Engines) -> list[Mark]:
+    from restore.inference.marks import removal
+
+    case = Case.of(0, picture, options, engines, lambda share: None)
+    return [] if case.blank is not None else removal.marks_of(case, _priors(case))
+
+
 @dataclass(eq=False)
 class _Run:
     """What restoring several pictures shares: open priors, progress, the answers so far, and advice that was tried.
@@ -87,6 +112,8 @@ class _Run:
             case = Case.of(index, picture, options, self.engines, self.pass_on)
             if case.blank is not None:
                 self.add({index: blank(picture, case.blank)})
+            elif options.marks:
+                self.add({index: self._without_marks(case)})
             elif case.objection is not None:
                 self.add({index: self.refused(case, case.objection)})
             elif case.answered_by_reader:  # its reading was the work
@@ -95,8 +122,22 @@ class _Run:
                 groups.setdefault(case.batch_key, []).append(case)
         for cases in groups.values():
             for first in range(0, len(cases), PICTURES_AT_ONCE):
-                self.add(self.answers_of(cases[first : first + PICTURES_AT_ONCE]))
+                part = cases[first : first + PICTURES_AT_ONCE]
+                answers = self.answers_of(part)
+                self.add({case.index: self._looked_over(case, answers[case.index]) for case in part})
         return [self.answers[index] for index in range(len(pictures))]
+
+    def _looked_over(self, case: Case, answer: Restored) -> Restored:
+        """An answer that changes nothing, without the marks that cannot be part of the picture; others are named."""
+        if answer.outcome is Outcome.RESTORED or not (self.advised and _may_have_marks(case)):
+            return answer
+        from restore.inference.marks import removal
+
+        found = removal.marks_of(case, _priors(case))
+        sure, rest = ([mark for mark in found if mark.sure is wanted] for wanted in (True, False))
+        without = self._hiding(case, sure) if sure else answer
+        answer = answer if without.not_sure else without
+        return replace(answer, notes=(*answer.notes, *removal.left(rest)))
 
     def pass_on(self, share: float) -> None:
         """Tell how many pictures are done: a page is read, and may then be restored by another prior."""
@@ -109,8 +150,6 @@ class _Run:
 
     def answers_of(self, cases: Sequence[Case]) -> dict[int, Restored]:
         """The answers about pictures of one batch, by their numbers."""
-        if cases[0].original.damage.specks is not None:
-            return {cases[0].index: self._without_specks(cases[0])}
         answers: dict[int, Restored] = {}
         alike: dict[tuple[Candidate, bool], list[tuple[Case, Choice]]] = {}
         for case, choice in zip(cases, _choices(cases), strict=True):
@@ -183,28 +222,24 @@ class _Run:
             layers=tuple(layer[index] for layer in whole.layers),
         )
 
-    def _without_specks(self, case: Case) -> Restored:
-        """A picture without specks, under the prior and in the polarity that predict its pixels best."""
-        priors = [candidate for candidate in _candidates(case) if isinstance(candidate, Prior)]
-        (choice,) = choose([case.picture], priors, grey=False)
-        why = objection(facts_of_choice(choice))
-        if why is not None and case.ask is Ask.FIND:
-            return self.refused(case, why, choice)
-        prior, damage, pixels = choice.candidate.prior, case.original.damage, case.picture.values()
-        assert prior is not None
-        found = specks.cleaned(pixels, prior, None if damage.unknown else Specks(damage.known("specks")))
-        level = Level("specks", found.specks.share) if damage.unknown else None
-        draft = Draft(pixels, found.white, np.sqrt(found.white * (1 - found.white)), grey=False)
-        said = [] if level is None else [level.sentence]
-        return painted(
-            replace(case, reading=replace(case.reading, drawn=True), ask=Ask.FIND),
-            replace(choice, level=level, damage=Damage()),
-            draft,
-            "" if why is None else why.sentence,
-            notes=[*case.reading.notes, *said, f"{found.count} specks were removed"],
-            status=Status.CONVERGED,
-            facts=facts_of_choice(choice),
-        )
+    def _without_marks(self, case: Case) -> Restored:
+        """A picture without the marks that are to be removed: they are hidden, and filled as any hole is."""
+        from restore.inference.marks import removal
+
+        found = removal.marks_of(case, _priors(case))
+        if not found:
+            return as_it_came(case.original, removal.none_of(case.options))
+        return self._hiding(case, found)
+
+    def _hiding(self, case: Case, marks: Sequence[Mark]) -> Restored:
+        """The answer about a picture in which marks are hidden."""
+        from restore.inference.marks import removal
+
+        answer = self._attempt(removal.hidden_in(case, marks), replace(case.options, remove="none", specks=None))
+        if answer.not_sure:
+            return answer
+        notes = (*removal.removed(marks), *answer.notes)
+        return replace(answer, notes=notes, marks={mark.kind: mark.mask for mark in marks}, observed=case.original)
 
     def refused(self, case: Case, why: Status, choice: Choice | None = None, facts: Facts | None = None) -> Restored:
         """The answer about a picture that comes back as it was, with advice."""
@@ -244,6 +279,19 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
         pictures = [replace(picture, pixels=picture.values()[..., 1]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey, field=first.named)
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
+
+
+def _may_have_marks(case: Case) -> bool:
+    """True if marks are looked for in a picture of which nothing is said: a large one in black and white."""
+    damage, own = case.original.damage, case.options
+    said = damage.touched or damage.hidden is not None or own.remove is not None or own.force
+    ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
+    return ink and not said and min(case.original.shape) >= LEAST_MARKED
+
+
+def _priors(case: Case) -> list[Prior]:
+    """The priors among the candidates."""
+    return [candidate for candidate in _candidates(case) if isinstance(candidate, Prior)]
 
 
 def _candidates(case: Case) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
@@ -75,6 +76,7 @@ class Restored:
         layers: means of the hidden layers of the prior; empty after tiles, or a prior of any size.
         remedy: what to do about a picture that is "not sure"; else empty.
         observed: the picture before, with what is known of its damage.
+        marks: the marks that were removed, boolean (H, W) by kind.
     """
 
     estimate: np.ndarray
@@ -98,6 +100,7 @@ class Restored:
     layers: tuple[np.ndarray, ...] = ()
     remedy: str = ""
     observed: Observed | None = None
+    marks: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Restored({size_text(self.means.shape[:2])}, {self.outcome}, {self.status}, model={self.model!r})"
@@ -192,6 +195,20 @@ def blank(picture: Observed, value: Any) -> Restored:
         engine="numpy",
         level=Level(unknown, 0.0) if unknown else None,
         changed=float(np.mean(hole)) if filled else 0.0,
+        observed=picture,
+    )
+
+
+def as_it_came(picture: Observed, reason: str) -> Restored:
+    """The answer that a picture is clean, as nothing was found in it."""
+    return Restored(
+        **_as_it_came(picture.values(), np.zeros(picture.shape[:2], bool)),
+        status=Status.CONVERGED,
+        outcome=Outcome.CLEAN,
+        reason=reason,
+        model="",
+        engine="",
+        changed=0.0,
         observed=picture,
     )
 

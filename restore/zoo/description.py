@@ -192,10 +192,7 @@ class Description(Spec):
             UsageError: if damage is given to a conditional prior, or none to another one; Gaussian noise or a scan to
                 one of the wrong kind.
         """
-        known = damage.p is not None or damage.specks is not None
-        self.check_told(known, damage.sigma is not None, damage.hidden is not None)
-        if damage.specks is not None and (self.grey or damage.hidden is not None):
-            raise UsageError("is for black and white pictures without a mask; leave it out", option("specks"))
+        self.check_told(damage.p is not None, damage.sigma is not None, damage.hidden is not None)
         name = shown(self.name)
         if self.kind.pages and damage.touched and not damage.scanned:
             raise UsageError(f"{name} reads grey pages, whatever their damage; leave its levels out")

@@ -515,11 +515,11 @@ def test_figures_count_requests_by_task_and_status(site: dict[str, bytes]) -> No
 def test_the_schema_has_the_options_of_the_command(server: Server) -> None:
     schema = json.loads(ask(server, "/openapi.json")[1])
     wanted = {each.name: each.metadata["help"] for each in fields(Options) if each.metadata["panel"] != OPERATOR}
-    assert {"model", "fit", "force", "invert", "soft", "strict"} == set(wanted)
+    assert {"model", "fit", "force", "invert", "soft", "strict", "remove", "specks"} == set(wanted)
     for path in ("/denoise", "/complete"):
         operation = schema["paths"][path]["post"]
         told = {each["name"]: each["description"] for each in operation["parameters"]}
-        assert told.items() >= wanted.items() and told.keys() - wanted.keys() == {"p", "sigma", "specks", "frame"}
+        assert told.items() >= wanted.items() and told.keys() - wanted.keys() == {"p", "sigma", "frame"}
         assert {"200", "413", "422", "503", "504"} <= operation["responses"].keys()
         model = next(each for each in operation["parameters"] if each["name"] == "model")
         assert {"auto", "tap-mnist"} <= set(model["schema"]["enum"])

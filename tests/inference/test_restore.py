@@ -235,7 +235,7 @@ def test_codes_of_one_shape_have_squares_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 0.3])
-@pytest.mark.parametrize("damage", [Damage("auto"), Damage("scan"), Damage(specks="auto"), Damage(0.2)])
+@pytest.mark.parametrize("damage", [Damage("auto"), Damage("scan"), Damage(0.2)])
 def test_a_picture_of_one_level_needs_no_prior(level: float, damage: Damage) -> None:
     picture = np.full((96, 96), level)
     result = answer(picture, damage, field(), named=False)

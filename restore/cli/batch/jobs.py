@@ -22,6 +22,7 @@ class Job:
         source, mask: the files to read; STDIO for stdin.
         target: the file of the result; STDIO for stdout.
         formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
+        beside: what files beside the result show, by their names: a word of `FILES_BESIDE`.
         kept: files that exist already, and are not written.
         fault: why it has failed.
         pages: how many the source has, or 1 if one is chosen.
@@ -35,6 +36,7 @@ class Job:
     source: str
     target: str
     formats: dict[str, str]
+    beside: dict[str, str] = field(default_factory=dict)
     mask: str | None = None
     kept: list[str] = field(default_factory=list)
     fault: RestoreError | None = None

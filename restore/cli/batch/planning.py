@@ -24,6 +24,9 @@ from restore.images.outputs import (
     refuse_clashes,
 )
 
+# What files beside a result show, and the field of `Results` that names them.
+FILES_BESIDE = {"uncertainty": "uncertainty", "marks": "mask_output"}
+
 
 def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple[list[Job], int]:
     """One job for each image named, or in a folder named, that has no result yet; and how many were named.
@@ -38,18 +41,19 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
         output = _streamed(inputs, results)
     else:
         sources = expand(inputs)
-    jobs = _jobs(sources, output, results.uncertainty, masks)
+    beside = {word: place for word, name in FILES_BESIDE.items() if (place := getattr(results, name)) is not None}
+    jobs = _jobs(sources, output, beside, masks)
     _refuse_clashes(jobs, results.json)
     if results.part is not None:
         names = names_below(sources)
         sources = [path for path, name in zip(sources, names, strict=True) if in_part(name, results.part)]
     left = _left(sources, output, results)
     jobs = [job for job in jobs if job.target in left]
-    if results.uncertainty is not None:
-        left |= _left([path_of(job.source) for job in jobs], results.uncertainty, results, "uncertainty")
-        for job in jobs:  # maps that exist are kept where results that exist are
-            job.kept = [name for name in job.formats if name not in left]
-            job.formats = {name: format for name, format in job.formats.items() if name in left}
+    for word, place in beside.items():
+        left |= _left([path_of(job.source) for job in jobs], place, results, word)
+    for job in jobs if beside else ():  # files beside results that exist are kept where results that exist are
+        job.kept = [name for name in job.formats if name not in left]
+        job.formats = {name: format for name, format in job.formats.items() if name in left}
     return jobs, len(sources)
 
 
@@ -66,16 +70,17 @@ def _streamed(inputs: Sequence[str], results: Results) -> str:
     return output
 
 
-def _jobs(sources: Sequence[Place], output: str | None, uncertainty: str | None, masks: str | None) -> list[Job]:
+def _jobs(sources: Sequence[Place], output: str | None, beside: dict[str, str], masks: str | None) -> list[Job]:
+    """A job for each source; `beside` says by a word of `FILES_BESIDE` where files beside the results go."""
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
-    maps = {} if uncertainty is None else dict(paired(sources, uncertainty, "uncertainty"))
+    pairs = {word: dict(paired(sources, place, word)) for word, place in beside.items()}
     folder = path_of(masks) if masks is not None and is_folder(masks) else None
     jobs = []
     for source, target in targets:
-        names = [str(path) for path in (maps.get(source), target) if path is not None]
-        formats = {name: "PNG" if name == STDIO else format_of(name) for name in names}
+        own = {str(paths[source]): word for word, paths in pairs.items()}
+        formats = {name: "PNG" if name == STDIO else format_of(name) for name in (*own, str(target))}
         mask = str(folder / source.name) if folder else masks
-        jobs.append(Job(str(source), str(target), formats, mask))
+        jobs.append(Job(str(source), str(target), formats, own, mask))
     return jobs
 
 

@@ -168,7 +168,7 @@ class Work:
         for target, format in job.formats.items():
             if target != job.target:
                 blank = Picture(np.zeros(answer.deviations.shape, picture.levels.dtype), info=picture.info)
-                image = encode(blank, 2 * answer.deviations, format=format, name=target)
+                image = encode(blank, _beside(answer, job.beside[target]), format=format, name=target)
             elif answer.unchanged and job.document:
                 image = b""
             else:
@@ -197,6 +197,14 @@ class Work:
             sheet.images.clear()
         job.document = job.content = b""
         return job
+
+
+def _beside(answer: Restored, word: str) -> np.ndarray:
+    """What a file beside a result shows, from 0 to 1."""
+    if word == "uncertainty":
+        return 2 * answer.deviations
+    marks = [np.zeros(answer.deviations.shape, bool), *answer.marks.values()]
+    return np.any(marks, 0).astype(float)
 
 
 def _content(job: Job, number: int, name: str, format: str) -> bytes:

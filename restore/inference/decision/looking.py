@@ -29,7 +29,7 @@ LOOKED_SIDE, AROUND, LOOKED = 192, 32, 8
 ODD = 6
 
 # So much further than a limit have to be the facts of some parts, and so many parts have to agree, to speak for all.
-BEYOND, AGREED = 1.2, 7
+FURTHER, AGREED = 1.2, 7
 
 
 def found_clean(case: Case, choice: Choice) -> bool:
@@ -59,10 +59,10 @@ def found_hopeless(case: Case, choice: Choice) -> Status | None:
     if not differs.any():
         return None
     parts = zip(differs, after, every, strict=True)
-    against = sum(objection(Facts(pairs=pairs_of(*part) / BEYOND)) is not None for part in parts)
+    against = sum(objection(Facts(pairs=pairs_of(*part) / FURTHER)) is not None for part in parts)
     if against >= AGREED:
         return Status.NOT_NOISE
-    return objection(Facts(stays=stays_of(means, choice.damage.known("p"), every) / BEYOND))
+    return objection(Facts(stays=stays_of(means, choice.damage.known("p"), every) / FURTHER))
 
 
 def _parts(case: Case, choice: Choice) -> list[tuple[int, int]]:

@@ -90,9 +90,9 @@ REMEDIES = (
     ),
     Remedy(
         DETAIL,
-        lambda case: f"give {option('specks', 'auto')} to remove its specks",
+        lambda case: f"give {option('remove', 'specks')} to remove its specks",
         lambda case: case.original.damage.hidden is None and not case.original.damage.touched,
-        damage=lambda damage: Damage(specks="auto"),
+        options=lambda options: replace(options, remove="specks"),
     ),
     Remedy(
         (*GREY_TONES, *DETAIL),

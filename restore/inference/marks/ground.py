@@ -1,0 +1,101 @@
+"""Where a picture is bare, so that what lies there tells of dirt; and whether it is a page of print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.inference.marks.pieces import Pieces, around
+
+# Pixels between bare ground and whatever is drawn; and the share of the pixels as near as that which pieces of small
+# type cover: its letters are no larger than specks, but stand among others.
+AWAY, COVERED_BY_TYPE = 12, 0.05
+
+# Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels as many
+# lie with at most the probability exp(-`CROWDED_BY`), if pieces lie everywhere as on the emptiest fifth.
+CROWD, CROWDED_BY, EMPTIER = 15, 6.0, 0.2
+
+# A page of print has so many letters at least: components of ink that are from a third to three times as high as the
+# usual one, on so large a share of its ink.
+LETTERS, OF_LETTERS, ALIKE_HIGH = 60, 0.5, 3.0
+
+# The least height and area of a letter, in pixels.
+LEAST_HEIGHT, LEAST_AREA = 5, 12
+
+
+def excess(count: np.ndarray, expected: np.ndarray | float) -> np.ndarray:
+    """Nats by which events are more than expected: n of e or more have the probability exp(-nats) at most (Chernoff).
+
+    >>> excess(np.array([0, 2, 20]), 2.0).round(1).tolist()
+    [0.0, 0.0, 28.1]
+    """
+    least = np.maximum(expected, 1e-3)
+    more = np.maximum(count, least)
+    return np.asarray(more * np.log(more / least) - more + least)
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What a picture is, apart from its marks.
+
+    Attributes:
+        bare: pixels that are far from all that is drawn, and among few pieces, boolean (H, W).
+        letter: the area, in pixels, of the letter of the usual pixel of ink; 0 where there are none.
+        print: True for a page of print.
+    """
+
+    bare: np.ndarray
+    letter: float
+    print: bool
+
+    @classmethod
+    def of(cls, ink: np.ndarray, whole: np.ndarray, pieces: Pieces) -> Ground:
+        """The ground of a picture of these components and small pieces."""
+        drawn = ink ^ pieces.inside  # small pieces are taken out, dark and light ones alike
+        edges = np.zeros(ink.shape, bool)
+        down, right = drawn[1:] != drawn[:-1], drawn[:, 1:] != drawn[:, :-1]
+        for part, differs in ((np.s_[1:], down), (np.s_[:-1], down), (np.s_[:, 1:], right), (np.s_[:, :-1], right)):
+            edges[part] |= differs
+        small = pieces.inside
+        for _ in range(2):
+            count = around(small, AWAY)
+            least = max(COVERED_BY_TYPE * (2 * AWAY + 1) ** 2, 4 * np.quantile(count[::4, ::4], 0.1))
+            edges, small = edges | small & (count > least), small & (count <= least)
+        edges |= pieces.mask(_crowded(pieces, around(edges, AWAY) == 0))
+        letter, print = _letters(ink, whole)
+        return cls(around(edges, AWAY) == 0, letter, print)
+
+
+def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
+    """Which pieces have more others around them than are to be expected, (N,)."""
+    places = np.zeros(free.shape, bool)
+    rows, columns = np.rint(pieces.centres).astype(int).T
+    places[rows, columns] = True
+    count = around(places, CROWD)
+    crowd = np.zeros(free.shape, bool)
+    expected = float(np.quantile(count[free], EMPTIER)) if free.any() else 0.0
+    for _ in range(3):
+        crowd = excess(count, expected) > CROWDED_BY
+        rest = free & ~crowd
+        expected = float(count[rest].mean()) if rest.any() else expected
+    return np.asarray(crowd[rows, columns])
+
+
+def _letters(ink: np.ndarray, whole: np.ndarray) -> tuple[float, bool]:
+    """The area of the usual letter, and whether there are so many that a picture is a page of print."""
+    rows, owner = np.nonzero(ink)[0], whole[ink]
+    sizes = np.bincount(owner, minlength=1)
+    top, bottom = np.zeros((2, len(sizes)), int)
+    top[owner[::-1]], bottom[owner] = rows[::-1], rows + 1  # rows ascend, and the last that is set stays
+    heights = bottom - top
+    likely = (heights >= LEAST_HEIGHT) & (sizes >= LEAST_AREA)
+    if not likely.any():
+        return 0.0, False
+    usual = np.median(heights[likely])
+    letters = likely & (heights * ALIKE_HIGH >= usual) & (heights <= ALIKE_HIGH * usual)
+    share = sizes[letters].sum() / ink.sum()
+    # Of the usual pixel of ink: specks are many, and hold little of it.
+    order = np.sort(sizes[letters])
+    usual = order[np.searchsorted(order.cumsum(), order.sum() / 2)]
+    return float(usual), bool(letters.sum() >= LETTERS and share >= OF_LETTERS)

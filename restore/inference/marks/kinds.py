@@ -1,0 +1,65 @@
+"""The table of the kinds of marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from restore.inference.marks.borders import border
+from restore.inference.marks.dots import patterns
+from restore.inference.marks.lines import count_of, lines
+from restore.inference.marks.scene import Mark, Scene
+from restore.inference.marks.specks import specks_of, specks_of_size
+
+# Nats by which specks have to explain bare ground better than none: if somebody says that there are some, and if not.
+ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
+
+
+def _border(scene: Scene) -> Mark | None:
+    mask = border(scene.ink)
+    return Mark("border", mask, 1, scene.without(mask).ground.print) if mask.any() else None
+
+
+def _dots(scene: Scene) -> Mark | None:
+    found = [one for one in patterns(scene.ink, scene.components) if one.behind or scene.told]
+    if not found:
+        return None
+    mask = np.any([pattern.mask for pattern in found], 0)
+    behind = all(pattern.behind for pattern in found)
+    return Mark("dots", mask, len(found), behind and scene.without(mask).ground.print)
+
+
+def _lines(scene: Scene) -> Mark | None:
+    mask = lines(scene.ink)
+    return Mark("lines", mask, count_of(mask)) if mask.any() else None
+
+
+def _specks(scene: Scene) -> Mark | None:
+    # Without letters nothing but the prior tells specks from content, and it takes dots of a map for dirt: there
+    # somebody has to say how large they are.
+    pieces, ground = scene.pieces, scene.ground
+    if not pieces.count or not (ground.print or scene.most):
+        return None
+    witness = scene.call(scene.white, pieces.inside)
+    if witness is None:
+        return None
+    judge = partial(witness.log_odds, scene.white)
+    found = specks_of(pieces, judge, ground, ASKED_LEAD) if ground.print else specks_of_size(pieces, judge)
+    if found.lead <= ASKED_LEAD or not found.which.any():
+        return None
+    sure = ground.print and found.lead > UNASKED_LEAD
+    return Mark("specks", pieces.mask(found.which), int(found.which.sum()), sure)
+
+
+# Kinds that are looked for though nobody asks: these cost little on a clean picture, and may be sure.
+QUICK = ("border", "dots", "specks")
+
+# What finds the marks of each kind of `restore.registry.MARKS` in a scene, or None where there are none.
+KINDS: dict[str, Callable[[Scene], Mark | None]] = {
+    "border": _border,
+    "dots": _dots,
+    "lines": _lines,
+    "specks": _specks,
+}

@@ -1,0 +1,82 @@
+"""Lines: straight runs of ink, level or upright or nearly so, that are longer than letters and drawings have them.
+
+A run may drift by a pixel to either side, and has short gaps. Rules of tables and staves are lines, too: nothing
+tells that they are content, so lines are removed only if that is asked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# The shortest line, the thickest, and the longest gap, in pixels; and how steep lines are that are looked for, as
+# rows to a column, of either sign.
+SHORTEST, THICKEST, GAP = 120, 7, 1
+SLOPES = np.arange(-4, 5) / 128
+
+# The share of a side of the picture that a line takes at least; of its columns, where thin ink lies in its rows; and in
+# one row of it.
+ACROSS, THIN_PART, OWN = 0.2, 0.5, 0.25
+
+
+def lines(ink: np.ndarray) -> np.ndarray:
+    """The pixels of lines, level and upright ones, boolean (H, W)."""
+    return _level(ink) | _level(ink.T).T
+
+
+def count_of(mask: np.ndarray) -> int:
+    """About how many lines there are: their pixels over those of one across the picture."""
+    thick = max(1.0, float(np.median(_runs(mask.T).T[mask]))) if mask.any() else 1.0
+    return max(1, round(mask.sum() / (thick * max(mask.shape) * 0.8))) if mask.any() else 0
+
+
+def _level(ink: np.ndarray) -> np.ndarray:
+    """The pixels of level lines of ink, those of what they cross included."""
+    height, width = ink.shape
+    least, found = max(SHORTEST, int(ACROSS * width)), np.zeros(ink.shape, bool)
+    thin = ink & (_runs(ink.T).T <= THICKEST)
+    if width < least or thin.sum(1).max(initial=0) * 2 < least * THIN_PART:
+        return found
+    columns = np.arange(width)
+    for slope in SLOPES:
+        rows = np.arange(height)[:, None] + np.rint(slope * (columns - width // 2)).astype(int)
+        inside = (rows >= 0) & (rows < height)
+        rows = rows.clip(0, height - 1)
+        kept = _straight(ink[rows, columns] & inside, thin[rows, columns] & inside, least)
+        found[rows[kept], np.broadcast_to(columns, rows.shape)[kept]] = True
+    return found
+
+
+def _straight(ink: np.ndarray, thin: np.ndarray, least: int) -> np.ndarray:
+    """The pixels of ink in level runs, which may drift by a row, that are long, and thin in most of their columns."""
+    wide = _with_rows_beside(ink)
+    long = _runs(_closed(wide)) >= least
+    if not long.any():
+        return long
+    every = long.sum(1).clip(1)[:, None]
+    of_thin = (_with_rows_beside(thin) & long).sum(1)[:, None] / every
+    own = (thin & long).sum(1)[:, None] / every
+    return np.asarray(ink & long & (of_thin >= THIN_PART) & (own >= OWN))
+
+
+def _with_rows_beside(mask: np.ndarray) -> np.ndarray:
+    wide = mask.copy()
+    wide[1:] |= mask[:-1]
+    wide[:-1] |= mask[1:]
+    return wide
+
+
+def _closed(mask: np.ndarray) -> np.ndarray:
+    """The same with gaps in rows filled up to `GAP` pixels."""
+    return np.asarray(mask | (_runs(~mask) <= GAP))
+
+
+def _runs(mask: np.ndarray) -> np.ndarray:
+    """The length of the level run of each True pixel, 0 elsewhere.
+
+    >>> _runs(np.array([[True, True, False, True]])).tolist()
+    [[2, 2, 0, 1]]
+    """
+    column = np.arange(mask.shape[1])
+    before = np.maximum.accumulate(np.where(mask, -1, column), 1)
+    after = np.minimum.accumulate(np.where(mask, mask.shape[1], column)[:, ::-1], 1)[:, ::-1]
+    return np.where(mask, after - before - 1, 0)

@@ -1,0 +1,50 @@
+"""What a prior says of pixels that it does not see: by windows around pieces, or over a whole picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.channels.damage import Damage
+from restore.channels.values import log_odds_of
+from restore.inference.candidates import Prior
+from restore.inference.marks.pieces import Pieces
+
+# Pixels that a window shows on each side of a piece, at least; sides of windows are multiples of `STEP`; and how many
+# are solved at a time. A prior of print sees no further than this.
+SEEN, STEP, AT_ONCE = 13, 8, 128
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """A prior, in the polarity of a picture."""
+
+    prior: Prior
+
+    def log_odds(self, white: np.ndarray, pieces: Pieces) -> np.ndarray:
+        """The log-odds of the colour of each piece of a picture (H, W) while it alone is hidden, the mean over it."""
+        found = np.zeros(pieces.count)
+        for which, corners, side in _windows(pieces, white.shape):
+            rows, columns = (corners[:, axis, None] + np.arange(side[axis]) for axis in (0, 1))
+            where = rows[:, :, None], columns[:, None, :]
+            seen, hidden = white[where], pieces.labels[where] == which[:, None, None]
+            means = self.prior.solve(seen.astype(np.float32), Damage(hidden=hidden)).means
+            odds = log_odds_of(means.astype(np.float64))
+            sums = np.where(hidden, np.where(seen, odds, -odds), 0).sum((1, 2))
+            found[which] = sums / pieces.sizes[which]
+        return found
+
+
+def _windows(pieces: Pieces, shape: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[int, int]]]:
+    """Pieces by number, the upper left corners of windows around them, and their common height and width."""
+    low, high = pieces.boxes[:, :2], pieces.boxes[:, 2:]
+    wanted = -(-((high - low).max(1, initial=0) + 2 * SEEN) // STEP) * STEP
+    for length in np.unique(wanted):
+        every = np.flatnonzero(wanted == length)
+        side = min(int(length), shape[0]), min(int(length), shape[1])
+        corners = ((low[every] + high[every] - side) // 2).clip(0, np.subtract(shape, side))
+        for start in range(0, len(every), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            yield every[part], corners[part], side

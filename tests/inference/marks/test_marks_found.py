@@ -1,0 +1,176 @@
+"""Each kind of marks is found where it was drawn, and what only looks like it stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from marked_pages import HEIGHT, TEXT, WIDTH, dirty, dotted
+
+from restore.inference.marks.borders import border
+from restore.inference.marks.components import components
+from restore.inference.marks.dots import patterns
+from restore.inference.marks.ground import Ground
+from restore.inference.marks.lines import lines
+from restore.inference.marks.pieces import Pieces
+from restore.inference.marks.specks import Found, specks_of, specks_of_size
+
+BARE = Ground(np.ones((HEIGHT, WIDTH), bool), 0.0, print=False)
+
+
+def ground(ink: np.ndarray, largest: int = 40) -> tuple[Pieces, Ground]:
+    whole = components(ink)
+    pieces = Pieces.of(ink, largest, whole)
+    return pieces, Ground.of(ink, whole, pieces)
+
+
+# --- ground ---
+
+
+def test_a_page_of_print_is_bare_in_its_margins() -> None:
+    _, found = ground(TEXT)
+    assert found.print and 20 < found.letter < 100
+    assert found.bare[:30].all() and found.bare[:, :40].all() and not found.bare[60:200, 70:250].any()
+
+
+def test_a_drawing_is_no_page_of_print() -> None:
+    ink = np.zeros((HEIGHT, WIDTH), bool)
+    ink[50:250, 50:54] = ink[50:54, 50:300] = True
+    _, found = ground(ink)
+    assert not found.print and found.bare[100:240, 100:400].all()
+
+
+def test_crowds_of_pieces_are_not_bare_and_single_ones_are() -> None:
+    ink = np.zeros((HEIGHT, WIDTH), bool)
+    ink[100:102, 40:400] = np.arange(360) % 6 < 2  # a leader
+    ink[250, 60] = ink[20, 300] = True
+    pieces, found = ground(ink)
+    bare = pieces.mean(found.bare.astype(float)) == 1
+    alone = np.isin(pieces.boxes[:, 0], (250, 20))
+    np.testing.assert_array_equal(bare, alone)
+
+
+# --- dots ---
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.12, np.pi / 4])
+@pytest.mark.parametrize("pitch", [7.0, 9.3])
+def test_a_band_of_dots_behind_print_is_found(turn: float, pitch: float) -> None:
+    dots = dotted(turn, pitch)
+    (found,) = patterns(TEXT | dots, components(TEXT | dots))
+    assert found.behind
+    alone = dots & ~TEXT
+    assert (found.mask & alone).sum() > 0.65 * alone.sum()
+    assert (found.mask & ~dots).sum() < 0.05 * dots.sum()
+
+
+def test_a_pattern_without_print_is_a_drawing() -> None:
+    (found,) = patterns(dotted(0.0), components(dotted(0.0)))
+    assert not found.behind
+
+
+def test_print_and_leaders_and_random_dots_are_no_pattern() -> None:
+    leader, random = np.zeros((2, HEIGHT, WIDTH), bool)
+    leader[100:102, 20:400] = np.arange(380) % 5 < 2
+    for row, column in np.random.default_rng(0).integers(0, (HEIGHT - 2, WIDTH - 2), (400, 2)):
+        random[row : row + 2, column : column + 2] = True
+    for ink in (TEXT, leader, random, TEXT & False):
+        assert patterns(ink, components(ink)) == []
+
+
+# --- lines ---
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.004, -0.017])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("thick", [1, 3])
+def test_a_rule_across_print_is_found_whole(slope: float, turned: bool, thick: int) -> None:
+    ink = np.array(TEXT.T if turned else TEXT)
+    rule, columns = np.zeros(ink.shape, bool), np.arange(10, ink.shape[1] - 10)
+    for more in range(thick):
+        rule[np.rint(0.4 * ink.shape[0] + slope * columns).astype(int) + more, columns] = True
+    found = lines(ink | rule)
+    assert (found & rule).sum() > 0.98 * rule.sum()
+    assert (found & ~rule).sum() < 0.35 * rule.sum()
+
+
+def test_print_has_no_lines_and_short_strokes_are_none() -> None:
+    stroke = np.zeros((HEIGHT, WIDTH), bool)
+    stroke[100, 100:200] = True
+    thick = np.zeros((HEIGHT, WIDTH), bool)
+    thick[100:130, 20:400] = True
+    for ink in (TEXT, TEXT.T, stroke, thick):
+        assert not lines(ink).any()
+
+
+# --- borders ---
+
+
+@pytest.mark.parametrize("side", range(4))
+def test_a_rough_border_is_found_and_no_letter(side: int) -> None:
+    ink = TEXT.copy()
+    turned = np.rot90(ink, side)
+    depth = 16 + np.random.default_rng(0).integers(-3, 4, turned.shape[1] // 10 + 1).repeat(10)[: turned.shape[1]]
+    edge = np.arange(turned.shape[0])[:, None] < depth
+    turned |= edge
+    found = border(ink)
+    np.testing.assert_array_equal(found & TEXT, False)
+    assert (np.rot90(found, side) & edge).sum() > 0.97 * edge.sum()
+
+
+def test_frames_and_what_stands_at_an_edge_are_no_border() -> None:
+    frame, hill, half = np.zeros((3, HEIGHT, WIDTH), bool)
+    frame[:3] = frame[-3:] = frame[:, :3] = frame[:, -3:] = True
+    hill[200:, 100:260] = True
+    half[:, : WIDTH // 2] = True
+    for ink in (TEXT, frame, hill, half):
+        assert not border(ink).any()
+
+
+# --- specks ---
+
+
+def judged(ink: np.ndarray, content: float, dirt: float) -> Found:
+    """With a prior that expects what is print by so many nats, and all else by others."""
+    pieces, own = ground(ink)
+
+    def judge(some: Pieces) -> np.ndarray:
+        return np.where(some.mean(TEXT.astype(float)) > 0.5, content, dirt)
+
+    return specks_of(pieces, judge, own, least=3.0)
+
+
+def test_bare_ground_says_how_many_specks_there_are() -> None:
+    ink, dirt = dirty(150)
+    found = judged(ink, content=-6.0, dirt=-12.0)
+    pieces, _ = ground(ink)
+    real = pieces.mean(dirt.astype(float)) > 0.5
+    assert found.lead > 40
+    assert (found.which & real).sum() > 0.85 * real.sum()
+    assert (found.which & ~real).sum() == 0
+
+
+def test_the_prior_has_to_be_against_specks() -> None:
+    assert not judged(dirty(150)[0], content=3.0, dirt=2.0).which.any()
+
+
+def test_a_clean_page_loses_nothing_however_little_the_prior_expects_its_dots() -> None:
+    assert not judged(TEXT, content=-14.0, dirt=-14.0).which.any()
+
+
+def test_dots_that_are_alike_are_drawn() -> None:
+    ink = np.zeros((HEIGHT, WIDTH), bool)
+    for row, column in np.random.default_rng(1).integers(10, (HEIGHT - 10, WIDTH - 10), (60, 2)):
+        ink[row : row + 3, column : column + 3] = True
+    pieces = Pieces.of(ink, 9)
+    assert not specks_of(pieces, lambda some: np.full(some.count, -14.0), BARE, 3.0).which.any()
+
+
+def test_a_dither_has_no_specks() -> None:
+    ink = np.random.default_rng(2).random((HEIGHT, WIDTH)) < 0.03
+    assert not specks_of(Pieces.of(ink, 9), lambda some: np.full(some.count, -14.0), BARE, 3.0).which.any()
+
+
+def test_where_their_size_is_said_the_prior_alone_decides() -> None:
+    pieces, _ = ground(dirty(20)[0])
+    odds = np.linspace(-9, 1, pieces.count)
+    np.testing.assert_array_equal(specks_of_size(pieces, lambda some: odds).which, odds < np.log(0.01))

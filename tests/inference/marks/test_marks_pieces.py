@@ -1,0 +1,77 @@
+"""Components against scipy's labels, pieces against components, and windows against whole pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage, stats
+
+from restore.inference.marks.components import components
+from restore.inference.marks.ground import excess
+from restore.inference.marks.pieces import Pieces, around
+
+PICTURES = st.tuples(st.integers(1, 30), st.integers(1, 30), st.floats(0.1, 0.9), st.integers(0, 2**32))
+
+
+def drawn(how: tuple[int, int, float, int]) -> np.ndarray:
+    height, width, share, seed = how
+    return np.random.default_rng(seed).random((height, width)) < share
+
+
+def labelled(ink: np.ndarray) -> np.ndarray:
+    dark, count = ndimage.label(ink, np.ones((3, 3)))
+    light, _ = ndimage.label(~ink)
+    return np.where(ink, dark, light + count)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PICTURES)
+def test_components_are_what_labels_say(how: tuple[int, int, float, int]) -> None:
+    ink = drawn(how)
+    own, other = components(ink), labelled(ink)
+    pairs = np.unique(np.stack([own.ravel(), other.ravel()]), axis=1)
+    assert len(pairs.T) == len(np.unique(own)) == len(np.unique(other))
+    assert own.max() + 1 == len(np.unique(own))
+
+
+@settings(max_examples=30, deadline=None)
+@given(PICTURES, st.integers(1, 12))
+def test_pieces_are_the_small_components(how: tuple[int, int, float, int], largest: int) -> None:
+    ink = drawn(how)
+    whole, pieces = components(ink), Pieces.of(ink, largest)
+    sizes = np.bincount(whole.ravel())[whole]
+    np.testing.assert_array_equal(pieces.inside, sizes <= largest)
+    for number in range(pieces.count):
+        cells = np.argwhere(pieces.labels == number)
+        assert len(cells) == pieces.sizes[number] and len(np.unique(whole[tuple(cells.T)])) == 1
+        assert (ink[tuple(cells.T)] == pieces.dark[number]).all()
+        np.testing.assert_array_equal(pieces.boxes[number], [*cells.min(0), *cells.max(0) + 1])
+        np.testing.assert_allclose(pieces.centres[number], cells.mean(0))
+    which = np.arange(pieces.count) % 2 == 0
+    some = pieces.chosen(which)
+    np.testing.assert_array_equal(some.inside, pieces.mask(which))
+    np.testing.assert_array_equal(some.sizes, pieces.sizes[which])
+
+
+def test_a_square_is_not_ragged_and_a_bar_is() -> None:
+    ink = np.zeros((20, 40), bool)
+    ink[5:9, 5:9] = ink[10, 20:36] = True
+    pieces = Pieces.of(ink, 16)
+    np.testing.assert_allclose(pieces.ragged, [0, 34 - 16])
+
+
+@settings(max_examples=20, deadline=None)
+@given(PICTURES, st.integers(0, 5))
+def test_what_is_around_is_what_a_filter_sums(how: tuple[int, int, float, int], far: int) -> None:
+    mask = drawn(how)
+    wanted = ndimage.convolve(mask.astype(int), np.ones((2 * far + 1,) * 2, int), mode="constant")
+    np.testing.assert_array_equal(around(mask, far), wanted)
+
+
+def test_excess_bounds_the_tail_of_poisson_counts() -> None:
+    for expected in (0.1, 1.0, 7.0):
+        counts = np.arange(int(expected) + 1, 40)
+        bound = np.exp(-excess(counts, expected))
+        assert (stats.poisson.sf(counts - 1, expected) <= bound + 1e-12).all()
+        assert (bound[15:] < 0.05).all()

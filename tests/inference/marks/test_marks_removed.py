@@ -1,0 +1,157 @@
+"""Marks are removed where they are asked for or sure, and all else stays to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from enumerated import ANY_SIZE, SHAPE, FieldEngine, Opened, small_machine
+from marked_pages import HEIGHT, TEXT, WIDTH, dirty, dotted
+from PIL import Image
+
+import restore as package
+from restore.channels.damage import Damage, Observed
+from restore.errors import UsageError
+from restore.inference.candidates import Prior
+from restore.inference.marks.pieces import Pieces
+from restore.inference.marks.witness import Witness
+from restore.inference.options import Options
+from restore.inference.restore import restore
+from restore.inference.restored import Restored
+from restore.status import Outcome
+
+FIELD = FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE)
+RULE = np.zeros((HEIGHT, WIDTH), bool)
+RULE[148:150, 10:410] = True
+
+
+def answer(ink: np.ndarray, **options: object) -> Restored:
+    picture = Observed((~ink).astype(float), Damage())
+    (found,) = restore([picture], Options(**options), Opened((FIELD,)))  # type: ignore[arg-type]
+    return found
+
+
+def test_windows_say_what_the_whole_picture_says() -> None:
+    ink, _ = dirty(30)
+    pieces, witness = Pieces.of(ink, 20), Witness(Prior(FIELD))
+    odds = witness.log_odds(~ink, pieces)
+    assert np.isfinite(odds).all() and len(odds) == pieces.count
+    for number in range(0, pieces.count, 17):
+        hidden = pieces.labels == number
+        means = FIELD.solve((~ink).astype(np.float32)[None], Damage(hidden=hidden[None])).means[0][hidden]
+        own = means if not pieces.dark[number] else 1 - means
+        assert odds[number] == pytest.approx(np.log(own / (1 - own)).mean(), abs=0.05)
+
+
+def test_only_marks_change_and_the_answer_says_where_they_were() -> None:
+    found = answer(TEXT | RULE, remove="lines")
+    assert found.outcome is Outcome.RESTORED and set(found.marks) == {"lines"}
+    assert (found.marks["lines"] & RULE).sum() > 0.98 * RULE.sum()
+    changed = (found.estimate > 0.5) == (TEXT | RULE)
+    assert not (changed & ~found.marks["lines"]).any() and changed[RULE & ~TEXT].mean() > 0.9
+    np.testing.assert_array_equal(found.replaced, found.marks["lines"])
+
+
+def test_several_kinds_go_together_and_those_that_are_not_named_stay() -> None:
+    ink = TEXT | RULE
+    ink[:12] = True
+    both, one = answer(ink, remove="border,lines"), answer(ink, remove="border")
+    assert set(both.marks) == {"border", "lines"} and set(one.marks) == {"border"}
+    assert (one.estimate[RULE] < 0.5).all() and (one.estimate[:12] > 0.5).mean() > 0.9
+
+
+def test_a_picture_without_marks_comes_back_as_it_came() -> None:
+    found = answer(TEXT, remove="border,dots,lines")
+    assert found.outcome is Outcome.CLEAN and found.reason and not found.marks
+    np.testing.assert_array_equal(found.estimate > 0.5, ~TEXT)
+
+
+def test_marks_are_hidden_beside_a_mask() -> None:
+    hole = np.zeros((HEIGHT, WIDTH), bool)
+    hole[60:64, 60:70] = True
+    picture = Observed((~(TEXT | RULE)).astype(float), Damage(hidden=hole))
+    (found,) = restore([picture], Options(remove="lines"), Opened((FIELD,)))
+    np.testing.assert_array_equal(found.replaced, hole | found.marks["lines"])
+
+
+@pytest.mark.parametrize("wrong", ["dust", "", "specks,dust", "none,dots", 3])
+def test_kinds_that_are_none(wrong: object) -> None:
+    with pytest.raises(UsageError):
+        Options(remove=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [0, -3, 2.5, True, "many"])
+def test_sizes_that_are_none(wrong: object) -> None:
+    with pytest.raises(UsageError):
+        Options(specks=wrong)  # type: ignore[arg-type]
+
+
+def test_a_size_asks_for_specks() -> None:
+    assert Options(specks=9).marks == ("specks",) and Options(specks=9, remove="dots").marks == ("dots", "specks")
+    assert Options().marks == Options(remove="none").marks == () and len(Options(remove="all").marks) == 4
+
+
+def test_photographs_have_no_marks() -> None:
+    with pytest.raises(UsageError):
+        package.denoise(np.random.default_rng(0).random((64, 64)), "em-photographs", sigma=0.1, remove="specks")
+
+
+@pytest.mark.thorough
+def test_dirt_goes_from_a_page_told_and_untold_and_content_stays() -> None:
+    ink, dirt = dirty(150)
+    told, untold = (
+        package.denoise(~ink, "conv-text", return_solution=True, **how)[1] for how in ({"remove": "specks"}, {})
+    )
+    for found in (told, untold):
+        left = (found.estimate > 0.5) == TEXT
+        assert left.sum() < 0.5 * dirt.sum() and (left & TEXT).sum() < 0.1 * dirt.sum()
+        assert not ((found.estimate > 0.5) == ink)[~found.marks["specks"]].any()
+
+
+@pytest.mark.thorough
+def test_dots_behind_print_go_untold_and_a_clean_page_stays() -> None:
+    dots = dotted(0.12)
+    found = package.denoise(~(TEXT | dots), "conv-text", return_solution=True)[1]
+    assert set(found.marks) == {"dots"} and ((found.estimate > 0.5) == TEXT).sum() < 0.15 * dots.sum()
+    kept = package.denoise(~(TEXT | dots), "conv-text", remove="none", return_solution=True)[1]
+    assert not kept.marks
+    clean = package.denoise(~TEXT, "conv-text", return_solution=True)[1]
+    assert not clean.marks and clean.outcome is Outcome.CLEAN
+
+
+def test_find_marks_gives_a_mask_for_every_kind_and_changes_nothing() -> None:
+    ink = TEXT | RULE
+    before = ink.copy()
+    masks = package.find_marks(~ink, "lines,border")
+    assert list(masks) == ["border", "lines"] and not masks["border"].any()
+    assert masks["lines"].dtype == bool and masks["lines"].shape == ink.shape and masks["lines"][RULE].mean() > 0.98
+    np.testing.assert_array_equal(ink, before)
+    grey = np.where(ink, 60, 230).astype(np.uint8)
+    np.testing.assert_array_equal(package.find_marks(Image.fromarray(grey), "lines")["lines"], masks["lines"])
+    for image in ([ink, ink], np.zeros((20, 20, 3), np.uint8)):
+        with pytest.raises(UsageError):
+            package.find_marks(image, "lines")
+
+
+def test_grey_levels_outside_marks_stay_and_their_soft_edges_go() -> None:
+    grey = np.where(TEXT | RULE, 20, 240).astype(np.uint8)
+    grey[147, 10:410] = np.where(TEXT[147, 10:410], 20, 150)
+    clean, found = package.denoise(grey, "conv-text", remove="lines", return_solution=True)
+    changed = clean != grey
+    assert (changed <= found.replaced).all() and (clean[147, 10:410] > 200)[~TEXT[147, 10:410]].mean() > 0.9
+
+
+def test_the_command_writes_where_marks_were(run: Callable[..., int], tmp_path: Path) -> None:
+    source, mask, result = (tmp_path / name for name in ("page.png", "mask.png", "clean.png"))
+    Image.fromarray(~(TEXT | RULE)).save(source)
+    words = ("denoise", source, "--model", "conv-text", "--remove", "lines", "-o", result, "--mask-output", mask)
+    assert run(*words) == 0
+    with Image.open(mask) as image:
+        white = np.asarray(image.convert("L")) > 127
+    assert white[RULE].mean() > 0.98
+    with Image.open(result) as image:
+        assert ((np.asarray(image.convert("L")) > 127) != ~(TEXT | RULE))[~white].sum() == 0
+    assert run(*words) != 0  # both exist
+    assert run("denoise", source, "--remove", "dust", "-o", tmp_path / "other.png") == 2
