@@ -18,7 +18,7 @@ def components(ink: np.ndarray) -> np.ndarray:
         return np.zeros(ink.shape, int)
     first = np.ones(ink.shape, bool)
     first[:, 1:] = ink[:, 1:] != ink[:, :-1]
-    run = np.cumsum(first.ravel(), dtype=np.int64).reshape(ink.shape) - 1
+    run = np.cumsum(first.ravel(), dtype=np.int32).reshape(ink.shape) - 1
     one, two = _meetings(ink, run, first)
     root = np.arange(int(run[-1, -1]) + 1)
     while (differ := root[one] != root[two]).any():
@@ -27,7 +27,7 @@ def components(ink: np.ndarray) -> np.ndarray:
         while not np.array_equal(root, up := root[root]):
             root = up
     _, numbers = np.unique(root, return_inverse=True)
-    return numbers[run]
+    return np.asarray(numbers.astype(np.int32)[run])
 
 
 def _meetings(ink: np.ndarray, run: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -75,8 +75,9 @@ def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
     count = around(places, CROWD)
     crowd = np.zeros(free.shape, bool)
     expected = float(np.quantile(count[free], EMPTIER)) if free.any() else 0.0
+    every = np.arange(count.max() + 1)
     for _ in range(3):
-        crowd = excess(count, expected) > CROWDED_BY
+        crowd = (excess(every, expected) > CROWDED_BY)[count]
         rest = free & ~crowd
         expected = float(count[rest].mean()) if rest.any() else expected
     return np.asarray(crowd[rows, columns])

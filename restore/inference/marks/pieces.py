@@ -35,7 +35,7 @@ class Pieces:
         """
         whole = components(ink) if whole is None else whole
         small = np.bincount(whole.ravel()) <= largest
-        labels = np.where(small, np.cumsum(small) - 1, -1)[whole]
+        labels = np.where(small, np.cumsum(small) - 1, -1).astype(np.int32)[whole]
         rows, columns = np.nonzero(labels >= 0)
         owner, count = labels[rows, columns], int(small.sum())
         low, high = np.full((count, 2), max(ink.shape)), np.zeros((count, 2), int)
