@@ -114,15 +114,6 @@ def test_a_reader_finds_ink_that_no_threshold_finds(reader: Path, tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_a_run_restores_before_its_end(reader: Path) -> None:
-    """The folder of a run holds its best prior so far, which reads as any other."""
-    page = np.full((1, SIDE, SIDE), 0.8)
-    page[0, 10:12, 5:25] = 0.3
-    means = Engine.of(load(reader.parent / "run"), torch.device("cpu")).solve(page, Damage()).means
-    assert means[0, 10:12, 5:25].mean() < means[0, 20:].mean() - 0.3
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(SIDE, SIDE), (41, 37), (1, 9)])
 def test_the_graph_of_a_reader_is_the_reader(reader: Path, shape: tuple[int, int]) -> None:
     if not (reader / GRAPH).is_file():
