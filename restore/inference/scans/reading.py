@@ -155,7 +155,7 @@ def read(
     """
     sample, damage = Sample.of(picture), picture.damage
     if damage.scanned:
-        return _page(picture, readers, sample.light_ink if inverted is None else inverted, watch)
+        return _page(picture, sample, readers, sample.light_ink if inverted is None else inverted, watch)
     if careful and getattr(picture.pixels, "classes", False):
         return Reading(picture, facts=Facts(classes=1.0))
     low, high = float(sample.visible.min()), float(sample.visible.max())
@@ -165,7 +165,7 @@ def read(
     known = damage.touched and damage.unknown is None
     if careful and not (known or sample.tones.drawn) and min(picture.shape) >= LEAST_PAGE:
         # Light lines on dark may as well be a photograph's: nobody said that this is a page.
-        return _page(picture, readers, bool(inverted), watch)
+        return _page(picture, sample, readers, bool(inverted), watch)
     return _drawing(picture, sample, threshold, careful=careful)
 
 
@@ -189,17 +189,18 @@ def _with_holes_filled(picture: Observed) -> np.ndarray:
     return np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
 
 
-def _page(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> Reading:
+def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, watch: Watch) -> Reading:
     """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
     values = _with_holes_filled(picture)
     other = other_parts(_turned(values, inverted), readers.parts)
     facts = Facts(page=float(1 - other.mean()))
-    if objection(facts) is None:
-        page = _of_ink(picture, values, other, Prior(readers.reader, inverted), watch)
-    elif picture.damage.scanned:  # whoever calls it a page knows better
-        page = _of_ink(picture, values, np.zeros_like(other), Prior(readers.reader, inverted), watch)
-    else:
-        page = Reading(picture)
+    if objection(facts) is not None:
+        two = objection(Facts(two_tones=sample.tones.explained)) is None
+        if not (two or picture.damage.scanned):
+            return Reading(picture, facts=facts)
+        # Shapes of two tones are ink all the same, and whoever calls it a page knows better.
+        other, facts = np.zeros_like(other), Facts()
+    page = _of_ink(picture, values, other, Prior(readers.reader, inverted), watch)
     return replace(page, facts=facts | page.facts)
 
 
