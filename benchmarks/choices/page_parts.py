@@ -69,7 +69,7 @@ def stays(answer: Restored) -> np.ndarray:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
-    parser.add_argument("--pages", type=int, default=60, help="at most [%(default)s]")
+    parser.add_argument("--pages", type=int, default=30, help="at most [%(default)s]")
     chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/ and pages/")

@@ -3,7 +3,7 @@
     python benchmarks/package/cost.py
 
 Pages of printed text at 300 dots per inch, in black and white, in a font that no prior has learnt. The first table has
-clean ones of 1 to 100 megapixels, the second A4 pages with flips, a number of them or a share. Nothing is told. The
+clean ones of 1 to 50 megapixels, the second A4 pages with flips, a number of them or a share. Nothing is told. The
 last column has the outcome, and how many pixels are wrong afterwards.
 """
 
@@ -22,7 +22,7 @@ from training.data.text import families_for_tests
 
 TEXT = Path(__file__).parents[2] / "training" / "data" / "text.txt"
 A4 = (3508, 2480)
-MEGAPIXELS = (1, 4, 9, 25, 100)
+MEGAPIXELS = (1, 4, 9, 25, 50)
 FLIPS = (0, 300, 3000, 0.003, 0.01, 0.03, 0.1, 0.3)
 
 # Of the print, in pixels: some 10 points.
@@ -60,7 +60,7 @@ def cost(page: np.ndarray, flips: float, folder: Path) -> tuple[float, float, st
 
 def main() -> None:
     parser = command_line(__doc__, repeats=1)
-    parser.add_argument("--most", type=float, default=100, help="megapixels [%(default)s]")
+    parser.add_argument("--most", type=float, default=50, help="megapixels [%(default)s]")
     chosen = parser.parse_args()
     on_processors(1)
     Image.MAX_IMAGE_PIXELS = None

@@ -95,7 +95,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
         return
     if header.kind.pages:
         # Scored on real pages.
-        script = "choices/page_parts.py" if folder == zoo.PARTS_PRIOR else "peers/real_pages.py"
+        script = "choices/page_parts.py" if folder.name == zoo.PARTS_PRIOR else "peers/real_pages.py"
         assert f"`python benchmarks/{script}" in card
         return
     if header.kind.any_size and header.data != "mnist":
