@@ -61,7 +61,7 @@ RULES = (
     # Of the answer: would it do harm?
     # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
     Rule(Status.TOO_NOISY, "level", "above", 0.35, "no_harm.py"),
-    Rule(Status.NO_GAIN, "stays", "above", 0.75, "no_harm.py"),
+    Rule(Status.NO_GAIN, "stays", "above", 0.7, "no_harm.py"),
     Rule(Status.NOT_NOISE, "pairs", "above", 1.0, "no_harm.py"),
 )
 
