@@ -65,9 +65,12 @@ class Draft:
 
 def spotless(choice: Choice, facts: Facts) -> bool:
     """True if no flips were found: the level is the lowest, and next to nothing would change."""
-    level = choice.level
-    lowest = level is not None and level.name == "p" and np.allclose(level.value, LOWEST["p"])
-    return lowest and facts.flips < SPOTLESS
+    return at_lowest(choice.level) and facts.flips < SPOTLESS
+
+
+def at_lowest(level: Level | None) -> bool:
+    """True for the lowest level of flips that is looked for."""
+    return level is not None and level.name == "p" and np.allclose(level.value, LOWEST["p"])
 
 
 def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any) -> Restored:

@@ -28,7 +28,7 @@ from restore.inference.decision.rules import Ask, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.painting import Draft, chosen, painted, spotless
+from restore.inference.painting import Draft, at_lowest, chosen, painted, spotless
 from restore.inference.restored import Level, Restored, as_it_came, blank, not_sure
 from restore.inference.rivals.diffusion import Diffusion
 from restore.inference.tiles.blend import Watch
@@ -39,8 +39,8 @@ from restore.zoo.description import Description
 if TYPE_CHECKING:
     from restore.inference.marks.scene import Mark  # the room is opened only for pictures that may have marks
 
-# The most of a picture that may stay as it was where the rest is restored: else it is another matter as a whole.
-MOST_PATTERNED = 0.5
+# Less than this of a picture may stay as it was where the rest is restored: else it is another matter as a whole.
+MOST_PATTERNED = 0.25
 
 # The most small pictures that are restored at a time.
 PICTURES_AT_ONCE = 256
@@ -128,8 +128,12 @@ class _Run:
         return [self.answers[index] for index in range(len(pictures))]
 
     def _looked_over(self, case: Case, answer: Restored) -> Restored:
-        """An answer that changes nothing, without the marks that cannot be part of the picture; others are named."""
-        if answer.outcome is Outcome.RESTORED or not (self.advised and _may_have_marks(case)):
+        """An answer that found no noise, or the least, without the marks that cannot be part of the picture.
+
+        Others are named.
+        """
+        noisy = answer.outcome is Outcome.RESTORED and not at_lowest(answer.level)
+        if noisy or not (self.advised and _may_have_marks(case)):
             return answer
         from restore.inference.marks import removal
 
@@ -344,7 +348,7 @@ def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) ->
     stays = patterned(draft, visible)
     rest = draft.untouched(stays & visible)
     known = facts | facts_of_draft(choice, rest, visible & ~stays, sized=case.named and case.own_size)
-    if stays.mean() > MOST_PATTERNED or objection(known) is not None:
+    if stays.mean() >= MOST_PATTERNED or objection(known) is not None:
         return draft, facts, []
     return rest, known, [f"{stays.mean():.0%} of it stays as it was: {Status.NOT_NOISE.sentence}"]
 
