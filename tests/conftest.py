@@ -136,3 +136,15 @@ def beside(tmp_path: Path) -> Path:
     """A copy of a published folder, whose graph refers to the weights."""
     name = "crbm-bp-mnist-flip10"
     return Path(shutil.copytree(Path(__file__).parents[1] / "models" / name, tmp_path / "published" / name))
+
+
+@pytest.fixture
+def fonts() -> None:
+    """What pages and forms are drawn with."""
+    from restore.errors import InputError
+    from training.data.text import families_for_tests
+
+    try:
+        families_for_tests()
+    except InputError:
+        pytest.skip("the fonts for testing are not installed")

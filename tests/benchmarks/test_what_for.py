@@ -11,20 +11,9 @@ from PIL import Image
 
 from benchmarks.peers.what_for import PICTURES, cells, refusal, sheet
 from benchmarks.pictures.ten import EXAMPLES, REFUSED, example
-from restore.errors import InputError
-from training.data.text import families_for_tests
 
 PAGE = (PICTURES.parent / "what-for.md").read_text(encoding="utf-8")
 ROWS = {row.split("`")[1]: row for row in PAGE.splitlines() if row.startswith("|") and "`" in row}
-
-
-@pytest.fixture
-def fonts() -> None:
-    """What pages and forms are drawn with."""
-    try:
-        families_for_tests()
-    except InputError:
-        pytest.skip("the fonts for testing are not installed")
 
 
 def figures(cell: str) -> list[float]:

@@ -51,6 +51,7 @@ def test_a_small_picture_is_one_part() -> None:
     assert patterned(draft(lines), np.ones(lines.shape, bool)).all()
 
 
+@pytest.mark.usefixtures("fonts")
 def test_print_around_a_screened_picture_is_restored_and_the_picture_stays() -> None:
     """As well as without it; where nothing can be trusted, all of it stays."""
     clean = 1.0 - (np.asarray(page(families_for_tests(), 3, 0, (700, 600))) > 127)

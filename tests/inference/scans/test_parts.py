@@ -27,8 +27,8 @@ WHOLE = rgb2gray(data.astronaut())
 PLACE = slice(150, 330), slice(90, 340)
 
 
-@pytest.fixture(scope="module")
-def page() -> np.ndarray:
+@pytest.fixture
+def page(fonts: None) -> np.ndarray:
     """A drawn scan of print, grey levels of 255."""
     return scan(families_for_tests(), 11, 5, (512, 512))[0]
 
@@ -64,6 +64,7 @@ def test_a_part_stays_and_the_page_around_it_is_read_as_without_it(
     assert np.mean(abs(found[far].astype(int) - plain[far]) > 64) < 0.003
 
 
+@pytest.mark.usefixtures("fonts")
 def test_pages_have_no_such_parts() -> None:
     for number in range(4):
         grey, _ = scan(families_for_tests(), 12, number, (512, 512))
