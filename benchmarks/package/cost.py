@@ -3,8 +3,8 @@
     python benchmarks/package/cost.py
 
 Pages of printed text at 300 dots per inch, in black and white, in a font that no prior has learnt. The first table has
-clean ones of 1 to 50 megapixels, the second A4 pages with flips, a number of them or a share. Nothing is told. The
-last column has the outcome, and how many pixels are wrong afterwards.
+clean ones of 1 to 50 megapixels, with nothing told and with `--remove none`, so that no marks are looked for; the
+second A4 pages with flips, a number of them or a share, with nothing told.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def printed(shape: tuple[int, int]) -> np.ndarray:
     return np.asarray(sheet)
 
 
-def cost(page: np.ndarray, flips: float, folder: Path) -> tuple[float, float, str, int]:
+def cost(page: np.ndarray, flips: float, folder: Path, *options: str) -> tuple[float, float, str, int]:
     """Seconds, MiB, outcome, and pixels that are wrong afterwards."""
     rng, seen = np.random.default_rng(0), page.copy()
     places = rng.choice(page.size, int(flips), replace=False) if flips >= 1 else rng.random(page.size) < flips
@@ -51,7 +51,7 @@ def cost(page: np.ndarray, flips: float, folder: Path) -> tuple[float, float, st
     source, target = folder / "seen.png", folder / "found.png"
     Image.fromarray(seen).save(source, dpi=(300, 300))
     target.unlink(missing_ok=True)
-    words = ("denoise", str(source), "-o", str(target), "--quiet", "--max-pixels", str(page.size))
+    words = ("denoise", str(source), "-o", str(target), "--quiet", "--max-pixels", str(page.size), *options)
     _, mebibytes, seconds = spent(*COMMAND, *words)
     with Image.open(target) as found:
         left = int((np.asarray(found.convert("1")) != page).sum())
@@ -66,11 +66,14 @@ def main() -> None:
     Image.MAX_IMAGE_PIXELS = None
     print(machine_facts())
     with tempfile.TemporaryDirectory() as name:
-        head("clean, megapixels", "CPU-s", "MiB", "came back", left=("came back",))
+        wholly = ("CPU-s", "MiB", "no marks, CPU-s", "no marks, MiB")
+        head("clean, megapixels", *wholly, "came back", left=("came back",))
         for size in (size for size in MEGAPIXELS if size <= chosen.most):
             high = round((size * 1e6 * 2**0.5) ** 0.5)
-            seconds, mebibytes, outcome, _ = cost(printed((high, round(high / 2**0.5))), 0, Path(name))
-            row(size, f"{seconds:.1f}", f"{mebibytes:.0f}", outcome)
+            clean = printed((high, round(high / 2**0.5)))
+            figures = [cost(clean, 0, Path(name), *options) for options in ((), ("--remove", "none"))]
+            shown = [f"{value:.{digits}f}" for each in figures for value, digits in ((each[0], 1), (each[1], 0))]
+            row(size, *shown, " / ".join(dict.fromkeys(each[2] for each in figures)))
         page = printed(A4)
         head("flips of an A4 page", "wrong before", "CPU-s", "MiB", "came back", "wrong after", left=("came back",))
         for flips in FLIPS:

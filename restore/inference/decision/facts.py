@@ -68,7 +68,7 @@ class Facts:
     @property
     def measured(self) -> dict[str, float]:
         """The facts that were measured, by name."""
-        values = {field.name: getattr(self, field.name) for field in fields(Facts)}
+        values = {fact.name: getattr(self, fact.name) for fact in fields(Facts)}
         return {name: float(value) for name, value in values.items() if not isnan(value)}
 
 
@@ -81,8 +81,8 @@ def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
         pixels: how many were predicted.
         harmless: True if only hidden pixels are to change, so that any lead will do that is not chance.
     """
-    left = float(np.mean(1 - 2 * np.asarray(p))) ** 4
-    needed = 0.0 if harmless else max(MARGIN_PER_PIXEL * left, LEAST_MARGIN)
+    told = float(np.mean(1 - 2 * np.asarray(p))) ** 4
+    needed = 0.0 if harmless else max(MARGIN_PER_PIXEL * told, LEAST_MARGIN)
     return ahead / max(needed, MARGIN_IN_ALL / max(pixels, 1))
 
 

@@ -35,9 +35,9 @@ class Rule(NamedTuple):
         return value > self.limit if self.side == "above" else value < self.limit  # never for NaN
 
 
-# What other priors restore better from its levels than the prior of pages reads it: noise all over, and what is as full
-# of ink as codes are. Of 63 of 65 pages at most .35 of what is near ink is ink, of QR codes .41, of other codes and of
-# shapes .45 at least.
+# Pages that other priors restore, from their levels, better than the prior of pages: those with noise all over, and
+# those as full of ink as codes are. In 63 of 65 pages at most .35 of what is near ink is ink, in QR codes .41, in other
+# codes and in shapes .45 at least.
 READ_BY_OTHERS = (
     Rule(None, "grain", "above", 0.16, "grey_shapes.py"),
     Rule(None, "crowded", "above", 0.38, "grey_shapes.py"),
@@ -56,7 +56,7 @@ RULES = (
     Rule(Status.NOT_INK, "left", "above", 0.062, "page_limits.py"),
     # Of choosing: does a prior know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
-    # A prior that was named may be behind neighbours that agree, as of silhouettes, by so many nats.
+    # A prior that was named may predict a picture, such as a silhouette, worse than an Ising field by so many nats.
     Rule(Status.UNRECOGNISED, "field", "below", -60.0, "recognised.py"),
     # Of the answer: would it do harm?
     # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
@@ -65,9 +65,9 @@ RULES = (
     Rule(Status.NOT_NOISE, "pairs", "above", 1.0, "no_harm.py"),
 )
 
-# Where no level of flips above the lowest was found, and fewer pixels would change than this, there is no noise: as
-# many change of clean pictures, and of three times as many flips more are undone than done
-# (`benchmarks/choices/no_harm.py`).
+# A picture is clean if the level of flips found is the lowest that is looked for, and the share of pixels that would
+# change is below this. That many change in clean pictures. From three times as many flips on, restoring mends more
+# pixels than it spoils (`benchmarks/choices/no_harm.py`).
 SPOTLESS = 1e-4
 
 

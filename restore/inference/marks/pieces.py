@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restore.inference.marks.components import components
+from restore.components import components
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Marks of a picture that is to be restored: found under the prior that predicts it best, hidden, and told of."""
+"""Marks of a picture that is to be restored: found under the prior that predicts it best, hidden, and named."""
 
 from __future__ import annotations
 

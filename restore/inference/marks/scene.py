@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restore.inference.marks.components import components
+from restore.components import components
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.pieces import Pieces, around
 from restore.inference.marks.specks import LARGEST_SPECK, largest_of

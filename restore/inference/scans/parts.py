@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
+from restore.components import components
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.scans.sheet import largest
@@ -51,21 +52,8 @@ def _with_core(other: np.ndarray) -> np.ndarray:
     """
     sure = (other > SURE).astype(np.int8)
     core = largest(-largest(-sure, CORE_REACH), CORE_REACH) > 0
-    likely = other > 0.5
-    parts = _grown(core & likely, likely)
-    border = np.ones(other.shape, bool)
-    border[1:-1, 1:-1] = False
-    return ~_grown(border & ~parts, ~parts)
-
-
-def _grown(seeds: np.ndarray, within: np.ndarray) -> np.ndarray:
-    """What of a set (h, w) is connected with some of its pixels."""
-    grown, before = seeds, 0
-    while (count := int(grown.sum())) > before:
-        before, beside = count, grown.copy()
-        beside[1:] |= grown[:-1]
-        beside[:-1] |= grown[1:]
-        beside[:, 1:] |= grown[:, :-1]
-        beside[:, :-1] |= grown[:, 1:]
-        grown = beside & within
-    return grown
+    numbers = components(other > 0.5)
+    parts = np.isin(numbers, np.unique(numbers[core & (other > 0.5)]))
+    around = components(parts)
+    border = np.concatenate([around[0], around[-1], around[:, 0], around[:, -1]])
+    return parts | ~np.isin(around, border)

@@ -155,7 +155,9 @@ def read(
     """
     sample, damage = Sample.of(picture), picture.damage
     if damage.scanned:
-        return _page(picture, sample, readers, sample.light_ink if inverted is None else inverted, watch)
+        # Whoever calls it a page means all of it.
+        reader = Prior(readers.reader, sample.light_ink if inverted is None else inverted)
+        return _of_ink(picture, _with_holes_filled(picture), np.zeros(picture.shape, bool), reader, watch)
     if careful and getattr(picture.pixels, "classes", False):
         return Reading(picture, facts=Facts(classes=1.0))
     low, high = float(sample.visible.min()), float(sample.visible.max())
@@ -195,10 +197,9 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
     other = other_parts(_turned(values, inverted), readers.parts)
     facts = Facts(page=float(1 - other.mean()))
     if objection(facts) is not None:
-        two = objection(Facts(two_tones=sample.tones.explained)) is None
-        if not (two or picture.damage.scanned):
+        if objection(Facts(two_tones=sample.tones.explained)) is not None:
             return Reading(picture, facts=facts)
-        # Shapes of two tones are ink all the same, and whoever calls it a page knows better.
+        # Shapes of two tones are ink all the same.
         other, facts = np.zeros_like(other), Facts()
     page = _of_ink(picture, values, other, Prior(readers.reader, inverted), watch)
     return replace(page, facts=facts | page.facts)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from marked_pages import HEIGHT, TEXT, WIDTH, dirty, dotted
 
+from restore.components import components
 from restore.inference.marks.borders import border
-from restore.inference.marks.components import components
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.lines import lines

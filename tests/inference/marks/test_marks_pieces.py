@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage, stats
 
-from restore.inference.marks.components import components
+from restore.components import components
 from restore.inference.marks.ground import excess
 from restore.inference.marks.pieces import Pieces, around
 
