@@ -29,7 +29,7 @@ from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.painting import Draft, at_lowest, chosen, painted, spotless
-from restore.inference.restored import Level, Restored, as_it_came, blank, not_sure
+from restore.inference.restored import Level, Restored, blank, not_sure
 from restore.inference.rivals.diffusion import Diffusion
 from restore.inference.tiles.blend import Watch
 from restore.status import Outcome, Status
@@ -128,20 +128,13 @@ class _Run:
         return [self.answers[index] for index in range(len(pictures))]
 
     def _looked_over(self, case: Case, answer: Restored) -> Restored:
-        """An answer that found no noise, or the least, without the marks that cannot be part of the picture.
-
-        Others are named.
-        """
+        """An answer that found no noise, or the least, without the marks that cannot be part of the picture."""
         noisy = answer.outcome is Outcome.RESTORED and not at_lowest(answer.level)
         if noisy or not (self.advised and _may_have_marks(case)):
             return answer
         from restore.inference.marks import removal
 
-        found = removal.marks_of(case, _priors(case))
-        sure, rest = ([mark for mark in found if mark.sure is wanted] for wanted in (True, False))
-        without = self._hiding(case, sure) if sure else answer
-        answer = answer if without.not_sure else without
-        return replace(answer, notes=(*answer.notes, *removal.left(rest)))
+        return removal.looked_over(case, answer, _priors(case), self._attempt)
 
     def pass_on(self, share: float) -> None:
         """Tell how many pictures are done: a page is read, and may then be restored by another prior."""
@@ -227,23 +220,10 @@ class _Run:
         )
 
     def _without_marks(self, case: Case) -> Restored:
-        """A picture without the marks that are to be removed: they are hidden, and filled as any hole is."""
+        """A picture without the marks that are to be removed."""
         from restore.inference.marks import removal
 
-        found = removal.marks_of(case, _priors(case))
-        if not found:
-            return as_it_came(case.original, removal.none_of(case.options))
-        return self._hiding(case, found)
-
-    def _hiding(self, case: Case, marks: Sequence[Mark]) -> Restored:
-        """The answer about a picture in which marks are hidden."""
-        from restore.inference.marks import removal
-
-        answer = self._attempt(removal.hidden_in(case, marks), replace(case.options, remove="none", specks=None))
-        if answer.not_sure:
-            return answer
-        notes = (*removal.removed(marks), *answer.notes)
-        return replace(answer, notes=notes, marks={mark.kind: mark.mask for mark in marks}, observed=case.original)
+        return removal.without(case, _priors(case), self._attempt)
 
     def refused(self, case: Case, why: Status, choice: Choice | None = None, facts: Facts | None = None) -> Restored:
         """The answer about a picture that comes back as it was, with advice."""

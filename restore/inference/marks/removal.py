@@ -13,12 +13,14 @@ from restore.inference.candidates import Prior
 from restore.inference.case import Case
 from restore.inference.choose import choose
 from restore.inference.decision.measured import facts_of_choice
+from restore.inference.decision.remedies import Attempt
 from restore.inference.decision.rules import objection
 from restore.inference.marks.find import find, with_soft_edges
 from restore.inference.marks.kinds import QUICK
 from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
+from restore.inference.restored import Restored, as_it_came
 from restore.registry import MARKS
 
 
@@ -41,6 +43,30 @@ def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
         return None if prior is None or unknown else Witness(prior)
 
     return find(white, options.marks or QUICK, call, options.specks, told=bool(options.marks))
+
+
+def without(case: Case, priors: Sequence[Prior], attempt: Attempt) -> Restored:
+    """A picture without the marks that are to be removed."""
+    found = marks_of(case, priors)
+    return _hiding(case, found, attempt) if found else as_it_came(case.original, none_of(case.options))
+
+
+def looked_over(case: Case, answer: Restored, priors: Sequence[Prior], attempt: Attempt) -> Restored:
+    """An answer that found no noise, without the marks that cannot be part of the picture; others are named."""
+    found = marks_of(case, priors)
+    sure, rest = ([mark for mark in found if mark.sure is wanted] for wanted in (True, False))
+    cleaned = _hiding(case, sure, attempt) if sure else answer
+    answer = answer if cleaned.not_sure else cleaned
+    return replace(answer, notes=(*answer.notes, *left(rest)))
+
+
+def _hiding(case: Case, marks: Sequence[Mark], attempt: Attempt) -> Restored:
+    """The answer about a picture in which marks are hidden, and filled as any hole is."""
+    answer = attempt(hidden_in(case, marks), replace(case.options, remove="none", specks=None))
+    if answer.not_sure:
+        return answer
+    notes = (*removed(marks), *answer.notes)
+    return replace(answer, notes=notes, marks={mark.kind: mark.mask for mark in marks}, observed=case.original)
 
 
 def hidden_in(case: Case, marks: Sequence[Mark]) -> Observed:
