@@ -88,9 +88,9 @@ BRANCHES_DECIDING = 12
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
 NAMED, MOST_NAMES = 23, 42
-DENSE, MOST_NODES = 38, 41
+DENSE, MOST_NODES = 37, 41
 # Assignments of several values of different forms to several names at once.
-MIXED = 71
+MIXED = 70
 
 # The most rules by which a picture comes back as it was.
 MOST_RULES = 12

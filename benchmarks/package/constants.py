@@ -81,6 +81,7 @@ KINDS = {
         images/metadata.py _PROFILE_BYTES
         images/reading.py _SET _MOST_SCANS
         images/tiff.py MOST_PAGES MOST_ENTRIES MOST_STRIPS
+        inference/marks/dots.py MOST_DOTS PATTERNS
         inference/notebook.py SHOWN SHOWN_OF_MANY
         learning/recipe/recipe.py MAX_BYTES
         sizes.py DEFAULT_MAX_PIXELS
@@ -100,6 +101,7 @@ KINDS = {
         export/packing.py TYPICAL_STARTS FEW_STARTS
         inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
         inference/case.py SMALL_PICTURE
+        inference/marks/witness.py AT_ONCE
         inference/restore.py PICTURES_AT_ONCE
         inference/restored.py STRIP
         inference/tiles/blend.py HALF_PRECISION_PIXELS

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from restore.inference.marks.pieces import Pieces, around
+from restore.inference.marks.pieces import DITHERED, Pieces, around
 
-# The fewest dots of a pattern, the size of the largest in pixels, and the widest spacing.
-FEWEST_DOTS, LARGEST_DOT, WIDEST_PITCH = 60, 24, 28
+# The fewest dots of a pattern, and rows of three and more in both directions; the size of the largest in pixels, and the widest
+# spacing.
+FEWEST_DOTS, FEWEST_ROWS, LARGEST_DOT, WIDEST_PITCH = 60, 4, 24, 28
 
-# More pieces than this are a halftone of a whole page; and light pieces to a pixel from which it is a dither.
-MOST_DOTS, LIGHT_PIECES = 40_000, 1 / 60
+# More pieces than this are a halftone of a whole page.
+MOST_DOTS = 40_000
 
 # Patterns of a picture, at most; sizes of dots that are tried, and by which part they vary.
 PATTERNS, SIZES, NEARLY = 6, 3, 0.35
@@ -70,7 +71,7 @@ def patterns(ink: np.ndarray, whole: np.ndarray) -> list[Pattern]:
     """The patterns of dots of a picture with these components."""
     pieces, found = Pieces.of(ink, LARGEST_DOT, whole), list[Pattern]()
     free = np.flatnonzero(pieces.dark)
-    if (~pieces.dark).sum() > LIGHT_PIECES * ink.size or len(free) > MOST_DOTS:
+    if (~pieces.dark).sum() > DITHERED * ink.size or len(free) > MOST_DOTS:
         return found
     for _ in range(PATTERNS):
         lattice = _largest(pieces, free)
@@ -172,7 +173,9 @@ def _lattice(centres: np.ndarray) -> Lattice | None:
     grid = np.zeros(np.max(places, 1) + 1, bool)
     grid[places] = True
     chosen = np.flatnonzero(which)[around(grid, 1)[places] >= 4]
-    return Lattice(chosen, frame, whole[chosen]) if len(chosen) >= FEWEST_DOTS else None
+    cells = whole[chosen]
+    rows = min(int((np.unique(line, return_counts=True)[1] > 2).sum()) for line in cells.T)
+    return Lattice(chosen, frame, cells) if len(chosen) >= FEWEST_DOTS and rows >= FEWEST_ROWS else None
 
 
 def _neighbours(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from restore.inference.marks.pieces import Pieces, around
 
-# Pixels between bare ground and whatever is drawn; and the share of the pixels as near as that which pieces of small
-# type cover: its letters are no larger than specks, but stand among others.
+# Pixels between bare ground and whatever is drawn, or the height of the usual letter if that is more: words are not
+# further apart; and the share of the pixels as near as that which pieces of small type cover: its letters are no larger
+# than specks, but stand among others.
 AWAY, COVERED_BY_TYPE = 12, 0.05
 
 # Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels as many
@@ -57,14 +58,14 @@ class Ground:
         down, right = drawn[1:] != drawn[:-1], drawn[:, 1:] != drawn[:, :-1]
         for part, differs in ((np.s_[1:], down), (np.s_[:-1], down), (np.s_[:, 1:], right), (np.s_[:, :-1], right)):
             edges[part] |= differs
+        height, letter, print = _letters(ink, whole)
+        away = max(AWAY, height if print else 0)
         small = pieces.inside
         for _ in range(2):
-            count = around(small, AWAY)
-            least = max(COVERED_BY_TYPE * (2 * AWAY + 1) ** 2, 4 * np.quantile(count[::4, ::4], 0.1))
-            edges, small = edges | small & (count > least), small & (count <= least)
-        edges |= pieces.mask(_crowded(pieces, around(edges, AWAY) == 0))
-        letter, print = _letters(ink, whole)
-        return cls(around(edges, AWAY) == 0, letter, print)
+            type = around(small, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2
+            edges, small = edges | small & type, small & ~type
+        edges |= pieces.mask(_crowded(pieces, around(edges, away) == 0))
+        return cls(around(edges, away) == 0, letter, print)
 
 
 def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
@@ -83,8 +84,8 @@ def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
     return np.asarray(crowd[rows, columns])
 
 
-def _letters(ink: np.ndarray, whole: np.ndarray) -> tuple[float, bool]:
-    """The area of the usual letter, and whether there are so many that a picture is a page of print."""
+def _letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:
+    """The height and area of the usual letter, and whether there are so many that a picture is a page of print."""
     rows, owner = np.nonzero(ink)[0], whole[ink]
     sizes = np.bincount(owner, minlength=1)
     top, bottom = np.zeros((2, len(sizes)), int)
@@ -92,11 +93,11 @@ def _letters(ink: np.ndarray, whole: np.ndarray) -> tuple[float, bool]:
     heights = bottom - top
     likely = (heights >= LEAST_HEIGHT) & (sizes >= LEAST_AREA)
     if not likely.any():
-        return 0.0, False
+        return 0, 0.0, False
     usual = np.median(heights[likely])
     letters = likely & (heights * ALIKE_HIGH >= usual) & (heights <= ALIKE_HIGH * usual)
     share = sizes[letters].sum() / ink.sum()
     # Of the usual pixel of ink: specks are many, and hold little of it.
     order = np.sort(sizes[letters])
-    usual = order[np.searchsorted(order.cumsum(), order.sum() / 2)]
-    return float(usual), bool(letters.sum() >= LETTERS and share >= OF_LETTERS)
+    area = order[np.searchsorted(order.cumsum(), order.sum() / 2)]
+    return int(usual), float(area), bool(letters.sum() >= LETTERS and share >= OF_LETTERS)

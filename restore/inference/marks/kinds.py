@@ -16,10 +16,18 @@ from restore.inference.marks.specks import specks_of, specks_of_size
 # Nats by which specks have to explain bare ground better than none: if somebody says that there are some, and if not.
 ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
 
+# The share of dirt, at least, among pieces near print that look alike, for these to go: by .85 a hundredth of the full
+# stops and dots of dirty pages do, by .5 a fiftieth.
+ASKED_SHARE, UNASKED_SHARE = 0.5, 0.85
+
+# Nats by which specks may be arranged, and still be dirt if nobody says that there is some.
+ARRANGED = 20.0
+
 
 def _border(scene: Scene) -> Mark | None:
     mask = border(scene.ink)
-    return Mark("border", mask, 1, scene.without(mask).ground.print) if mask.any() else None
+    # Only scans of light pages have dark edges.
+    return Mark("border", mask, 1, scene.light and scene.without(mask).ground.print) if mask.any() else None
 
 
 def _dots(scene: Scene) -> Mark | None:
@@ -46,10 +54,11 @@ def _specks(scene: Scene) -> Mark | None:
     if witness is None:
         return None
     judge = partial(witness.log_odds, scene.white)
-    found = specks_of(pieces, judge, ground, ASKED_LEAD) if ground.print else specks_of_size(pieces, judge)
+    share = ASKED_SHARE if scene.told else UNASKED_SHARE
+    found = specks_of(pieces, judge, ground, ASKED_LEAD, share) if ground.print else specks_of_size(pieces, judge)
     if found.lead <= ASKED_LEAD or not found.which.any():
         return None
-    sure = ground.print and found.lead > UNASKED_LEAD
+    sure = ground.print and found.lead > UNASKED_LEAD and found.arranged < ARRANGED
     return Mark("specks", pieces.mask(found.which), int(found.which.sum()), sure)
 
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from restore.components import components
 
+# Pieces to a pixel from which a picture is a dither or a halftone, in which nothing can be told.
+DITHERED = 1 / 60
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -86,13 +89,14 @@ class Pieces:
         return Pieces(numbers[self.labels], self.sizes[which], self.dark[which], self.boxes[which])
 
 
-def around(mask: np.ndarray, far: int) -> np.ndarray:
-    """The number of True pixels in the square of side 2 far + 1 around each.
+def around(mask: np.ndarray, far: int, along: int | None = None) -> np.ndarray:
+    """The number of True pixels that are at most `far` rows and `along` columns away from each; the same where none.
 
     >>> around(np.array([[True, False, False, True]]), 1).tolist()
     [[1, 1, 1, 1]]
     """
-    side = 2 * far + 1
-    sums = np.pad(mask.astype(np.int32), ((far + 1, far), (far + 1, far))).cumsum(0, dtype=np.int32)
+    across = far if along is None else along
+    sums = np.pad(mask.astype(np.int32), ((far + 1, far), (across + 1, across))).cumsum(0, dtype=np.int32)
     sums = sums.cumsum(1, dtype=np.int32)
-    return np.asarray(sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side])
+    high, wide = 2 * far + 1, 2 * across + 1
+    return np.asarray(sums[high:, wide:] - sums[:-high, wide:] - sums[high:, :-wide] + sums[:-high, :-wide])

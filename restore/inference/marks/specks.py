@@ -20,14 +20,11 @@ from typing import TypeAlias
 import numpy as np
 
 from restore.channels.values import probability_of
-from restore.inference.marks.ground import Ground, excess
-from restore.inference.marks.pieces import Pieces
+from restore.inference.marks.ground import LEAST_HEIGHT, Ground, excess
+from restore.inference.marks.pieces import DITHERED, Pieces, around
 
 # Pixels of the largest speck where none is given: so many, or this share of the usual letter if that is more.
 LARGEST_SPECK, OF_A_LETTER = 40, 0.4
-
-# Pieces to a pixel from which a picture is a dither or a halftone, in which nothing can be told.
-DITHERED = 1 / 60
 
 # Dots that are drawn have the same size, dirt has any: on bare ground pieces are drawn if of all with sizes within some
 # four octaves more than this share are as high and wide, but for a pixel, and nearly as large; by so many nats.
@@ -43,8 +40,8 @@ WIDE = np.array([0.5, 0.35, 2.5])
 # Pieces are judged if more than so many specks of their shape are expected among all that are drawn.
 EXPECTED_FEW = 0.05
 
-# The least share of specks among pieces that look alike, for these to be specks.
-MOSTLY_DIRT = 0.5
+# Half the length of strips in which content would be arranged, as a part of a picture's side.
+OF_A_SIDE = 1 / 4
 
 # Specks to a pixel where the caller says how large they are, so that there are some.
 SAID_RATE = 0.01
@@ -63,10 +60,12 @@ class Found:
     Attributes:
         which: boolean (N,).
         lead: nats by which specks explain bare ground better than none.
+        arranged: nats by which more of them lie in one strip of bare ground than dirt would, which lies anywhere.
     """
 
     which: np.ndarray
     lead: float
+    arranged: float = 0.0
 
 
 def largest_of(ground: Ground) -> int:
@@ -74,7 +73,7 @@ def largest_of(ground: Ground) -> int:
     return int(max(LARGEST_SPECK, OF_A_LETTER * ground.letter))
 
 
-def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float) -> Found:
+def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share: float) -> Found:
     """Which pieces are specks, if these explain bare ground by more than `least` nats better than none.
 
     Args:
@@ -83,6 +82,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float) -> Fou
             then for others.
         ground: the ground of the picture.
         least: nats.
+        share: of specks among the pieces near print that look alike, at least, for these to be specks.
     """
     none, area = Found(np.zeros(pieces.count, bool), 0.0), int(ground.bare.sum())
     if not area or not pieces.count or pieces.count > DITHERED * ground.bare.size:
@@ -104,8 +104,8 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float) -> Fou
         near[near] = _kernel(_shapes(others), _shapes(known), dirt) * times > EXPECTED_FEW
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
-        which[near] = _kernel(looks, seen, dirt) * times > MOSTLY_DIRT * _kernel(looks, looks, np.ones(len(looks)))
-    return Found(which, lead)
+        which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
+    return Found(which, lead, _arranged(known.chosen(dirt > 0.5).centres, ground.bare))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
@@ -125,6 +125,20 @@ def _on_bare_ground(odds: np.ndarray, area: int) -> tuple[np.ndarray, float]:
         if abs(rate - before) <= STILL * before:
             break
     return dirt, float(np.logaddexp(0, np.log(rate) - odds).sum() - rate * area)
+
+
+def _arranged(centres: np.ndarray, bare: np.ndarray) -> float:
+    """Nats by which more centres, (N, 2), lie in some strip, level or upright, than in as much of all bare ground."""
+    places = np.zeros(bare.shape, bool)
+    rows, columns = np.rint(centres).astype(int).T
+    places[rows, columns] = True
+    rate = places.sum() / max(1, bare.sum())
+    most = 0.0
+    for turned, ground in ((places, bare), (places.T, bare.T)):
+        reach = LEAST_HEIGHT, max(LEAST_HEIGHT, int(OF_A_SIDE * len(turned.T)))
+        count, area = (around(values, *reach) for values in (turned, ground))
+        most = max(most, float(excess(count, rate * area).max(initial=0.0)))
+    return most
 
 
 def _drawn(pieces: Pieces) -> np.ndarray:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from marked_pages import HEIGHT, TEXT, WIDTH, dirty, dotted
+from PIL import Image, ImageDraw, ImageFont
 
 from restore.components import components
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.ground import Ground
+from restore.inference.marks.kinds import ARRANGED
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.specks import Found, specks_of, specks_of_size
@@ -49,6 +51,17 @@ def test_crowds_of_pieces_are_not_bare_and_single_ones_are() -> None:
     np.testing.assert_array_equal(bare, alone)
 
 
+def test_a_page_full_of_small_type_is_bare_nowhere_among_it() -> None:
+    image = Image.new("1", (WIDTH, HEIGHT))
+    for row in range(HEIGHT // 12):
+        line = 6 * "all still, till I sit in a little hall of tall elms; "
+        ImageDraw.Draw(image).text((-7 * row, 12 * row), line, True, ImageFont.load_default(11))
+    pieces, found = ground(np.array(image))
+    bare = pieces.mean(found.bare.astype(float)) > 0
+    assert found.print and pieces.count > 1000
+    assert bare.mean() < 0.01
+
+
 # --- dots ---
 
 
@@ -75,6 +88,13 @@ def test_print_and_leaders_and_random_dots_are_no_pattern() -> None:
         random[row : row + 2, column : column + 2] = True
     for ink in (TEXT, leader, random, TEXT & False):
         assert patterns(ink, components(ink)) == []
+
+
+def test_three_rows_of_dashes_are_no_pattern() -> None:
+    ink = TEXT.copy()
+    for row in range(60, 78, 6):
+        ink[row, 20:400] |= np.arange(380) % 8 < 4
+    assert patterns(ink, components(ink)) == []
 
 
 # --- lines ---
@@ -129,14 +149,14 @@ def test_frames_and_what_stands_at_an_edge_are_no_border() -> None:
 # --- specks ---
 
 
-def judged(ink: np.ndarray, content: float, dirt: float) -> Found:
+def judged(ink: np.ndarray, content: float, dirt: float, share: float = 0.5) -> Found:
     """With a prior that expects what is print by so many nats, and all else by others."""
     pieces, own = ground(ink)
 
     def judge(some: Pieces) -> np.ndarray:
         return np.where(some.mean(TEXT.astype(float)) > 0.5, content, dirt)
 
-    return specks_of(pieces, judge, own, least=3.0)
+    return specks_of(pieces, judge, own, least=3.0, share=share)
 
 
 def test_bare_ground_says_how_many_specks_there_are() -> None:
@@ -147,6 +167,28 @@ def test_bare_ground_says_how_many_specks_there_are() -> None:
     assert found.lead > 40
     assert (found.which & real).sum() > 0.85 * real.sum()
     assert (found.which & ~real).sum() == 0
+
+
+def test_dirt_lies_anywhere_and_what_lies_in_rows_is_arranged() -> None:
+    dice, anywhere = np.random.default_rng(3), dirty(120)[1]
+    rows = np.zeros(anywhere.shape, bool)
+    for row in (40, 120, 200, 280):
+        for column in dice.integers(6, WIDTH - 10, 45):
+            rows[row : row + dice.integers(1, 4), column : column + dice.integers(1, 7)] = True
+    nats = [
+        specks_of(Pieces.of(ink, 40), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5).arranged
+        for ink in (anywhere, rows)
+    ]
+    assert 2 * nats[0] < ARRANGED + 5 < nats[1]
+
+
+def test_a_larger_share_of_dirt_takes_fewer_pieces_among_print() -> None:
+    ink, _ = dirty(150)
+    pieces, own = ground(ink)
+    near = pieces.mean(own.bare.astype(float)) < 1
+    half, most = (judged(ink, content=-12.0, dirt=-12.0, share=share).which for share in (0.5, 0.85))
+    assert (half & near).sum() > (most & near).sum()
+    np.testing.assert_array_equal(half[~near], most[~near])
 
 
 def test_the_prior_has_to_be_against_specks() -> None:
@@ -162,12 +204,12 @@ def test_dots_that_are_alike_are_drawn() -> None:
     for row, column in np.random.default_rng(1).integers(10, (HEIGHT - 10, WIDTH - 10), (60, 2)):
         ink[row : row + 3, column : column + 3] = True
     pieces = Pieces.of(ink, 9)
-    assert not specks_of(pieces, lambda some: np.full(some.count, -14.0), BARE, 3.0).which.any()
+    assert not specks_of(pieces, lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5).which.any()
 
 
 def test_a_dither_has_no_specks() -> None:
     ink = np.random.default_rng(2).random((HEIGHT, WIDTH)) < 0.03
-    assert not specks_of(Pieces.of(ink, 9), lambda some: np.full(some.count, -14.0), BARE, 3.0).which.any()
+    assert not specks_of(Pieces.of(ink, 9), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5).which.any()
 
 
 def test_where_their_size_is_said_the_prior_alone_decides() -> None:
