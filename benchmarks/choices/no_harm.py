@@ -1,30 +1,30 @@
 """What `restore denoise` without options does to pictures that it has never seen: clean ones, and after flips.
 
-    python benchmarks/choices/no_harm.py --processes 2 --sheet sheet.png
-    python benchmarks/choices/no_harm.py --only "graph paper" music --flips 0 0.1
+    python benchmarks/choices/no_harm.py --seeds 501 502 --processes 2 --sheet sheet.png
+    python benchmarks/choices/no_harm.py --only "graph paper" music --damage clean 0.1
 
-Each picture of `pictures/all_kinds.py` is given to the command as it is, and after each pixel was inverted with
-probability .03 or .1, drawn independently. A clean picture may be refused (exit code 4) or lose at most .3 % of its
-pixels. A damaged one may be refused, and must not come back with more wrong pixels than it had. Grey levels count as
-wrong where they are off by more than 16 of 255, so that a threshold cannot cut a grey picture silently. The last table
-counts: *helped* are damaged pictures that came back with fewer wrong pixels, *alone* those that were refused or came
-back with as many.
+Each picture of `pictures/all_kinds.py` is given to the command as it is, after each pixel was inverted with probability
+.03 or .1, drawn independently, and with marks of `training/data/marks.py` over it. A clean picture may come back as it
+was, or lose at most .3 % of its pixels. A damaged one must not come back with more wrong pixels than it had. Grey
+levels count as wrong where they are off by more than 16 of 255, so that a threshold cannot cut a grey picture silently.
+In the table *helped* are damaged pictures that came back with fewer wrong pixels, *alone* those that came back with as
+many; `--list` has a row for each input, and `--by-kind` one for each kind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from itertools import repeat
+from dataclasses import dataclass
+from itertools import product, repeat
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +32,11 @@ from PIL import Image, ImageDraw
 
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.all_kinds import PICTURES, picture
+from training.data.marks import MARKS
 
-FLIPS = (0.0, 0.03, 0.1)
-REFUSED = 4
+# What pictures are given as: as they are, with flips, or with marks of a kind.
+DAMAGE = ("clean", "0.03", "0.1", "specks", "dots", "border")
+STRENGTH = 2
 
 # The share of a clean picture that may change, and by how much a grey level may be off, of 1.
 CHANGED, OFF = 0.003, 16 / 255
@@ -51,7 +53,8 @@ class Outcome:
     """What became of a picture.
 
     Attributes:
-        name, p: the picture, and the probability with which its pixels were inverted.
+        name, damage: the picture, and what befell it, one of `DAMAGE` or the probability of flips.
+        seed: of both.
         code: exit code of the command.
         before, after: shares of wrong pixels; `after` is of the input where the command wrote nothing.
         seconds: processor time.
@@ -59,7 +62,8 @@ class Outcome:
     """
 
     name: str
-    p: float
+    damage: str
+    seed: int
     code: int
     before: float
     after: float
@@ -68,7 +72,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        if self.p == 0:
+        if self.damage == "clean":
             return "harmed" if self.after > CHANGED else "ok"
         return "harmed" if self.after > self.before else "helped" if self.after < self.before else "alone"
 
@@ -78,6 +82,16 @@ def damaged(name: str, p: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]
     truth = np.asarray(picture(name, seed), np.float64)
     flipped = np.random.default_rng([round(1000 * p) + 1000 * seed, *name.encode()]).random(truth.shape) < p
     return truth, np.where(flipped, 1 - truth, truth)
+
+
+def spoilt(name: str, damage: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A picture, and the same with damage: flips of a probability, or marks of a kind in the colour of its ink."""
+    if damage not in MARKS:
+        return damaged(name, 0.0 if damage == "clean" else float(damage), seed)
+    truth = np.asarray(picture(name, seed), np.float64)
+    ink = truth < 0.5 if truth.mean() >= 0.5 else truth > 0.5
+    seen, _ = MARKS[damage](ink, np.random.default_rng([seed, *name.encode()]), STRENGTH)
+    return truth, np.where(seen == ink, truth, np.rint(1 - truth))
 
 
 def wrong(found: np.ndarray, truth: np.ndarray) -> float:
@@ -111,9 +125,11 @@ def command(*words: str) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-def outcome(name: str, p: float, options: Sequence[str] = (), seed: int = 0) -> tuple[Outcome, np.ndarray, np.ndarray]:
+def outcome(
+    name: str, damage: str, seed: int = 0, options: Sequence[str] = ()
+) -> tuple[Outcome, np.ndarray, np.ndarray]:
     """Damage a picture and give it to the command; what became of it, what it was given, and what it gave back."""
-    truth, seen = damaged(name, p, seed)
+    truth, seen = spoilt(name, damage, seed)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "seen.png", Path(folder) / "found.png"
         saved(seen, source)
@@ -124,7 +140,9 @@ def outcome(name: str, p: float, options: Sequence[str] = (), seed: int = 0) -> 
         if code == 0:
             found = np.asarray(Image.open(target).convert("L")) / 255
     lines = said.replace(folder, "").strip().splitlines()
-    made = Outcome(name, p, code, wrong(seen, truth), wrong(found, truth), seconds, lines[-1] if lines else "")
+    made = Outcome(
+        name, damage, seed, code, wrong(seen, truth), wrong(found, truth), seconds, lines[-1] if lines else ""
+    )
     return made, seen, found
 
 
@@ -138,27 +156,31 @@ def share(value: float) -> str:
 
 def each(outcomes: Sequence[Outcome]) -> None:
     """A row for each input."""
-    head("picture", "flips, %", "wrong before, %", "wrong after, %", "exit", "verdict", "CPU s", left=("verdict",))
+    head(
+        "picture", "seed", "damage", "wrong before, %", "wrong after, %", "exit", "verdict", "CPU s", left=("verdict",)
+    )
     for one in outcomes:
-        figures = (f"{100 * one.p:g}", share(one.before), share(one.after), str(one.code))
+        figures = (str(one.seed), one.damage, share(one.before), share(one.after), str(one.code))
         row(one.name, *figures, one.verdict, f"{one.seconds:.1f}")
 
 
-def totals(outcomes: Sequence[Outcome]) -> None:
-    """A row for each kind, and for all."""
-    counts = [f"clean {verdict}" for verdict in CLEAN] + list(DAMAGED)
-    head("kind", *counts, "wrong before, %", "wrong after, %")
-    for name in [*dict.fromkeys(kind(one.name) for one in outcomes), "all"]:
-        own = [one for one in outcomes if name in ("all", kind(one.name))]
-        clean = [sum(one.verdict == verdict for one in own if one.p == 0) for verdict in CLEAN]
-        other = [sum(one.verdict == verdict for one in own if one.p > 0) for verdict in DAMAGED]
+def totals(outcomes: Sequence[Outcome], what: str, of: Callable[[Outcome], str]) -> None:
+    """A row for each of what outcomes are of, and for all."""
+    head(what, *(f"clean {verdict}" for verdict in CLEAN), *DAMAGED, "wrong before, %", "wrong after, %")
+    for name in [*dict.fromkeys(map(of, outcomes)), "all"]:
+        own = [one for one in outcomes if name in ("all", of(one))]
+        verdicts = Counter((one.damage == "clean", one.verdict) for one in own)
+        counts = [verdicts[True, verdict] for verdict in CLEAN] + [verdicts[False, verdict] for verdict in DAMAGED]
         means = (share(float(np.mean([getattr(one, when) for one in own]))) for when in ("before", "after"))
-        row(name, *map(str, clean + other), *means)
-    failed = [one for one in outcomes if one.code not in (0, REFUSED)]
-    refused = sum(one.code == REFUSED for one in outcomes)
-    print(f"\n{len(outcomes)} inputs, {refused} refused, {len(failed)} failed otherwise")
-    for one in failed:
-        print(f"{one.name}, {one.p:g}: exit code {one.code}, {one.said}")
+        row(name, *map(str, counts), *means)
+
+
+def faults(outcomes: Sequence[Outcome]) -> None:
+    """A line for each picture that was harmed, or with which the command failed."""
+    for one in outcomes:
+        if one.code or one.verdict == "harmed":
+            figures = f"{share(one.before)} % to {share(one.after)} %, exit code {one.code}"
+            print(f"{one.name}, {one.damage}, seed {one.seed}: {one.verdict}, {figures}: {one.said}")
 
 
 def sheet(made: Sequence[tuple[Outcome, np.ndarray, np.ndarray]]) -> Image.Image:
@@ -168,7 +190,7 @@ def sheet(made: Sequence[tuple[Outcome, np.ndarray, np.ndarray]]) -> Image.Image
     ink = ImageDraw.Draw(paper)
     for place, (one, seen, found) in enumerate(made):
         left, top = place % 2 * 2 * (CELL + GAP), place // 2 * (CELL + 20)
-        line = f"{one.name} at {one.p:g}: {share(one.before)} % to {share(one.after)} %, {one.verdict}"
+        line = f"{one.name}, {one.damage}: {share(one.before)} % to {share(one.after)} %, {one.verdict}"
         ink.text((left, top + 3), line, (200, 0, 0) if one.verdict == "harmed" else (0, 0, 0))
         for column, values in enumerate((seen, found)):
             part = Image.fromarray(np.rint(255 * values[:CELL, :CELL]).astype(np.uint8))
@@ -185,11 +207,12 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--only", nargs="+", metavar="KIND", help="kinds or names of pictures [all]")
     parser.add_argument("--kinds", action="store_true", help="print their names and exit")
-    parser.add_argument("--flips", type=float, nargs="+", default=FLIPS, help="probabilities [%(default)s]")
+    parser.add_argument("--damage", nargs="+", default=DAMAGE, help="clean, flips, or kinds of marks [%(default)s]")
     parser.add_argument("--options", nargs="+", default=(), help="of the command, such as --options=--force [none]")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random, and of flips [%(default)s]")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of what is drawn at random [%(default)s]")
     parser.add_argument("--processes", type=int, default=1, help="how many at a time [%(default)s]")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes")
+    parser.add_argument("--list", action="store_true", help="a row for each input")
+    parser.add_argument("--by-kind", action="store_true", help="a row for each kind, not for each damage")
     parser.add_argument("--sheet", type=Path, metavar="FILE.png", help="draw what went in and came out")
     asked = parser.parse_args()
     names = [name for name in PICTURES if not asked.only or {name, kind(name)} & set(asked.only)]
@@ -198,15 +221,15 @@ def main() -> None:
         return
     if not names:
         parser.error(f"--only: no such kind; take some of {', '.join(dict.fromkeys(map(kind, PICTURES)))}")
-    inputs = [(name, p) for name in names for p in asked.flips]
+    inputs = list(product(names, asked.damage, asked.seeds))
     alone()
     with ProcessPoolExecutor(asked.processes, initializer=alone) as pool:
-        made = list(pool.map(outcome, *zip(*inputs, strict=True), repeat(asked.options), repeat(asked.seed)))
+        made = list(pool.map(outcome, *zip(*inputs, strict=True), repeat(asked.options)))
     outcomes = [one for one, _, _ in made]
-    each(outcomes)
-    totals(outcomes)
-    if asked.json:
-        asked.json.write_text(json.dumps([asdict(one) | {"verdict": one.verdict} for one in outcomes], indent=1) + "\n")
+    if asked.list:
+        each(outcomes)
+    totals(outcomes, *(("kind", lambda one: kind(one.name)) if asked.by_kind else ("damage", lambda one: one.damage)))
+    faults(outcomes)
     if asked.sheet:
         sheet(made).save(asked.sheet)
 

@@ -1,6 +1,6 @@
 """What each rule of `restore/inference/decision/rules.py` is worth: leave out one at a time.
 
-    python benchmarks/choices/rules.py --seeds 101 102 103 [--pages DATA] [--facts FACTS.jsonl]
+    [RESTORE_DATA=DATA] python benchmarks/choices/rules.py --seeds 101 102 103 [--grey] [--facts FACTS.jsonl]
 
 Pictures of `pictures/all_kinds.py`, as they are and after flips, are restored by all priors without a rule, and all
 facts are kept; then the rules are left out one at a time, on paper. *Harmed* are clean pictures of which more than .3 %
@@ -37,6 +37,7 @@ from restore.inference.decision.rules import Rule
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import restore
+from training.data.sources import real_pages
 
 FLIPS = (0.0, 0.01, 0.03, 0.1, 0.3)
 
@@ -86,20 +87,17 @@ def drawings(seeds: Iterable[int], engines: Engines) -> Iterator[Input]:
                 yield Input("drawing", name, p, share_wrong(levels / 255, truth), share_wrong(after, truth), facts)
 
 
-def pages(data: Path, engines: Engines, side: int = 360) -> Iterator[Input]:
+def pages(engines: Engines, side: int = 360) -> Iterator[Input]:
     """Middles of pages with truth, which are cut by Otsu's threshold before."""
-    for path in sorted(data.glob("**/*.truth.png")):
-        from PIL import Image
-
-        ink = np.asarray(Image.open(path).convert("L")) < 128
-        levels = np.asarray(Image.open(str(path).replace(".truth", "")).convert("L"))
+    if "RESTORE_DATA" not in os.environ:
+        raise SystemExit("set RESTORE_DATA to the folder that holds dibco/ and pages/")
+    for _, name, levels, paper in real_pages(Path(os.environ["RESTORE_DATA"])):
+        ink = ~paper
         top, left = (max(0, (size - side) // 2) for size in levels.shape)
         levels, ink = (values[top : top + side, left : left + side] for values in (levels, ink))
         after, facts = found(levels, engines)
         cut = levels > Tones.of(counted(levels)).threshold
-        yield Input(
-            "page", path.stem, 0.0, float(np.mean(cut == ink)), float(np.mean((after > after.mean()) == ink)), facts
-        )
+        yield Input("page", name, 0.0, float(np.mean(cut == ink)), float(np.mean((after > after.mean()) == ink)), facts)
 
 
 def photographs(engines: Engines) -> Iterator[Input]:
@@ -130,11 +128,11 @@ def tally(inputs: list[Input], table: Iterable[Rule]) -> list[int]:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[101, 102, 103], help="[%(default)s]")
-    parser.add_argument("--pages", type=Path, help="a folder of pages with truth; photographs are added, too")
+    parser.add_argument("--grey", action="store_true", help="pages with truth and photographs, too")
     parser.add_argument("--facts", type=Path, help="keep what was measured here, or read it if it is there")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    inputs = _measured(chosen.seeds, chosen.pages, chosen.facts)
+    inputs = _measured(chosen.seeds, chosen.grey, chosen.facts)
     kinds = list(dict.fromkeys(one.kind for one in inputs))
     head("rules", *(f"{kind}s {what}" for kind in kinds for what in ("harmed", "helped", "as they came")))
 
@@ -158,13 +156,13 @@ def main() -> None:
             )
 
 
-def _measured(seeds: list[int], data: Path | None, kept: Path | None) -> list[Input]:
+def _measured(seeds: list[int], grey: bool, kept: Path | None) -> list[Input]:
     if kept is not None and kept.exists():
         return [Input(**json.loads(line)) for line in kept.read_text().splitlines()]
     engines, before = Engines(Options()), rules.RULES
     made: list[Input] = []
     sources: list[Callable[[], Iterator[Any]]] = [lambda: drawings(seeds, engines)]
-    sources += [] if data is None else [lambda: pages(data, engines), lambda: photographs(engines)]
+    sources += [lambda: pages(engines), lambda: photographs(engines)] if grey else []
     rules.RULES = ()
     try:
         for source in sources:

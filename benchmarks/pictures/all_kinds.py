@@ -433,6 +433,28 @@ def grey_icon(dice: np.random.Generator) -> np.ndarray:
     return levels(grey) / 255
 
 
+def parts(side: int, kinds: int, dice: np.random.Generator) -> np.ndarray:
+    """Parts of black and white pictures of some kinds, side by side in a square."""
+    plain = [name for name in PICTURES if not name.startswith(("parts", "grey", "print, inverted"))]
+    chosen = dice.permutation(plain)[:kinds]
+    cells = [np.asarray(PICTURES[str(name)](dice)) for name in chosen]
+    every = [np.tile(cell, (-(-side // len(cell)), -(-side // len(cell.T))))[:side, :side] for cell in cells]
+    across = math.isqrt(kinds)
+    return np.block([every[start : start + across] for start in range(0, kinds, across)])
+
+
+def print_around(dice: np.random.Generator) -> np.ndarray:
+    """Print with one picture of another kind in it, as large as a ninth of it or less."""
+    sheet = np.block([[page(14, dice) for _ in range(2)] for _ in range(2)])
+    kind = str(
+        dice.choice(("halftone", "ordered dither, 8x8", "error diffusion", "random dither", "silhouette", "icons"))
+    )
+    other = np.asarray(PICTURES[kind](dice))[:200, :200]
+    top, left = (int(dice.integers(20, size - 220)) for size in sheet.shape)
+    sheet[top : top + other.shape[0], left : left + other.shape[1]] = other
+    return sheet
+
+
 # What draws each picture, by its kind and, after a comma, its variant.
 PICTURES: dict[str, Draw] = {
     **{f"graph paper, {spacing} pixels": partial(graph_paper, spacing) for spacing in (5, 8, 10, 16)},
@@ -483,6 +505,9 @@ PICTURES: dict[str, Draw] = {
         levels(0.5 + 0.5 * np.outer(np.cos(np.arange(160) / 55), np.sin(np.arange(200) / 40))) / 255
     ),
     "grey icons": grey_icon,
+    "parts, four": partial(parts, 200, 4),
+    "parts, sixteen": partial(parts, 140, 16),
+    "parts, print around": print_around,
     "grey photograph": lambda dice: levels(scene(dice) + 0.15 * (smooth(dice, 200, 240, 1) - 0.5)) / 255,
 }
 

@@ -101,10 +101,10 @@ def test_pictures_have_ink_and_can_be_drawn_again(name: str) -> None:
 
 @pytest.mark.thorough
 def test_the_command_restores_a_picture_and_refuses_one_without_ending_the_benchmark() -> None:
-    done, seen, found = outcome("bar code", 0.1, ("--model", "conv-art", "--p", "0.1"))
+    done, seen, found = outcome("bar code", "0.1", 0, ("--model", "conv-art", "--p", "0.1"))
     assert done.code == 0 and done.verdict == "helped"
     assert seen.shape == found.shape and (seen != found).any()
-    done, seen, found = outcome("music", 0, ("--model", "no-such-model"))
+    done, seen, found = outcome("music", "clean", 0, ("--model", "no-such-model"))
     assert done.code == 4 and done.verdict == "ok"
     assert (seen == found).all()
 
