@@ -1,8 +1,7 @@
 """Makes the README's before-after pictures: `python assets/gallery.py [--model NAME_OR_FOLDER]`.
 
 Runs the very commands that README.md and docs/ show, and sets what went in and what came out side by side, enlarged so
-that every pixel is seen. Pixels to fill are shown in grey. `before-after.png`, the first picture of README.md, has what
-went in above what came out, for three kinds of picture.
+that every pixel is seen; of large pictures a part. Pixels to fill are shown in grey.
 """
 
 from __future__ import annotations
@@ -19,12 +18,9 @@ from PIL import Image
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 
-FIRST = (
-    "restore denoise assets/page-noisy.png",
-    "restore denoise assets/old-page.png",
-    "restore denoise assets/code-noisy.png",
-)
 COMMANDS = {
+    "before-after-old.png": "restore denoise assets/old-page.png",
+    "before-after-code.png": "restore denoise assets/code-noisy.png",
     "before-after-noisy.png": "restore denoise assets/digit-noisy.png --model tap-mnist --p 0.1",
     "before-after-very-noisy.png": "restore denoise assets/digit-very-noisy.png --model tap-mnist --p 0.3",
     "before-after-torn.png": "restore complete assets/digit-torn.png --mask assets/digit-hole.png --model tap-mnist",
@@ -43,8 +39,8 @@ SMALL = 28
 ENLARGED = 6
 GAP = 8
 TO_FILL = 110
-# Side of the part that is shown of each picture in the first one, and how often it is enlarged.
-PART, TWICE = 145, 2
+# Height and width of the part that is shown of a large picture.
+PART = 200, 320
 
 
 def option(arguments: list[str], name: str) -> str | None:
@@ -73,22 +69,13 @@ def damaged(arguments: list[str]) -> Image.Image:
 
 def side_by_side(before: Image.Image, after: Image.Image) -> Image.Image:
     """Both panels enlarged without smoothing, a transparent gap between them."""
+    part = (0, 0, min(before.width, PART[1]), min(before.height, PART[0]))
+    before, after = (image.crop(part) for image in (before, after))
     factor = max(1, round(SMALL * ENLARGED / before.width))
     width, height = factor * before.width, factor * before.height
     picture = Image.new("LA", (2 * width + GAP, height))
     for left, panel in ((0, before), (width + GAP, after)):
         picture.paste(panel.resize((width, height), Image.Resampling.NEAREST), (left, 0))
-    return picture
-
-
-def above(pairs: list[tuple[Image.Image, Image.Image]]) -> Image.Image:
-    """A part of each picture, its damaged form above the restored one, with transparent gaps between them."""
-    side = TWICE * PART
-    picture = Image.new("LA", (len(pairs) * (side + GAP) - GAP, 2 * side + GAP))
-    for column, pair in enumerate(pairs):
-        for row, panel in enumerate(pair):
-            shown = panel.crop((0, 0, PART, PART)).resize((side, side), Image.Resampling.NEAREST)
-            picture.paste(shown, (column * (side + GAP), row * (side + GAP)))
     return picture
 
 
@@ -99,10 +86,6 @@ def main() -> None:
     options = parser.parse_args()
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = "".join(page.read_text(encoding="utf-8") for page in pages)
-    with tempfile.TemporaryDirectory() as folder:
-        commands = map(shlex.split, FIRST)
-        first = above([(damaged(command), restored(command, Path(folder))) for command in commands])
-    first.save(options.output / "before-after.png", optimize=True)
     for name, command in COMMANDS.items():
         if command not in shown:
             print(f"no page shows: {command}", file=sys.stderr)
