@@ -13,8 +13,8 @@ import numpy as np
 
 from restore.inference.marks.pieces import DITHERED, Pieces, around
 
-# The fewest dots of a pattern, and rows of three and more in both directions; the size of the largest in pixels, and the widest
-# spacing.
+# The fewest dots of a pattern, and rows of three and more in both directions; the size of the largest in pixels, and
+# the widest spacing.
 FEWEST_DOTS, FEWEST_ROWS, LARGEST_DOT, WIDEST_PITCH = 60, 4, 24, 28
 
 # More pieces than this are a halftone of a whole page.

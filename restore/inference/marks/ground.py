@@ -42,11 +42,13 @@ class Ground:
 
     Attributes:
         bare: pixels that are far from all that is drawn, and among few pieces, boolean (H, W).
+        near: those of them that are less than twice as far as they have to be.
         letter: the area, in pixels, of the letter of the usual pixel of ink; 0 where there are none.
         print: True for a page of print.
     """
 
     bare: np.ndarray
+    near: np.ndarray
     letter: float
     print: bool
 
@@ -65,7 +67,8 @@ class Ground:
             type = around(small, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2
             edges, small = edges | small & type, small & ~type
         edges |= pieces.mask(_crowded(pieces, around(edges, away) == 0))
-        return cls(around(edges, away) == 0, letter, print)
+        bare = around(edges, away) == 0
+        return cls(bare, bare & (around(edges, 2 * away) > 0), letter, print)
 
 
 def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
 ASKED_SHARE, UNASKED_SHARE = 0.5, 0.85
 
 # Nats by which specks may be arranged, and still be dirt if nobody says that there is some.
-ARRANGED = 20.0
+ARRANGED = 12.0
 
 
 def _border(scene: Scene) -> Mark | None:

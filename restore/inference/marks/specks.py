@@ -41,7 +41,7 @@ WIDE = np.array([0.5, 0.35, 2.5])
 EXPECTED_FEW = 0.05
 
 # Half the length of strips in which content would be arranged, as a part of a picture's side.
-OF_A_SIDE = 1 / 4
+OF_A_SIDE = 1 / 2
 
 # Specks to a pixel where the caller says how large they are, so that there are some.
 SAID_RATE = 0.01
@@ -60,7 +60,7 @@ class Found:
     Attributes:
         which: boolean (N,).
         lead: nats by which specks explain bare ground better than none.
-        arranged: nats by which more of them lie in one strip of bare ground than dirt would, which lies anywhere.
+        arranged: nats by which those on bare ground lie in a strip, and near print, more than dirt does.
     """
 
     which: np.ndarray
@@ -105,7 +105,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
         which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
-    return Found(which, lead, _arranged(known.chosen(dirt > 0.5).centres, ground.bare))
+    return Found(which, lead, _arranged(known.chosen(dirt > 0.5).centres, ground))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
@@ -127,11 +127,16 @@ def _on_bare_ground(odds: np.ndarray, area: int) -> tuple[np.ndarray, float]:
     return dirt, float(np.logaddexp(0, np.log(rate) - odds).sum() - rate * area)
 
 
-def _arranged(centres: np.ndarray, bare: np.ndarray) -> float:
-    """Nats by which more centres, (N, 2), lie in some strip, level or upright, than in as much of all bare ground."""
-    places = np.zeros(bare.shape, bool)
+def _arranged(centres: np.ndarray, ground: Ground) -> float:
+    """Nats by which centres, (N, 2), lie otherwise on bare ground than dirt, which lies anywhere."""
+    places = np.zeros(ground.bare.shape, bool)
     rows, columns = np.rint(centres).astype(int).T
     places[rows, columns] = True
+    return _in_strips(places, ground.bare) + _near_print(places, ground)
+
+
+def _in_strips(places: np.ndarray, bare: np.ndarray) -> float:
+    """Nats by which more places are in some strip, level or upright, than are to be expected there."""
     rate = places.sum() / max(1, bare.sum())
     most = 0.0
     for turned, ground in ((places, bare), (places.T, bare.T)):
@@ -139,6 +144,16 @@ def _arranged(centres: np.ndarray, bare: np.ndarray) -> float:
         count, area = (around(values, *reach) for values in (turned, ground))
         most = max(most, float(excess(count, rate * area).max(initial=0.0)))
     return most
+
+
+def _near_print(places: np.ndarray, ground: Ground) -> float:
+    """Nats by which a larger share of places than of bare ground is near print."""
+    share = ground.near.sum() / max(1, ground.bare.sum())
+    seen = np.array([(places & ground.near).sum(), (places & ~ground.near).sum()])
+    expected = seen.sum() * np.array([share, 1 - share])
+    if seen[0] <= expected[0]:
+        return 0.0
+    return float((seen * np.log(seen.clip(1) / expected.clip(1e-9)))[seen > 0].sum())
 
 
 def _drawn(pieces: Pieces) -> np.ndarray:

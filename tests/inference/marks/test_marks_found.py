@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from marked_pages import HEIGHT, TEXT, WIDTH, dirty, dotted
@@ -14,9 +16,9 @@ from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
-from restore.inference.marks.specks import Found, specks_of, specks_of_size
+from restore.inference.marks.specks import Found, _arranged, specks_of, specks_of_size
 
-BARE = Ground(np.ones((HEIGHT, WIDTH), bool), 0.0, print=False)
+BARE = Ground(np.ones((HEIGHT, WIDTH), bool), np.zeros((HEIGHT, WIDTH), bool), 0.0, print=False)
 
 
 def ground(ink: np.ndarray, largest: int = 40) -> tuple[Pieces, Ground]:
@@ -179,7 +181,16 @@ def test_dirt_lies_anywhere_and_what_lies_in_rows_is_arranged() -> None:
         specks_of(Pieces.of(ink, 40), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5).arranged
         for ink in (anywhere, rows)
     ]
-    assert 2 * nats[0] < ARRANGED + 5 < nats[1]
+    assert 1.3 * nats[0] < ARRANGED < 0.5 * nats[1]
+
+
+def test_what_lies_by_print_alone_is_arranged() -> None:
+    near = np.zeros((HEIGHT, WIDTH), bool)
+    near[:, :100] = True
+    beside, anywhere = (np.random.default_rng(5).random((40, 2)) * (HEIGHT - 1, most) for most in (99, WIDTH - 1))
+    ground = replace(BARE, near=near)
+    for centres, at_least, at_most in ((beside, 40, 90), (anywhere, 0, ARRANGED)):
+        assert at_least <= _arranged(centres, ground) <= at_most
 
 
 def test_a_larger_share_of_dirt_takes_fewer_pieces_among_print() -> None:
