@@ -109,33 +109,26 @@ def test_no_page_is_in_fonts_for_testing(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert not [face for face in faces if face.startswith(("Liberation", "Free"))]
 
 
-def test_real_pages_are_cut_into_some_parts_with_their_truth(tmp_path: Path) -> None:
-    dice = np.random.default_rng(0)
-    small, large, blank = dice.random((512, 700)) < 0.2, dice.random((2048, 2048)) < 0.2, np.zeros((512, 512), bool)
-    pages = [
-        ("a", str(number), np.where(ink, 60, 200).astype(np.uint8), ~ink)
-        for number, ink in enumerate((small, large, blank))
-    ]
-    made = scans.cut(pages, tmp_path)
-    assert [path.stem for path in made[:2]] == ["a-0-0", "a-0-1"]
-    assert len(made) == 2 + scans.MOST_PARTS and all(path.stem.startswith("a-1") for path in made[2:])
-    # The second part ends with the page.
-    for path, left in zip(made[:2], (0, 188), strict=True):
-        grey, truth = (np.asarray(Image.open(file).convert("L")) for file in (path, path.with_suffix(".truth.png")))
-        np.testing.assert_array_equal(grey < 130, small[:, left : left + 512])
-        np.testing.assert_array_equal(truth < 130, small[:, left : left + 512])
+def test_a_third_of_the_real_pages_is_held_out_for_choosing_and_always_the_same() -> None:
+    names = [f"20{year:02}-{kind}{number:02}" for year in range(9, 19) for kind in "HP" for number in range(20)]
+    held_out = [name for name in names if scans.for_choosing(name)]
+    assert 0.25 < len(held_out) / len(names) < 0.42
+    real = ("2009-H01", "2009-P02", "2009-P03", "2013-HW01", "2013-HW02")
+    assert [name for name in real if scans.for_choosing(name)] == ["2009-P02", "2013-HW01"]
 
 
-def test_groups_of_sources_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ink = np.random.default_rng(0).random((512, 512)) < 0.2
-    for folder, source in (("dibco", "2009"), ("pages", "msi")):
-        page = tmp_path / folder / source / f"{source}-1.png"
-        page.parent.mkdir(parents=True)
+def test_real_pages_are_cut_into_parts_with_their_truth(tmp_path: Path) -> None:
+    ink = np.zeros((512, 700), bool)
+    ink[100:200, 300:] = True
+    for name in ("2009-H01", "2009-P02"):
+        page = tmp_path / "dibco" / "2009" / f"{name}.png"
+        page.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.where(ink, 60, 200).astype(np.uint8)).save(page)
-        Image.fromarray(~ink).save(page.with_suffix(".truth.png"))
-    monkeypatch.setattr(scans, "COUNTS", {"train": 0, "test": 0})
-    pytest.importorskip("matplotlib")
-    for groups, sources in (("ABCD", {"2009", "msi"}), ("BCD", {"msi"}), ("B", set())):
-        made = scans.write(tmp_path / "scans" / "train", "train", groups)
-        assert {path.stem.split("-")[0] for path in made} == sources
-    assert scans.write(tmp_path / "scans" / "test", "test") == []
+        Image.fromarray(np.where(ink, 0, 255).astype(np.uint8)).save(page.with_suffix(".truth.png"))
+    made = scans.cut(page.parents[1], tmp_path)
+    # The other is for choosing. The second part ends with the page.
+    assert [path.stem for path in made] == ["2009-2009-H01-00", "2009-2009-H01-01"]
+    for path, left in zip(made, (0, 188), strict=True):
+        grey, truth = (np.asarray(Image.open(file)) for file in (path, path.with_suffix(".truth.png")))
+        np.testing.assert_array_equal(grey < 130, ink[:, left : left + 512])
+        np.testing.assert_array_equal(truth < 130, ink[:, left : left + 512])
