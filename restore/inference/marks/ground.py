@@ -14,8 +14,11 @@ from restore.inference.marks.pieces import Pieces, around
 AWAY, COVERED_BY_TYPE = 12, 0.05
 
 # Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels as many
-# lie with at most the probability exp(-`CROWDED_BY`), if pieces lie everywhere as on the emptiest fifth.
-CROWD, CROWDED_BY, EMPTIER = 15, 6.0, 0.2
+# lie as are no chance if pieces lie everywhere as on the emptiest fifth.
+CROWD, EMPTIER = 15, 0.2
+
+# Nats from which no chance explains that there are so many.
+NO_CHANCE = 6.0
 
 # A page of print has so many letters at least: components of ink that are from a third to three times as high as the
 # usual one, on so large a share of its ink.
@@ -81,7 +84,7 @@ def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
     expected = float(np.quantile(count[free], EMPTIER)) if free.any() else 0.0
     every = np.arange(count.max() + 1)
     for _ in range(3):
-        crowd = (excess(every, expected) > CROWDED_BY)[count]
+        crowd = (excess(every, expected) > NO_CHANCE)[count]
         rest = free & ~crowd
         expected = float(count[rest].mean()) if rest.any() else expected
     return np.asarray(crowd[rows, columns])

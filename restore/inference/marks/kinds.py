@@ -23,6 +23,9 @@ ASKED_SHARE, UNASKED_SHARE = 0.5, 0.85
 # Nats by which specks may be arranged, and still be dirt if nobody says that there is some.
 ARRANGED = 12.0
 
+# How many specks to a pixel of bare ground may be dirt if nobody says so: what is denser is drawn.
+MOST_DIRT = 1 / 500
+
 
 def _border(scene: Scene) -> Mark | None:
     mask = border(scene.ink)
@@ -58,8 +61,8 @@ def _specks(scene: Scene) -> Mark | None:
     found = specks_of(pieces, judge, ground, ASKED_LEAD, share) if ground.print else specks_of_size(pieces, judge)
     if found.lead <= ASKED_LEAD or not found.which.any():
         return None
-    sure = ground.print and found.lead > UNASKED_LEAD and found.arranged < ARRANGED
-    return Mark("specks", pieces.mask(found.which), int(found.which.sum()), sure)
+    sure = found.lead > UNASKED_LEAD and found.rate < MOST_DIRT and found.arranged < ARRANGED
+    return Mark("specks", pieces.mask(found.which), int(found.which.sum()), ground.print and sure)
 
 
 # Kinds that are looked for though nobody asks: these cost little on a clean picture, and may be sure.

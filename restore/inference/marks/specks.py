@@ -20,15 +20,15 @@ from typing import TypeAlias
 import numpy as np
 
 from restore.channels.values import probability_of
-from restore.inference.marks.ground import LEAST_HEIGHT, Ground, excess
+from restore.inference.marks.ground import LEAST_HEIGHT, NO_CHANCE, Ground, excess
 from restore.inference.marks.pieces import DITHERED, Pieces, around
 
 # Pixels of the largest speck where none is given: so many, or this share of the usual letter if that is more.
 LARGEST_SPECK, OF_A_LETTER = 40, 0.4
 
 # Dots that are drawn have the same size, dirt has any: on bare ground pieces are drawn if of all with sizes within some
-# four octaves more than this share are as high and wide, but for a pixel, and nearly as large; by so many nats.
-SAME_SIZE, ALIKE = 0.5, 5.0
+# four octaves more than this share are as high and wide, but for a pixel, and nearly as large.
+SAME_SIZE = 0.5
 
 # Sides above this count as this, in pixels; and the reach of those four octaves, in half octaves.
 MOST_SIDE, OCTAVES = 24, 4
@@ -60,11 +60,13 @@ class Found:
     Attributes:
         which: boolean (N,).
         lead: nats by which specks explain bare ground better than none.
+        rate: of specks to a pixel of bare ground.
         arranged: nats by which those on bare ground lie in a strip, and near print, more than dirt does.
     """
 
     which: np.ndarray
     lead: float
+    rate: float = 0.0
     arranged: float = 0.0
 
 
@@ -105,7 +107,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
         which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
-    return Found(which, lead, _arranged(known.chosen(dirt > 0.5).centres, ground))
+    return Found(which, lead, float(dirt.sum() / area), _arranged(known.chosen(dirt > 0.5).centres, ground))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
@@ -167,7 +169,7 @@ def _drawn(pieces: Pieces) -> np.ndarray:
     for axis, reach in ((1, 1), (2, 1), (3, 1)):
         alike = _near(alike, axis, reach)
     about = np.broadcast_to(_near(about, 3, OCTAVES), bins.shape)
-    return np.asarray(excess(alike[places], SAME_SIZE * about[places]) > ALIKE)
+    return np.asarray(excess(alike[places], SAME_SIZE * about[places]) > NO_CHANCE)
 
 
 def _near(bins: np.ndarray, axis: int, reach: int) -> np.ndarray:

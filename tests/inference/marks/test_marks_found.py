@@ -166,7 +166,7 @@ def test_bare_ground_says_how_many_specks_there_are() -> None:
     found = judged(ink, content=-6.0, dirt=-12.0)
     pieces, _ = ground(ink)
     real = pieces.mean(dirt.astype(float)) > 0.5
-    assert found.lead > 40
+    assert found.lead > 40 and 0.5 < found.rate * HEIGHT * WIDTH / pieces.mean(dirt.astype(float)).round().sum() < 1.5
     assert (found.which & real).sum() > 0.85 * real.sum()
     assert (found.which & ~real).sum() == 0
 
