@@ -4,9 +4,10 @@
 
 Pictures of `pictures/all_kinds.py`, as they are and after flips, are restored by all priors without a rule, and all
 facts are kept; then the rules are left out one at a time, on paper. *Harmed* are clean pictures of which more than .3 %
-changed, and damaged ones that came back with more wrong pixels; *helped* are damaged ones with fewer. Photographs are
-harmed wherever they are cut to black and white; a grey page if it has more wrong pixels than by Otsu's threshold. The
-last table halves and doubles the limits.
+changed, and damaged ones that came back with more wrong pixels; *helped* are damaged ones with fewer. With `--grey`
+there are pages, which are harmed if they have more wrong pixels than by Otsu's threshold, and photographs and small
+pictures in several greys, which are harmed wherever they are cut to black and white. The last table halves and doubles
+the limits.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.choices import two_tones
 from benchmarks.choices.no_harm import CHANGED, damaged
 from benchmarks.choices.no_harm import wrong as share_wrong
 from benchmarks.measures.script import command_line, head, row
@@ -109,6 +111,16 @@ def photographs(engines: Engines) -> Iterator[Input]:
         yield Input("photograph", name, 0.0, 0.0, float(np.mean(np.abs(after - levels / 255) > 16 / 255)), facts)
 
 
+def small(engines: Engines) -> Iterator[Input]:
+    """Faces, parts of photographs and maps in several greys, all small: harmed where they are cut."""
+    for name, images in two_tones.sources(Path(os.environ["RESTORE_DATA"])).items():
+        if name in two_tones.GREY:
+            for levels in images():
+                after, facts = found(levels, engines)
+                changed = float(np.mean(np.abs(after - levels / 255) > 16 / 255))
+                yield Input("small grey", name, 0.0, 0.0, changed, facts)
+
+
 def refused(one: Input, table: Iterable[Rule]) -> bool:
     facts = Facts(**one.facts)
     return any(rule.objects(facts) for rule in table)
@@ -128,7 +140,9 @@ def tally(inputs: list[Input], table: Iterable[Rule]) -> list[int]:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[101, 102, 103], help="[%(default)s]")
-    parser.add_argument("--grey", action="store_true", help="pages with truth and photographs, too")
+    parser.add_argument(
+        "--grey", action="store_true", help="pages, photographs and small grey pictures, too"
+    )
     parser.add_argument("--facts", type=Path, help="keep what was measured here, or read it if it is there")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -162,7 +176,7 @@ def _measured(seeds: list[int], grey: bool, kept: Path | None) -> list[Input]:
     engines, before = Engines(Options()), rules.RULES
     made: list[Input] = []
     sources: list[Callable[[], Iterator[Any]]] = [lambda: drawings(seeds, engines)]
-    sources += [lambda: pages(engines), lambda: photographs(engines)] if grey else []
+    sources += [lambda: pages(engines), lambda: photographs(engines), lambda: small(engines)] if grey else []
     rules.RULES = ()
     try:
         for source in sources:

@@ -28,6 +28,9 @@ from restore.status import Status
 
 SIDES = (16, 24, 32, 44)
 
+# What is no drawing in two tones.
+GREY = ("maps in six greys", "faces of CBCL", "small parts of photographs")
+
 
 def crops(each: int = 8) -> list[np.ndarray]:
     """Small parts of photographs, in full and at a quarter of their size."""
@@ -64,9 +67,9 @@ def sources(folder: Path) -> dict[str, Callable[[], Iterable[np.ndarray]]]:
         "digits of MNIST": digits,
         "characters of Omniglot, averaged to 32x32": lambda: zipped(next((folder / "omniglot").glob("*.zip")), 200, 32),
         "icons with soft edges": lambda: drawn("grey icons"),
-        "maps in six greys": lambda: drawn("grey map"),
-        "faces of CBCL": lambda: zipped(folder / "cbcl" / "test_faces.zip", 200),
-        "small parts of photographs": crops,
+        GREY[0]: lambda: drawn("grey map"),
+        GREY[1]: lambda: zipped(folder / "cbcl" / "test_faces.zip", 200),
+        GREY[2]: crops,
     }
 
 
