@@ -15,6 +15,7 @@ from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import objection
 from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import Local, Sheet
 from restore.inference.tiles.blend import Watch
@@ -217,7 +218,10 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
         hidden = other if hidden is None else other | hidden
     inverted = reader.invert
     posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
-    sheet = Sheet.of(_turned(values, inverted), _turned(posterior.means[0], inverted), hidden)
+    paper = _turned(posterior.means[0], inverted)
+    # The black edges of a scan are no ink, and would explain all that varies.
+    edges = border(paper < 0.5)
+    sheet = Sheet.of(_turned(values, inverted), paper, edges if hidden is None else edges | hidden)
     # Other priors judge for themselves what is ink.
     odds = sheet.log_odds(_turned(values.astype(np.float64), inverted)).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
     white = (odds > 0) ^ inverted

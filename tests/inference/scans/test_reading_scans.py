@@ -15,10 +15,12 @@ from scipy.stats import norm
 from skimage import data
 
 import restore
+from benchmarks.choices.no_harm import spoilt
 from benchmarks.pictures.all_kinds import picture
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError, RestoreWarning
 from restore.images import read_picture
+from restore.images.picture import Picture
 from restore.images.tones import Tones, counted
 from restore.inference.decision.rules import for_others, limit_of, objection
 from restore.inference.open import Engines
@@ -406,3 +408,9 @@ def test_colours_of_two_luminances_are_classes() -> None:
     for damage in (Damage("auto"), Damage(hidden=np.eye(64) > 0)):
         found = read(Observed(picture, damage), None, published(), None, lambda share: None, careful=True)
         assert objection(found.facts) is Status.CLASSES
+
+
+def test_black_edges_do_not_make_a_page_of_a_photograph() -> None:
+    levels = Picture(np.rint(255 * spoilt("grey photograph", "border", 502)[1]).astype(np.uint8))
+    found = read(Observed(levels, Damage("auto")), None, published(), None, lambda share: None, careful=True)
+    assert objection(found.facts) is Status.NOT_INK
