@@ -1,11 +1,11 @@
-"""Restore posted pictures, as the command does."""
+"""Restore posted pictures, as the command does, or find the marks on them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_type_hints
 
 import numpy as np
 
@@ -17,19 +17,25 @@ from restore.images.colours import BY_LUMINANCE
 from restore.images.pages import opened, page_count
 from restore.inference.open import Engines, in_colour
 from restore.inference.options import FRAME, Options
-from restore.inference.restore import restore
+from restore.inference.restore import marks_in, restore
 from restore.inference.restored import Restored
 from restore.inference.tiles.blend import Watch
-from restore.registry import LEVELS
+from restore.registry import LEVELS, MARKS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+# What can be asked of a picture.
+Task: TypeAlias = Literal["denoise", "complete", "marks"]
+
 # Options of this panel are set by the operator of the server, all others by a request.
 OPERATOR = "Computing"
 
+# The options that finding marks has.
+FINDING = ("model", "invert", "remove", "specks", "frame")
 
-def request_model() -> type[BaseModel]:
+
+def request_model(task: Task) -> type[BaseModel]:
     """The options of a request. Priors are chosen by name, never by a path."""
     from pydantic import ConfigDict, Field, create_model
 
@@ -42,6 +48,9 @@ def request_model() -> type[BaseModel]:
     }
     known |= {name: (str | None, Field(None, description=level.help)) for name, level in LEVELS.items()}
     known["frame"] = (int | None, Field(None, ge=0, le=2**31, description=FRAME))
+    if task == "marks":
+        known = {name: known[name] for name in FINDING}
+        known["remove"] = (str, Field("all", description=f"Kinds to find: some of {','.join(MARKS)}, or all."))
     return create_model("Asked", __config__=ConfigDict(extra="forbid"), **known)
 
 
@@ -62,10 +71,10 @@ class Answers:
             image, mask: the content of image files; white = to fill.
             wanted: the options of `request_model`.
             watch: receives the share of work done.
-            whole: True to add means and deviations.
+            whole: True to add means and deviations, and what `soft` writes.
 
         Returns:
-            Facts on the result, and PNGs: `image`, `means` and `deviations` (twice as large).
+            Facts on the result, and PNGs: `image`, `means`, `deviations` (twice as large) and `soft`.
 
         Raises:
             RestoreError: if the request, the picture or a prior cannot be used; NotRestored, with `strict`, if no
@@ -81,13 +90,39 @@ class Answers:
             raise engine
         observed, notes = _observed(image, mask, damage, frame, in_colour(options.model, damage, engine), options)
         began = perf_counter()
-        (restored,) = restore([observed], options, engines, watch)
+        (restored,) = restore([observed], replace(options, soft=options.soft or whole), engines, watch)
         facts = restored.record(observed.damage)
         facts |= {"notes": [*notes, *restored.notes], "seconds": perf_counter() - began}
         if options.strict:
             restored.require("image")
         assert isinstance(observed.pixels, Picture)
         return facts, _pngs(observed.pixels, restored, soft=options.soft, whole=whole)
+
+    def marks(self, image: bytes, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Find the marks on a picture, which stays as it is.
+
+        Args:
+            image: the content of an image file.
+            wanted: the options of `request_model`.
+
+        Returns:
+            Facts on the marks, how many there are of each kind; and masks as PNGs, white = marks: `image` of all, and
+            one for each kind.
+
+        Raises:
+            RestoreError: if the request, the picture or a prior cannot be used.
+        """
+        rest = dict(wanted)
+        frame = rest.pop("frame", None)
+        options = replace(self.options, **rest)
+        observed, notes = _observed(image, None, Damage(), frame, False, options)
+        began = perf_counter()
+        found = marks_in(observed, options, self._engines.with_options(options))
+        counts = {mark.kind: {"count": mark.count, "words": MARKS[mark.kind].counted(mark.count)} for mark in found}
+        masks = {mark.kind: mark.mask for mark in found}
+        masks["image"] = np.any([np.zeros(observed.shape, bool), *masks.values()], 0)
+        pngs = {name: _mask_png(mask) for name, mask in masks.items()}
+        return {"marks": counts, "notes": [*notes], "seconds": perf_counter() - began}, pngs
 
 
 def _observed(
@@ -115,4 +150,9 @@ def _pngs(picture: Picture, restored: Restored, *, soft: bool, whole: bool) -> d
         grey = Picture(picture.levels, info=picture.info)
         pictures["means"] = png(grey, restored.means, restored.replaced)
         pictures["deviations"] = png(grey, 2 * restored.deviations)
+        pictures["soft"] = png(picture, restored.picture(soft=True), restored.replaced)
     return pictures
+
+
+def _mask_png(mask: np.ndarray) -> bytes:
+    return encode(Picture(255 * mask.astype(np.uint8)), mask.astype(float), format="PNG")

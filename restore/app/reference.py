@@ -15,7 +15,9 @@ RECORD_HEADER = "X-Restore"
 _FILE = {"type": "string", "format": "binary"}
 _TEXT = {"type": "string"}
 _RECORD = {"outcome": _TEXT, "status": _TEXT, "model": _TEXT, "notes": {"type": "array", "items": _TEXT}}
-_PICTURES = {name: {"type": "string", "format": "byte"} for name in ("image", "means", "deviations")}
+_PICTURE = {"type": "string", "format": "byte"}
+_PICTURES = dict.fromkeys(("image", "means", "deviations", "soft"), _PICTURE)
+_COUNTS = {"type": "object", "additionalProperties": {"type": "object"}}
 
 
 def _object(parts: Mapping[str, Any], *, more: bool = True) -> dict[str, Any]:
@@ -25,7 +27,8 @@ def _object(parts: Mapping[str, Any], *, more: bool = True) -> dict[str, Any]:
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": f"The image as a PNG, with what became of it as JSON in the header {RECORD_HEADER}; with "
-        f"`Accept: {JSON}` all in JSON, the image, its means and twice its standard deviations as PNGs in base64.",
+        f"`Accept: {JSON}` all in JSON, PNGs in base64: the image, its means, twice its standard deviations, and what "
+        "soft writes.",
         "content": {PNG: {"schema": _FILE}, JSON: _object(_RECORD | _PICTURES)},
         "headers": {RECORD_HEADER: {"schema": _TEXT}},
     }
@@ -45,6 +48,19 @@ RESPONSES |= {
         504: "It took too long to restore.",
     }.items()
 }
+
+
+_FOUND = {
+    "description": f"A mask as a PNG, white = marks, with how many there are of each kind as JSON in the header "
+    f"{RECORD_HEADER}; with `Accept: {JSON}` all in JSON, the mask of all and one for each kind as PNGs in base64.",
+    "content": {PNG: {"schema": _FILE}, JSON: _object({"marks": _COUNTS, "image": _PICTURE})},
+    "headers": {RECORD_HEADER: {"schema": _TEXT}},
+}
+
+
+def responses_of(task: str) -> dict[int | str, dict[str, Any]]:
+    """What is answered to a request."""
+    return RESPONSES | ({200: _FOUND} if task == "marks" else {})
 
 
 def body_of(task: str) -> dict[str, Any]:

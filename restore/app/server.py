@@ -26,9 +26,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import restore
-from restore.app.answers import request_model
+from restore.app.answers import Task, request_model
 from restore.app.faults import FAULTS, SENDING, answer_to, fault_as_json
-from restore.app.reference import JSON, PNG, RECORD_HEADER, RESPONSES, body_of, reference
+from restore.app.reference import JSON, PNG, RECORD_HEADER, body_of, reference, responses_of
 from restore.app.workers import Workers
 from restore.errors import TooLarge, UsageError, shown
 
@@ -55,9 +55,10 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 
-ENDPOINTS = {
+ENDPOINTS: dict[Task, str] = {
     "denoise": "Remove flipped pixels or noise from an image",
     "complete": "Fill the pixels of an image under a mask",
+    "marks": "Find the marks on an image, such as dirt, dots and rules, and leave them there",
 }
 
 # Seconds: limit for the headers of a request; time for which a request that is answered before its end is still read (a
@@ -125,11 +126,12 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
     """The application: the files of `site`, and restoration by `workers`; without `hosts` under any host name."""
     facts: dict[str, Any] = {"title": "restore", "version": restore.__version__, "docs_url": None, "redoc_url": None}
     app = FastAPI(exception_handlers=dict.fromkeys((*FAULTS, Exception), answer_to), **facts)
-    Asked = request_model()
     # Bytes of the largest picture in colours with a mask, neither compressed.
     most = 8 * workers.options.max_pixels + 2**16
 
-    def restorer(task: str) -> Callable[..., Any]:
+    def restorer(task: Task) -> Callable[..., Any]:
+        Asked = request_model(task)
+
         async def endpoint(request: Request, wanted: Annotated[Asked, Query()]) -> Response:  # type: ignore[valid-type]
             for name in request.query_params:
                 if len(request.query_params.getlist(name)) > 1:
@@ -144,7 +146,8 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
                     raise UsageError(f"{had}; send files as multipart/form-data, and options in the query")
                 accepted = request.headers.get("accept", "").lower()
                 whole = JSON in accepted and PNG not in accepted
-                facts, pictures = await workers.restored(request, dict(parts), wanted.model_dump(), whole)  # type: ignore[attr-defined]
+                options = wanted.model_dump()  # type: ignore[attr-defined]
+                facts, pictures = await workers.answered(request, task, dict(parts), options, whole)
             if whole:
                 return JSONResponse(facts | {name: base64.b64encode(png).decode() for name, png in pictures.items()})
             return Response(pictures["image"], headers={RECORD_HEADER: json.dumps(facts)}, media_type=PNG)
@@ -159,7 +162,7 @@ def application(site: Mapping[str, bytes], workers: Workers, hosts: frozenset[st
             summary=summary,
             operation_id=task,
             openapi_extra={"requestBody": body_of(task)},
-            responses=RESPONSES,
+            responses=responses_of(task),
             response_class=Response,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from restore.app.answers import Answers
+from restore.app.answers import Answers, Task
 from restore.errors import RestoreError
 from restore.inference.options import Options
 from restore.inference.tiles.blend import Watch
@@ -45,9 +45,16 @@ class Worker:
         self._process: Any = None
 
     def answer(
-        self, image: bytes, mask: bytes | None, wanted: Mapping[str, Any], watch: Watch, *, whole: bool = True
+        self,
+        image: bytes,
+        mask: bytes | None,
+        wanted: Mapping[str, Any],
+        watch: Watch,
+        *,
+        whole: bool = True,
+        task: Task = "denoise",
     ) -> Answer:
-        """As `Answers.answer`, in the process; `watch` is called all the time, and may raise what ends the request.
+        """As `Answers` does a task, in the process; `watch` is called all the time, and may raise what ends it.
 
         Raises:
             Late: if it took longer than it may. The process has ended.
@@ -56,7 +63,7 @@ class Worker:
         with self._attended():
             if self._process is None or not self._process.is_alive():
                 self._start()
-            self._end.send((image, mask, dict(wanted), whole))
+            self._end.send((image, mask, dict(wanted), whole, task))
         limit = time.monotonic() + self.seconds
         while not self._replied():
             try:
@@ -138,9 +145,13 @@ def _serve(end: Any, stop: Any, options: Options) -> None:
     with suppress(EOFError, OSError):
         end.send(None)
         while True:
-            image, mask, wanted, whole = end.recv()
+            image, mask, wanted, whole, task = end.recv()
             try:
-                made: Any = answers.answer(image, mask, wanted, watch, whole=whole)
+                made: Any
+                if task == "marks":
+                    made = answers.marks(image, wanted)
+                else:
+                    made = answers.answer(image, mask, wanted, watch, whole=whole)
             except (RestoreError, Stopped) as fault:
                 made = fault
             except Exception as fault:

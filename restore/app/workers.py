@@ -10,6 +10,7 @@ from typing import Any
 import prometheus_client as figures
 from fastapi import HTTPException, Request
 
+from restore.app.answers import Task
 from restore.app.worker import Answer, Worker
 from restore.inference.options import Options
 
@@ -53,10 +54,10 @@ class Workers:
         finally:
             self.inside -= 1
 
-    async def restored(
-        self, request: Request, parts: Mapping[str, bytes], wanted: Mapping[str, Any], whole: bool
+    async def answered(
+        self, request: Request, task: Task, parts: Mapping[str, bytes], wanted: Mapping[str, Any], whole: bool
     ) -> Answer:
-        """Let a worker answer; raises Gone if the client has gone."""
+        """Let a worker do a task; raises Gone if the client has gone."""
         gone = threading.Event()
 
         def watch(share: float) -> None:
@@ -67,7 +68,7 @@ class Workers:
             watch(0)
             worker = self.idle.pop()
             try:
-                return worker.answer(parts["image"], parts.get("mask"), wanted, watch, whole=whole)
+                return worker.answer(parts["image"], parts.get("mask"), wanted, watch, whole=whole, task=task)
             finally:
                 self.idle.append(worker)
 

@@ -70,25 +70,21 @@ def restore(
     return _Run(engines or Engines(options), watch).all(pictures, options)
 
 
-def marks_in(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
-    """The marks of a picture of the kinds that options name, boolean (H, W) by kind; kinds without any are left out.
+def marks_in(picture: Observed, options: Options, engines: Engines) -> list[Mark]:
+    """The marks of a picture of the kinds that options name; kinds without any are left out.
 
     Raises:
         UsageError: if the picture is not in black and white.
     """
-    return {mark.kind: mark.mask for mark in _marks_of(picture, options, engines)}
-
-
-def sure_marks(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
-    """The marks of a picture that are removed though nobody asks, boolean (H, W) by kind."""
-    return {mark.kind: mark.mask for mark in _marks_of(picture, options, engines) if mark.sure}
-
-
-def _marks_of(picture: Observed, options: Options, engines: Engines) -> list[Mark]:
     from restore.inference.marks import removal
 
     case = Case.of(0, picture, options, engines, lambda share: None)
     return [] if case.blank is not None else removal.marks_of(case, _priors(case))
+
+
+def sure_marks(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
+    """The marks of a picture that are removed though nobody asks, boolean (H, W) by kind."""
+    return {mark.kind: mark.mask for mark in marks_in(picture, options, engines) if mark.sure}
 
 
 @dataclass(eq=False)

@@ -183,6 +183,28 @@ def test_of_several_pages_each_has_its_mask(server: Server) -> None:
     np.testing.assert_array_equal(pixels_of(picture), restore.complete(torn, hole > 127))
 
 
+def test_marks_are_found_as_by_the_library_and_counted(server: Server) -> None:
+    page = content_of("page-rules.png")
+    status, facts, mask = post(server, "/marks?remove=lines,dots", page)
+    expected = restore.find_marks(pixels_of(page), "lines,dots")
+    assert status == 200 and facts["marks"]["lines"]["words"] == f"{facts['marks']['lines']['count']} lines"
+    assert set(facts["marks"]) == {"lines"} and expected["lines"].any() and not expected["dots"].any()
+    np.testing.assert_array_equal(pixels_of(mask) == 255, expected["lines"])
+    _, told, _ = post(server, "/marks?remove=lines", page, **JSON)
+    assert told["marks"] == facts["marks"]
+    np.testing.assert_array_equal(pixels_of(base64.b64decode(told["lines"])), pixels_of(mask))
+    status, facts, mask = post(server, "/marks?specks=3", encoded(np.full((70, 70), 255, np.uint8)))
+    assert status == 200 and facts["marks"] == {} and not pixels_of(mask).any()
+
+
+def test_what_soft_writes_comes_beside_the_picture(server: Server) -> None:
+    scan = encoded(pixels_of(content_of("page-scan.png"))[:100, :120])
+    _, told, _ = post(server, "/denoise?p=scan", scan, **JSON)
+    for soft, name in ((False, "image"), (True, "soft")):
+        expected = restore.denoise(pixels_of(scan), p="scan", soft=soft)
+        np.testing.assert_array_equal(pixels_of(base64.b64decode(told[name])), expected)
+
+
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
 
 
@@ -523,6 +545,8 @@ def test_the_schema_has_the_options_of_the_command(server: Server) -> None:
         assert {"200", "413", "422", "503", "504"} <= operation["responses"].keys()
         model = next(each for each in operation["parameters"] if each["name"] == "model")
         assert {"auto", "tap-mnist"} <= set(model["schema"]["enum"])
+    finding = {each["name"] for each in schema["paths"]["/marks"]["post"]["parameters"]}
+    assert finding == {"model", "invert", "remove", "specks", "frame"}
 
 
 def test_its_page_names_every_option_and_needs_no_network(server: Server) -> None:

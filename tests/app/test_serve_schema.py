@@ -36,7 +36,7 @@ schemathesis.openapi.format("binary", PICTURES)
 schemathesis.openapi.media_type("application/octet-stream", PICTURES)
 
 # What the schema cannot say: which texts are noise levels, and which priors take no time.
-NARROWER = {"p": ["0.1", "10%,5%", "auto"], "model": ["auto", "tap-mnist-25"], "force": [True]}
+NARROWER = {"p": ["0.1", "10%,5%", "auto"], "model": ["auto", "tap-mnist-25"], "force": [True], "remove": ["lines"]}
 
 # And that a picture may be refused.
 UNSAID = [schemathesis.checks.positive_data_acceptance]
@@ -72,7 +72,7 @@ def checked(running: Server, path: str, mode: Any, narrower: dict[str, list[Any]
 POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 
 
-@pytest.mark.parametrize("path", ["/health", "/metrics", "/denoise", "/complete"])
+@pytest.mark.parametrize("path", ["/health", "/metrics", "/denoise", "/complete", "/marks"])
 def test_requests_that_the_schema_allows_are_answered_as_it_states(running: Server, path: str) -> None:
     assert max(checked(running, path, POSITIVE, {})) < 500
     assert (
@@ -80,7 +80,7 @@ def test_requests_that_the_schema_allows_are_answered_as_it_states(running: Serv
     )  # which refuses masks of other sizes
 
 
-@pytest.mark.parametrize("path", ["/denoise", "/complete"])
+@pytest.mark.parametrize("path", ["/denoise", "/complete", "/marks"])
 def test_other_requests_are_refused(running: Server, path: str) -> None:
     statuses = checked(running, path, NEGATIVE, {})
     assert statuses and all(400 <= status < 500 for status in statuses)
