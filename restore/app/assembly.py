@@ -13,6 +13,7 @@ from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
 from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.contract import POLARITIES, read_intact
+from restore.registry import MARKS
 from restore.status import Status
 from restore.zoo.description import Description
 
@@ -45,7 +46,9 @@ def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
 def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, bytes]:
     """The files of the page by name; `models.json` lists the priors and the kind of server."""
     files = {path.name: path.read_bytes() for path in sorted(PAGE.iterdir()) if path.is_file()}
-    listing = {"served": served, "preferred": zoo.preferred(), "priors": list(priors)}
+    listing: dict[str, Any] = {"served": served, "preferred": zoo.preferred(), "priors": list(priors)}
+    if served:
+        listing["marks"] = {name: words.many for name, words in MARKS.items()}
     return files | {"models.json": json.dumps(listing, indent=1).encode()}
 
 

@@ -123,7 +123,6 @@ def test_parts_are_those_of_python(reader: Visit, size: int, strides: tuple[int,
 def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     visit.choose("conv-text")
     assert visit.shown("image", 200).shape == (120, 200, 3), "its example is a page"
-    expect(visit.at("invert")).to_be_checked()
     with Image.open(ASSETS / "page-noisy.png") as image:
         several = Image.fromarray(np.tile(np.asarray(image.convert("L")), (3, 3)))
     upload(visit, "page.png", png(several))  # of several parts, after each of which it can be cancelled
@@ -162,6 +161,5 @@ def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     assert "; 4 windows of 28×28; " in visit.restore()
     upload(visit, "digit.png", (ASSETS / "digit.png").read_bytes())
     visit.wait_for("digit.png is open.")
-    expect(visit.at("invert")).not_to_be_checked()
     expect(visit.at("zoom")).to_be_hidden()
     assert "windows" not in visit.restore()

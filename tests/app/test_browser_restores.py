@@ -64,7 +64,7 @@ def test_restoring_shows_before_after_uncertainty_and_the_iterations(visit: Visi
     lightness = visit.shown("uncertainty").astype(int).sum(-1)
     deviations = np.sqrt(expected["variances"][0])
     assert lightness[deviations > 0.4].min() > lightness[deviations < 0.1].max()
-    visit.tick("Probability")
+    visit.tick("Grey levels")
     np.testing.assert_allclose(visit.shown("after")[..., 0], 255 * expected["means"][0], atol=0.51)
 
 
@@ -123,10 +123,15 @@ def test_a_conditional_prior_asks_neither_p_nor_a_mask(visit: Visit) -> None:
 def test_images_on_the_other_ground_are_inverted(visit: Visit) -> None:
     upload(visit, "dark.png", png(Image.fromarray(np.uint8(255 * (1 - noisy())))))
     visit.wait_for("dark.png is open")
-    expect(visit.at("invert")).to_be_checked()
+    expect(visit.at("invert")).to_have_value("")
     visit.restore()
     expected = native(zoo.find(zoo.preferred()), noisy(), 0.1, NOTHING)
     np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * (1 - expected["restored"][0]))
+    # Unless the user says so.
+    visit.at("invert").select_option("false")
+    visit.restore()
+    expected = native(zoo.find(zoo.preferred()), 1 - noisy(), 0.1, NOTHING)
+    np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * expected["restored"][0])
 
 
 # --------------------------------------------------------------------------------------------------- where things go
@@ -171,7 +176,7 @@ def test_our_server_restores_what_the_page_shows(served: Visit) -> None:
     assert said.startswith(f"{result.model}: p = ") and f"; {result.iterations} iterations" in said
     np.testing.assert_array_equal(served.shown("before")[..., 0], seen)
     np.testing.assert_array_equal(served.shown("after")[..., 0], clean)
-    served.tick("Probability")
+    served.tick("Grey levels")
     np.testing.assert_allclose(served.shown("after")[..., 0], 255 * result.means, atol=0.51)
     # The page needs neither the runtime nor a prior.
     assert not any("/ort/" in request or "/models/" in request for request in served.requests)
@@ -182,7 +187,7 @@ def test_our_server_leaves_alone_what_no_prior_knows_unless_all_is_named(served:
     upload(served, "noise.png", png(Image.fromarray(noise)))
     served.wait_for("noise.png is open")
     served.at("restore").click()
-    assert served.refused().startswith(Status.NOT_INK.sentence.capitalize())
+    assert served.refused().startswith(f"As it came, not sure: {Status.NOT_INK.sentence}; ")
     expect(served.at("download")).to_be_disabled()
     served.choose("tap-mnist")
     served.at("p").fill("0.1")

@@ -3,9 +3,10 @@
 import { receiveFiles } from "./arrivals.js";
 import { flips, generator, learnt } from "./damage.js";
 import { Editor } from "./editor.js";
+import { Marks } from "./marks.js";
 import { heat, paint } from "./panels.js";
 import { read, Refused } from "./picture.js";
-import { AUTOMATIC, facts, fits, inversion, light, listed, offer } from "./priors.js";
+import { AUTOMATIC, facts, fits, isLight, listed, offer } from "./priors.js";
 import { ResultView } from "./result.js";
 import { Server } from "./server.js";
 import { Solver } from "./solver.js";
@@ -16,6 +17,8 @@ const editor = new Editor(at("image"));
 const view = new ResultView({ before: at("before"), after: at("after"), uncertainty: at("uncertainty") });
 /** @type {Server | Solver} */
 let solver;
+/** @type {Marks | null} where a server finds them */
+let marks = null;
 const zoom = new Zoom(at("zoom"), ["image", "before", "after", "uncertainty"].map(at));
 
 /** @type {Map<string, import("./solver.js").Prior>} */
@@ -57,7 +60,8 @@ async function start() {
     all.unshift({ ...all.find(({ name }) => name === preferred), ...AUTOMATIC });
     Object.assign(at("p"), { required: false, value: "", placeholder: "found" });
     at("p-hint").textContent = "From 0 to 0.5; leave it empty to have it found, or to keep what is not masked as it is.";
-    at("invert-label").textContent = "Invert the image for the prior";
+    const controls = { panel: "marks", kinds: "mark-kinds", specks: "specks", legend: "found-kinds", remove: "remove-marks" };
+    marks = new Marks(Object.fromEntries(Object.entries(controls).map(([name, id]) => [name, at(id)])), site.marks);
   }
   // Loaded now, because the server may have stopped later.
   for (const name of new Set(all.flatMap(pictures))) examples.set(name, await (await fetch(name)).blob());
@@ -81,14 +85,14 @@ async function choose(name) {
   prior = priors.get(name);
   at("facts").textContent = facts(prior);
   for (const element of document.querySelectorAll(".told")) element.hidden = Boolean(prior.task);
-  at("p").disabled = Boolean(prior.task);
+  at("damaged-by").hidden = prior.name !== AUTOMATIC.name;
+  showKind();
   editor.masking = !prior.task;
   if (prior.task && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
-  if (!served) at("invert-label").textContent = inversion(prior);
-  view.clear(first ? prior : editor);
+  at("invert").value = "";
+  clearResult(first ? prior : editor);
   warn("");
   if (first || untouched) await showExample();
-  else matchPolarity();
   showControls();
   await load();
 }
@@ -116,13 +120,6 @@ function fail(fault) {
   warn(`${name(prior)} cannot be used (${fault.message}). Is the server still running? Choose the prior again.`);
 }
 
-/** Find the ground of the image, and invert it for the page's own graph if that is not the prior's. */
-function matchPolarity() {
-  const isLight = editor.pixels.reduce((sum, value) => sum + value, 0) > editor.pixels.length / 2;
-  editor.ground = Number(isLight);
-  at("invert").checked = !served && !prior.task && isLight !== light(prior);
-}
-
 // ---- the image
 
 async function open(file) {
@@ -139,8 +136,8 @@ async function open(file) {
 /** @param {{pixels: Float32Array, width: number, height: number}} picture */
 function take({ pixels, width, height }) {
   editor.set(pixels, width, height);
-  view.clear(editor);
-  matchPolarity();
+  editor.ground = Number(isLight(pixels));
+  clearResult(editor);
   zoom.fit(editor);
   // Some strokes across, however large the image is.
   at("brush").max = Math.max(8, Math.max(width, height) >> 4);
@@ -164,9 +161,26 @@ async function showExample() {
   untouched = true;
 }
 
+/** What the damage is called, of those that are found by what they are: inverted pixels, a scan, or grain. */
+function chosenKind() {
+  return at("damaged-by").hidden ? "p" : at("kind").value;
+}
+
+/** p is asked for where it means something. */
+function showKind() {
+  const told = !prior.task && chosenKind() === "p";
+  at("flips").hidden = !told;
+  at("p").disabled = !told;
+}
+
 /** The chosen p; null if it is to be found, or is no number. */
 function chosenP() {
-  return prior.task || Number.isNaN(at("p").valueAsNumber) ? null : at("p").valueAsNumber;
+  return at("p").disabled || Number.isNaN(at("p").valueAsNumber) ? null : at("p").valueAsNumber;
+}
+
+/** The damage, as options of the server. */
+function chosenDamage() {
+  return { p: { p: chosenP() }, scan: { p: "scan" }, sigma: { sigma: "auto" } }[chosenKind()];
 }
 
 /** What the damage button does: the damage that the prior has learnt, or noise at the chosen p. */
@@ -185,6 +199,7 @@ function showControls() {
   at("damage").hidden = !possible;
   at("damage").textContent = possible?.label ?? "";
   at("damage").disabled = !prior.task && (chosenP() === 0 || !at("p").validity.valid);
+  if (marks) at("show-marks").disabled = Boolean(prior.task);
   at("undo").disabled = !editor.canUndo;
   at("clear-mask").disabled = !editor.mask.includes(1);
   at("download").disabled = view.empty;
@@ -215,19 +230,46 @@ function question() {
     warn("The mask covers every pixel; leave visible what is to be kept.");
     return null;
   }
-  const told = { p: chosenP(), mask: prior.task ? new Uint8Array(mask.length) : mask.slice() };
-  return { width, height, pixels: pixels.slice(), invert: at("invert").checked, ...told };
+  const invert = { "": null, true: true, false: false }[at("invert").value];
+  const told = { damage: chosenDamage(), mask: prior.task ? new Uint8Array(mask.length) : mask.slice() };
+  return { width, height, pixels: pixels.slice(), invert, ...told };
 }
 
-async function restore() {
+/** @param {{remove: string, specks: string} | null} [removed] marks to remove, and nothing else */
+function restore(removed = null) {
+  return work("Restoring …", removed, (asked) => {
+    const watch = (share) => (at("progress").value = share);
+    return solver.restore(prior, removed ? { ...asked, damage: {} } : asked, watch);
+  }, show);
+}
+
+/** Show what would go. */
+function findMarks() {
+  const wanted = marks.asked;
+  if (!wanted) {
+    at("specks").reportValidity();
+    warn(at("specks").validity.valid ? "Choose some kind of marks to look for." : "");
+    return null;
+  }
+  return work("Looking for marks …", wanted, (asked) => solver.find(prior, asked), showMarks);
+}
+
+/**
+ * Ask for something that may take long, and show the answer.
+ * @param {string} doing what is said meanwhile
+ * @param {{remove: string, specks: string} | null} wanted marks
+ */
+async function work(doing, wanted, ask, answer) {
   const asked = busy ? null : question();
   if (!asked) return;
   const own = prior;
+  asked.marks = wanted;
   setBusy(true, served || !fits(own, asked));
+  say(doing);
   try {
-    const result = await solver.restore(own, asked, (share) => (at("progress").value = share));
+    const result = await ask(asked);
     if (own !== prior) return;
-    if (result) show(asked, result);
+    if (result) answer(asked, result);
     else say("Cancelled.");
   } catch (fault) {
     if (own !== prior) return;
@@ -245,10 +287,30 @@ function setBusy(value, long) {
   at("running").hidden = !long;
   if (served) at("progress").removeAttribute("value");
   else at("progress").value = 0;
-  if (value) say("Restoring …");
+}
+
+/** Neither a result nor marks are shown. */
+function clearResult(size) {
+  view.clear(size);
+  marks?.clear();
+  at("after-caption").textContent = "After";
+}
+
+function showMarks(asked, found) {
+  clearResult(asked);
+  marks.show(found);
+  if (found.length) {
+    view.preview(asked, found);
+    at("after-caption").textContent = "What would go, in colour";
+  }
+  const words = found.map(({ words }) => words).join(", ");
+  say(found.length ? `Found: ${words}. Nothing is removed yet.` : "No such marks were found.");
+  zoom.update();
+  showControls();
 }
 
 function show(asked, result) {
+  clearResult(asked);
   view.show({ ...asked, result, name: prior.name });
   at("before-caption").textContent = asked.mask.includes(1) ? "Before; blue is filled" : "Before";
   say(result.said);
@@ -258,7 +320,7 @@ function show(asked, result) {
 }
 
 function refuse(asked, why) {
-  view.clear(asked);
+  clearResult(asked);
   say("");
   warn(why);
   zoom.update();
@@ -297,14 +359,31 @@ function connectControls() {
   on("view", "change", (event) => (view.soft = event.target.value === "soft"));
   on("download", "click", () => view.download());
   on("p", "input", showControls);
+  on("kind", "change", () => {
+    showKind();
+    showControls();
+  });
+  on("show-marks", "click", () => findMarks());
+  on("remove-marks", "click", () => restore(marks.shown));
+  // What is shown was found in another way, or in another image.
+  on("marks", "change", forgetMarks);
   editor.addEventListener("cursor", () => {
     tellCursor();
     zoom.reveal(editor.cursor);
   });
   editor.addEventListener("change", () => {
     untouched = false;
+    forgetMarks();
     showControls();
   });
+}
+
+/** Marks are shown no longer. */
+function forgetMarks() {
+  if (!marks?.shown) return;
+  clearResult(editor);
+  say("");
+  showControls();
 }
 
 const TOOL_KEYS = { d: "draw", e: "erase", m: "mask", u: "unmask" };

@@ -46,14 +46,14 @@ export function facts(prior) {
   return `${does} ${size}${units}. Trained by ${method.replaceAll("_", " ")} on ${data}.`;
 }
 
-/** A description of images that the prior needs inverted. @param {Prior} prior */
-export function inversion(prior) {
-  return light(prior) ? "Light shapes on a dark ground" : "Dark strokes on a light ground";
+/** Whether an image is mostly light. @param {Float32Array} pixels */
+export function isLight(pixels) {
+  return pixels.reduce((sum, value) => sum + value, 0) > pixels.length / 2;
 }
 
-/** Whether the images of the prior are mostly light. @param {Prior} prior */
-export function light(prior) {
-  return prior.polarity === "dark on light";
+/** Whether an image has to be inverted for a prior that is told its damage. @param {Prior} prior */
+export function inverted(prior, pixels) {
+  return !prior.task && isLight(pixels) !== (prior.polarity === "dark on light");
 }
 
 /** Whether an image has the size of the prior's, so that it is restored as a whole. @param {Prior} prior */

@@ -1,5 +1,6 @@
 /** A restoration on the page: before, after, and how sure the prior is. */
 
+import { coloured } from "./marks.js";
 import { clear, download, grey, heat, paint } from "./panels.js";
 
 /** The colour of pixels to fill: not a grey, so that it stands out. */
@@ -8,7 +9,7 @@ const TO_FILL = [59, 111, 181];
 /**
  * @typedef {Object} Result
  * @property {Float32Array} restored grey values, of most images 0 and 1
- * @property {Float32Array} means probability of white
+ * @property {Float32Array} soft grey levels: of a page its ink, on white; else the probability of white
  * @property {Float32Array} deviations
  * @property {string} said what became of the image
  * @property {string} advice
@@ -33,7 +34,7 @@ export class ResultView {
     this.#panels = panels;
   }
 
-  /** Show the probability of white instead of black and white. */
+  /** Show grey levels instead of black and white. */
   set soft(soft) {
     this.#soft = soft;
     if (this.#shown) this.#showAfter();
@@ -58,9 +59,19 @@ export class ResultView {
     this.#showAfter();
   }
 
+  /**
+   * Show marks on a picture, in colours, in place of a result.
+   * @param {{pixels: Float32Array, width: number, height: number}} picture
+   * @param {import("./marks.js").Found[]} found
+   */
+  preview(picture, found) {
+    this.clear(picture);
+    paint(this.#panels.after, picture.width, picture.height, coloured(picture, found, grey));
+  }
+
   #showAfter() {
     const { result, width, height } = this.#shown;
-    const values = this.#soft ? result.means : result.restored;
+    const values = this.#soft ? result.soft : result.restored;
     paint(this.#panels.after, width, height, (i) => grey(values[i]));
   }
 

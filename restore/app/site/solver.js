@@ -2,6 +2,7 @@
 
 import { report, sentence, usable } from "./outcome.js";
 import { Refused } from "./picture.js";
+import { inverted } from "./priors.js";
 
 /**
  * @typedef {Object} Prior what models.json says of a prior
@@ -28,9 +29,11 @@ import { Refused } from "./picture.js";
  * @property {number} width
  * @property {number} height
  * @property {Float32Array} pixels grey values in [0, 1], row by row
- * @property {number | null} p probability that a pixel is inverted; null for a conditional prior, or to find it
+ * @property {{p?: number | string | null, sigma?: string}} damage p: the probability that a pixel is inverted; null for a
+ *   conditional prior, or to find it; a word for another kind of damage that the server knows
  * @property {Uint8Array} mask 1 where a pixel is to be filled
- * @property {boolean} invert invert the image for the prior, and the result back
+ * @property {boolean | null} invert invert the image for the prior, and the result back; null to find whether to
+ * @property {{remove: string, specks: string} | null} [marks] kinds of marks, and the largest speck in pixels
  *
  * @typedef {Object} Answer of a graph
  * @property {Float32Array} restored 0 or 1
@@ -94,9 +97,10 @@ export class Solver {
    * @throws {Refused} if the solver diverged
    */
   async restore(prior, request, watch = () => {}) {
-    const own = (values) => (request.invert ? values.map((value) => 1 - value) : values);
+    const invert = request.invert ?? inverted(prior, request.pixels);
+    const own = (values) => (invert ? values.map((value) => 1 - value) : values);
     const pixels = own(request.pixels);
-    const answer = await this.solve(prior, { ...request, pixels }, watch);
+    const answer = await this.solve(prior, { ...request, pixels, p: request.damage.p }, watch);
     if (!answer) return null;
     if (!usable(answer)) throw new Refused(sentence(prior.outcomes.diverged, "choose another prior"));
     const threshold = Math.fround(prior.threshold / 255);
@@ -107,7 +111,7 @@ export class Solver {
     if (windows?.unsolved) facts.push(`${windows.unsolved.toLocaleString("en")} of them unsolved`);
     return {
       restored: own(answer.restored),
-      means: own(answer.means),
+      soft: own(answer.means),
       deviations: answer.variances.map(Math.sqrt),
       said: report(prior.name, facts, { iterations, seconds: milliseconds / 1000, changed }),
       advice: answer.blind ? `The image ${prior.blind}.` : "",
