@@ -3,8 +3,8 @@
     python docs/demo.py --output site/demo
     python -m http.server --directory site
 
-It has a prior of print, with a scan to begin with, and one of drawings. All runs in the browser, and nothing is fetched
-from elsewhere. `restore app --install` downloads onnxruntime-web first, once.
+It has a prior of print, with a noisy page to begin with, one of drawings, and one of grey pages. All runs in the
+browser, and nothing is fetched from elsewhere. `restore app --install` downloads onnxruntime-web first, once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from restore.app import assembly, runtime
 
 ROOT = Path(__file__).resolve().parent.parent
 # The priors, the first to begin with, and for each a picture among assets/ that needs no further damage.
-SCANS = {"conv-text": "page-noisy.png", "conv-art": "mask-noisy.png"}
+SCANS = {"conv-text": "page-noisy.png", "conv-art": "mask-noisy.png", "conv-scan": "old-page.png"}
 
 
 def build(output: Path) -> Path:

@@ -13,6 +13,10 @@ from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
 from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.contract import POLARITIES, read_intact
+from restore.inference.painting import UNCHANGED
+from restore.inference.scans.reading import ENOUGH, LIGHT_INK
+from restore.inference.scans.sheet import CELL, FEW, REACH, ROUNDED
+from restore.inference.tiles.blocks import PAGE_BEYOND, Cutting, into_blocks, into_parts
 from restore.registry import MARKS
 from restore.status import Status
 from restore.zoo.description import Description
@@ -20,12 +24,12 @@ from restore.zoo.description import Description
 PAGE = Path(__file__).parent / "site"
 
 # Pictures of the page that show what a prior does: by the data it was trained on, else by the polarity of its images.
-EXAMPLES = {"text": "page.png"}
+EXAMPLES = {"text": "page.png", "scans": "page-scan.png"}
 DIGIT_OR_SILHOUETTE = dict(zip(POLARITIES, ("digit.png", "silhouette.png"), strict=True))
 
 
 def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
-    """Facts on the priors of black and white pictures that have a graph; a damaged one causes a warning.
+    """Facts on the priors of black and white pictures, and of ink, that have a graph; a damaged one causes a warning.
 
     Raises:
         ModelError: if none is left.
@@ -34,7 +38,7 @@ def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
     for folder in priors:
         try:
             header = zoo.describe(folder)
-            if (folder / zoo.GRAPH).is_file() and not (header.grey or header.kind.pages):
+            if (folder / zoo.GRAPH).is_file() and not header.grey and folder.name != zoo.PARTS_PRIOR:
                 by_folder[folder] = facts(folder)
         except ModelError as fault:
             zoo.leave_out(str(fault))
@@ -63,13 +67,27 @@ def facts(folder: Path) -> dict[str, Any]:
         "width": width,
         "height": height,
         "whole": header.whole,
+        "cutting": [cutting._asdict() for cutting in _cuttings(header)],
+        "page": reading_of_pages(header) if header.kind.pages else None,
         "polarity": ground,
         "example": EXAMPLES.get(header.data, DIGIT_OR_SILHOUETTE[ground]),
         "triesAgain": header.tries_again,
         "outcomes": {status.name.lower(): outcome(status, header) for status in Status},
         "blind": BLIND,
+        "unchanged": UNCHANGED,
         "bytes": sum((folder / name).stat().st_size for name in (zoo.GRAPH, zoo.WEIGHTS)),
     }
+
+
+def _cuttings(header: Description) -> list[Cutting]:
+    """How larger images are cut into blocks, and blocks into parts."""
+    return [into_blocks(header), into_parts(header)] if header.whole else []
+
+
+def reading_of_pages(header: Description) -> dict[str, float]:
+    """What reading a page is done with, beside the graph: see `restore.inference.scans`."""
+    sizes = {"beyond": PAGE_BEYOND, "step": header.step, "reach": REACH, "cell": CELL, "enough": ENOUGH}
+    return sizes | {"few": FEW, "least": ROUNDED, "lightInk": LIGHT_INK}
 
 
 def polarity(folder: Path) -> str:

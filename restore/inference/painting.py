@@ -21,6 +21,9 @@ from restore.status import Outcome
 # Said of a page with parts that are none.
 PARTS_STAY = "{:.0%} of it is no ink on paper, such as a photograph, and stays as it was"
 
+# Said of a picture that comes back as it came, though nothing had to be found.
+UNCHANGED = "no pixel had to change"
+
 # The lowest level of each kind that is looked for.
 LOWEST = {name: float(scale.levels[0]) for name, scale in (("p", FLIPS), ("sigma", NOISE))}
 
@@ -143,7 +146,7 @@ def looked_for(picture: Observed, choice: Choice) -> str:
     if picture.filled_only:
         return "what fills the hole is what was there"
     if choice.level is None:
-        return "no pixel had to change"
+        return UNCHANGED
     name = choice.level.name
     least = f" above {name} = {LOWEST[name]:.1g}" if name in LOWEST else ""
     return f"no {LEVELS[name].noun} found{least}"

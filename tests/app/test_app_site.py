@@ -28,7 +28,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: dict[str, bytes]) -> 
     page = {"name": "told", "width": 12, "height": 10, "polarity": "light on dark", "example": "digit.png"}
     assert plain.items() >= (header | page | {"triesAgain": True, "blind": BLIND}).items()
     assert plain["inference"].items() >= {"max_iter": 1000, "tol": 0.01, "damping": 0.3}.items()
-    assert plain["overlap"] == 1
+    assert plain["cutting"] == [] and plain["page"] is None
     assert plain["bytes"] > len("graph of told")
     assert (seer["task"], seer["polarity"], seer["triesAgain"]) == ("flip:0.1", "dark on light", False)
 
@@ -80,7 +80,7 @@ def test_what_is_in_use_is_refused_and_left_alone(place: str, write: Callable[..
     assert (tmp_path / "mine.txt").read_text() == "mine" and (tmp_path / "models.json").exists()
 
 
-@pytest.mark.parametrize("name", ["digit.png", "page.png", "silhouette.png"])
+@pytest.mark.parametrize("name", ["digit.png", "page.png", "page-scan.png", "silhouette.png"])
 def test_the_examples_of_the_page_are_those_drawn_by_our_script(name: str) -> None:
     assert (SITE / name).read_bytes() == (ROOT / "assets" / name).read_bytes()
 

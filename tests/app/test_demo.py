@@ -65,10 +65,10 @@ def address(folder: Path) -> Iterator[str]:
         running.shutdown()
 
 
-def test_it_has_two_priors_and_a_scan(folder: Path) -> None:
+def test_it_has_three_priors_and_scans(folder: Path) -> None:
     listing = json.loads((folder / "models.json").read_text("utf-8"))
     assert not listing["served"] and listing["preferred"] == "conv-text"
-    assert sorted(prior["name"] for prior in listing["priors"]) == ["conv-art", "conv-text"]
+    assert sorted(prior["name"] for prior in listing["priors"]) == ["conv-art", "conv-scan", "conv-text"]
     for prior in listing["priors"]:
         for name in (*prior["scans"], prior["example"]):
             assert (folder / name).is_file()

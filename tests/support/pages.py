@@ -35,11 +35,11 @@ QUIET = (
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
-# The page has no tools for grey images. A prior without a graph is no reason to skip: the repository has them all.
+# The page has no tools for photographs. A prior without a graph is no reason to skip: the repository has them all.
 PUBLISHED = [
     folder
     for folder in sorted(zoo.published_folder().iterdir())
-    if (folder / zoo.GRAPH).exists() and not zoo.describe(folder).grey
+    if (folder / zoo.GRAPH).exists() and not zoo.describe(folder).grey and folder.name != zoo.PARTS_PRIOR
 ]
 
 if CHROMIUM is None:
@@ -137,7 +137,7 @@ class Visit:
                 pixels = Float32Array.from(pixels, Number);
                 const request = { ...size, pixels, p: Number(p), mask: Uint8Array.from(mask) };
                 const result = await globalThis.solver.solve(prior, request);
-                for (const name of ["restored", "means", "variances"]) result[name] = [...result[name]];
+                for (const name of ["restored", "soft", "means", "variances"]) result[name] = [...result[name]];
                 return result;
             }""",
             asked,

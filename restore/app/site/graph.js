@@ -1,4 +1,4 @@
-/** The graphs of the priors in onnxruntime: opened once, and run on images and on windows. */
+/** The graphs of the priors in onnxruntime: opened once, and run on images and on parts of them. */
 
 import * as ort from "./ort/ort.wasm.bundle.min.mjs";
 
@@ -13,17 +13,12 @@ const GRAPH = "solver.onnx";
 const WEIGHTS = "weights.safetensors";
 
 // What is asked of a graph: copying more takes time.
-const OUTPUTS = ["restored", "means", "variances", "iterations", "residual", "converged"];
+const OUTPUTS = ["means", "variances", "iterations", "residual", "converged"];
 
 /**
  * @typedef {Object} Opened
  * @property {import("./solver.js").Prior} prior
  * @property {ort.InferenceSession} session
- *
- * @typedef {Object} Observed images of the prior's size, one after the other
- * @property {Float32Array} image
- * @property {Float32Array} [p] of every pixel, or one for all; a conditional prior is told neither p nor a mask
- * @property {Uint8Array} [mask] as p
  */
 
 /** @type {Map<string, Promise<Opened>>} by the prior's name; they stay, so that they work offline */
@@ -51,8 +46,9 @@ async function open(prior) {
   const session = await ort.InferenceSession.create(graph, options);
   const found = { prior, session };
   // Browsers optimise WebAssembly once it has run: the first image of a user is then as fast as the others.
-  const image = new Float32Array(prior.width * prior.height);
-  await runOnce(found, { image, p: Float32Array.of(0.1), mask: Uint8Array.of(0) }, prior.inference, prior);
+  const { width, height, inference } = prior;
+  const [pixels, mask] = [new Float32Array(width * height), new Uint8Array(width * height)];
+  await runOnce(session, { width, height, pixels, mask, p: 0.1 }, inference);
   return found;
 }
 
@@ -64,51 +60,40 @@ async function bytes(name, file) {
 }
 
 /**
- * Restore images.
+ * What is known of an image: of the prior's size, or of any for a convolutional one.
  * @param {Opened} graph
- * @param {Observed} observed
- * @param {{width: number, height: number}} [size] of each; another than the prior's for a convolutional one
- * @returns the outputs by name, as arrays
+ * @param {import("./parts.js").Picture} picture
+ * @returns {Promise<import("./parts.js").Part>}
  */
-export async function run(graph, observed, size = graph.prior) {
-  const { prior } = graph;
-  const found = await runOnce(graph, observed, prior.inference, size);
-  // Another try with half the step, as `restore denoise` has.
-  const left = prior.triesAgain ? [...found.converged.keys()].filter((row) => !found.converged[row]) : [];
-  if (!left.length) return found;
+export async function run({ prior, session }, picture) {
   const { max_iter, tol, damping } = prior.inference;
-  const some = Object.fromEntries(Object.entries(observed).map(([name, all]) => [name, rows(size, all, left)]));
-  const again = await runOnce(graph, some, { max_iter, tol: tol / 2, damping: (1 + damping) / 2 }, size);
-  left.forEach((row, k) => {
-    again.iterations[k] += found.iterations[row];
-    for (const name of OUTPUTS) {
-      const each = again[name].length / left.length;
-      found[name].set(again[name].subarray(k * each, (k + 1) * each), row * each);
-    }
-  });
-  return found;
+  let found = await runOnce(session, picture, { max_iter, tol, damping });
+  if (!found.converged && prior.triesAgain) {
+    // Another try with half the step, as `restore denoise` has.
+    const before = found.iterations;
+    found = await runOnce(session, picture, { max_iter, tol: tol / 2, damping: (1 + damping) / 2 });
+    found.iterations += before;
+  }
+  const { converged, ...known } = found;
+  return { ...known, parts: 1, unsolved: Number(!converged), blind: picture.mask.every(Boolean) };
 }
 
-/** Some of the images; what is one number for all stays so. */
-function rows({ width, height }, all, wanted) {
-  if (all.length === 1) return all;
-  const size = width * height;
-  const some = new all.constructor(wanted.length * size);
-  wanted.forEach((row, k) => some.set(all.subarray(row * size, (row + 1) * size), k * size));
-  return some;
-}
-
-async function runOnce({ prior, session }, { image, p, mask }, { max_iter, tol, damping }, { width, height }) {
-  const shape = (all) => (all.length === 1 ? [1, 1, 1] : [all.length / (width * height), height, width]);
-  const told = () => ({ p: new ort.Tensor("float32", p, shape(p)), mask: new ort.Tensor("bool", mask, shape(mask)) });
-  const inputs = {
-    image: new ort.Tensor("float32", image, [image.length / (width * height), height, width]),
-    ...(session.inputNames.includes("p") ? told() : {}),
-    max_iter: new ort.Tensor("int64", BigInt64Array.of(BigInt(max_iter)), []),
-    tol: new ort.Tensor("float32", Float32Array.of(tol), []),
-    damping: new ort.Tensor("float32", Float32Array.of(damping), []),
+async function runOnce(session, { width, height, pixels, mask, p }, { max_iter, tol, damping }) {
+  const known = {
+    image: () => new ort.Tensor("float32", pixels, [1, height, width]),
+    mask: () => new ort.Tensor("bool", mask, [1, height, width]),
+    p: () => new ort.Tensor("float32", Float32Array.of(p), [1, 1, 1]),
+    max_iter: () => new ort.Tensor("int64", BigInt64Array.of(BigInt(max_iter)), []),
+    tol: () => new ort.Tensor("float32", Float32Array.of(tol), []),
+    damping: () => new ort.Tensor("float32", Float32Array.of(damping), []),
   };
-  const outputs = await session.run(inputs, OUTPUTS);
-  const found = Object.fromEntries(OUTPUTS.map((name) => [name, outputs[name].data]));
-  return { ...found, iterations: Int32Array.from(found.iterations, Number) };
+  const outputs = await session.run(Object.fromEntries(session.inputNames.map((name) => [name, known[name]()])), OUTPUTS);
+  const single = (name) => Number(outputs[name].data[0]);
+  return {
+    means: outputs.means.data,
+    variances: outputs.variances.data,
+    iterations: single("iterations"),
+    residual: single("residual"),
+    converged: Boolean(single("converged")),
+  };
 }

@@ -4,8 +4,8 @@
  * Whether a result may be shown: every value a number, and the solver not diverged.
  * @param {import("./solver.js").Answer} answer
  */
-export function usable({ restored, means, variances, residual }) {
-  return Number.isFinite(residual) && [restored, means, variances].every((values) => values.every(Number.isFinite));
+export function usable({ means, variances, residual }) {
+  return Number.isFinite(residual) && [means, variances].every((values) => values.every(Number.isFinite));
 }
 
 /** One sentence. @param {string[]} parts */

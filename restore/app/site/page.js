@@ -168,7 +168,7 @@ function chosenKind() {
 
 /** p is asked for where it means something. */
 function showKind() {
-  const told = !prior.task && chosenKind() === "p";
+  const told = !prior.task && !prior.page && chosenKind() === "p";
   at("flips").hidden = !told;
   at("p").disabled = !told;
 }
@@ -183,15 +183,18 @@ function chosenDamage() {
   return { p: { p: chosenP() }, scan: { p: "scan" }, sigma: { sigma: "auto" } }[chosenKind()];
 }
 
-/** What the damage button does: the damage that the prior has learnt, or noise at the chosen p. */
+/** What the damage button does: the damage that the prior has learnt, or noise at the chosen p; null for grey pages. */
 function damage() {
+  if (prior.page) return null;
   return prior.task ? learnt(prior.task) : flips(chosenP() ?? USUAL);
 }
 
 function inflict() {
+  const done = damage();
+  if (!done) return;
   seed += 1;
   const random = generator(seed);
-  editor.alter((pixels) => damage().apply(pixels, editor.width, editor.height, random));
+  editor.alter((pixels) => done.apply(pixels, editor.width, editor.height, random));
 }
 
 function showControls() {

@@ -37,11 +37,10 @@ export function offer(select, priors) {
 /** @param {Prior} prior */
 export function facts(prior) {
   if (prior.name === "auto") return "The prior, the noise and the polarity are found; what no prior knows stays as it is.";
-  const { width, height, hidden, method, data, whole } = prior;
-  const does = prior.task
-    ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
-    : "Undoes noise, and fills what is masked.";
-  const size = whole ? "Images of any size" : `${width}×${height} pixels, larger images in windows of that size`;
+  const { width, height, hidden, method, data, whole, page } = prior;
+  const told = page ? "Reads a grey page as ink and paper, or fills what is masked." : "Undoes noise, and fills what is masked.";
+  const does = prior.task ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.` : told;
+  const size = whole ? "Images of any size" : `${width}×${height} pixels`;
   const units = hidden ? `; ${hidden} hidden units` : "";
   return `${does} ${size}${units}. Trained by ${method.replaceAll("_", " ")} on ${data}.`;
 }
@@ -54,6 +53,14 @@ export function isLight(pixels) {
 /** Whether an image has to be inverted for a prior that is told its damage. @param {Prior} prior */
 export function inverted(prior, pixels) {
   return !prior.task && isLight(pixels) !== (prior.polarity === "dark on light");
+}
+
+/** Why a prior of one size takes no image of another; empty if it does. @param {Prior} prior */
+export function misfit(prior, image) {
+  const { name, width, height, whole } = prior;
+  if (whole || fits(prior, image)) return "";
+  const has = `The image has ${image.width}×${image.height} pixels, and ${name} takes ${width}×${height} alone`;
+  return `${has}; choose a prior for images of any size, or open a part of that size.`;
 }
 
 /** Whether an image has the size of the prior's, so that it is restored as a whole. @param {Prior} prior */

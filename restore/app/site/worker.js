@@ -6,67 +6,41 @@
  * cancelled; or {id, fault}.
  */
 import { opened, run } from "./graph.js";
-import { HIDDEN, restoreLarge } from "./large.js";
+import { painted } from "./painting.js";
 import { restoreInParts } from "./parts.js";
 import { fits } from "./priors.js";
+import { withHolesFilled } from "./sheet.js";
 
 /** Numbers of the requests that nobody waits for any more. */
 const cancelled = new Set();
 
 class Cancelled extends Error {}
 
-/**
- * What is seen in windows, for the graph.
- * @param {import("./solver.js").Prior} prior
- * @param {Float32Array} windows of 0, 1 and HIDDEN
- * @param {number | null} p
- * @returns {import("./graph.js").Observed}
- */
-function observed(prior, windows, p) {
-  if (prior.task) return { image: windows };
-  const image = windows.map((value) => Number(value > HIDDEN));
-  return { image, p: Float32Array.of(p), mask: Uint8Array.from(windows, (value) => Number(value === HIDDEN)) };
-}
-
-/** Let the messages in that have come while a batch was run. */
+/** Let the messages in that have come while a part was solved. */
 function breath() {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-async function inWindows(id, graph, request) {
-  const solve = async (seen, size) => {
+/** What is known of an image: of the prior's size, or in parts. */
+async function solved(id, graph, picture) {
+  if (fits(graph.prior, picture)) {
+    const { unsolved, ...answer } = await run(graph, picture);
+    return { ...answer, converged: !unsolved };
+  }
+  const solve = async (part) => {
     await breath();
     if (cancelled.has(id)) throw new Cancelled();
-    return run(graph, seen, size);
+    return run(graph, part);
   };
-  const { prior } = graph;
-  const watch = (share) => postMessage({ id, share });
-  if (prior.whole) return restoreInParts(solve, request, prior.layers.map(([, , stride]) => stride), watch);
-  return restoreLarge((windows) => solve(observed(prior, windows, request.p)), prior, request, watch);
-}
-
-async function whole(graph, { pixels, p, mask }) {
-  const told = graph.prior.task ? {} : { p: Float32Array.of(p), mask };
-  const found = await run(graph, { image: pixels, ...told });
-  const single = (name) => found[name][0];
-  const { restored, means, variances } = found;
-  return {
-    restored,
-    means,
-    variances,
-    iterations: single("iterations"),
-    residual: single("residual"),
-    converged: Boolean(single("converged")),
-    windows: null,
-  };
+  return restoreInParts(solve, picture, graph.prior, (share) => postMessage({ id, share }));
 }
 
 /** @returns {Promise<import("./solver.js").Answer>} */
 async function restore(id, prior, request) {
   const graph = await opened(prior);
   const start = performance.now();
-  const result = await (fits(prior, request) ? whole(graph, request) : inWindows(id, graph, request));
-  return { ...result, milliseconds: performance.now() - start };
+  const answer = await solved(id, graph, prior.page ? withHolesFilled(request) : request);
+  return { ...answer, ...painted(prior, request, answer.means), milliseconds: performance.now() - start };
 }
 
 addEventListener("message", async ({ data: { cancel, id, prior, request } }) => {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,14 @@ Part: TypeAlias = tuple[slice, slice]
 Span: TypeAlias = tuple[slice, slice]
 
 
+class Cutting(NamedTuple):
+    """How an axis is cut into spans: how long their cores are, the least margin, and a divisor of all lengths."""
+
+    length: int
+    margin: int
+    step: int = 1
+
+
 @dataclass(frozen=True)
 class Block:
     """A part of an image, its `core`, and what its answer depends on, `around` it."""
@@ -66,18 +74,28 @@ class Block:
 def blocks_of(shape: tuple[int, ...], header: Description) -> list[Block]:
     """The blocks of an image (H, W) that a prior restores in tiles, or as a whole."""
     if header.whole:
-        return _crossed(*(_alike(size, CORE_SIDE, _margin(header, CORE_MARGIN)) for size in shape))
+        return _crossed(*(_alike(size, into_blocks(header)) for size in shape))
     return _crossed(*(_of_tiles(size, side, header) for size, side in zip(shape, header.image_shape, strict=True)))
 
 
 def parts_of(shape: tuple[int, ...], header: Description, side: int = PART_SIDE) -> list[Block]:
-    """The parts of a block for a prior that takes each as an image: all of one size, with what is around them.
+    """The parts of a block for a prior that takes each as an image: all of one size, with what is around them."""
+    return _crossed(*(_alike(size, into_parts(header, side)) for size in shape))
+
+
+def into_blocks(header: Description) -> Cutting:
+    """How a prior that takes a block as one image has large images cut."""
+    return Cutting(CORE_SIDE, _margin(header, CORE_MARGIN))
+
+
+def into_parts(header: Description, side: int = PART_SIDE) -> Cutting:
+    """How a block is cut into parts.
 
     Their sides are about as many places of the finest layer. The sides of a page are whole steps of the coarsest layer,
     as in training, and so are those of its parts.
     """
-    length, margin = side * header.layers[0].stride, _margin(header, PART_MARGIN)
-    return _crossed(*(_alike(size, length, margin, header.step if header.kind.pages else 1) for size in shape))
+    step = header.step if header.kind.pages else 1
+    return Cutting(side * header.layers[0].stride, _margin(header, PART_MARGIN), step)
 
 
 def _margin(header: Description, least: int) -> int:
@@ -101,11 +119,9 @@ def _of_tiles(size: int, side: int, header: Description) -> list[Span]:
     return [(core, slice(max(0, core.start - margin), min(size, core.stop + margin))) for core in cores]
 
 
-def _alike(size: int, length: int, margin: int, step: int = 1) -> list[Span]:
-    """Equally long spans of an axis that overlap by at least twice the margin: the middle of each, and all of it.
-
-    Their length is a multiple of a step, as is that of the axis.
-    """
+def _alike(size: int, cutting: Cutting) -> list[Span]:
+    """Equally long spans of an axis that overlap by at least twice the margin: the middle of each, and all of it."""
+    length, margin, step = cutting
     count = max(1, -(-(size - 2 * margin) // length))
     whole = -(-(size + 2 * margin * (count - 1)) // (count * step)) * step
     starts = np.linspace(0, size - whole, count).round().astype(int).tolist()
