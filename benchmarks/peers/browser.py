@@ -102,7 +102,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
-        expect(page.locator("#status")).to_contain_text("is ready", timeout=30_000)
+        expect(page.locator("#status")).to_contain_text("Ready.", timeout=60_000)
         asked = {"prior": prior, "pixels": pixels.ravel().tolist(), "p": p, "mask": mask.ravel().tolist()}
         asked["count"] = chosen.repeats // ROUNDS
         (first, *_) = page.evaluate(IN_THE_PAGE, asked)

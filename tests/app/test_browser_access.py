@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from pages import Visit, expect
+from pages import ASSETS, Visit, expect, upload
 
 
 @pytest.mark.thorough
@@ -68,6 +70,51 @@ def test_every_control_has_a_name(guest: Visit) -> None:
     assert len(results) > 15 and all(name for _, name in results), results
     assert guest.page.locator("[role=status], [role=alert], [aria-live]").count() == 3
     assert guest.page.locator("html[lang]").count() == 1
+
+
+@pytest.mark.thorough
+def test_axe_finds_nothing_with_or_without_a_server(guest: Visit, served: Visit) -> None:
+    axe = Path(os.environ.get("RESTORE_NODE_MODULES", "node_modules")) / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("needs axe-core in RESTORE_NODE_MODULES")
+    guest.restore()
+    upload(served, "rules.png", (ASSETS / "page-rules.png").read_bytes())
+    served.wait_for("rules.png is open")
+    served.at("show-marks").click()
+    served.wait_for("Nothing is removed yet")
+    for visit in (guest, served):
+        # Not as a script of the page, which its policy forbids.
+        visit.page.evaluate(axe.read_text(encoding="utf-8") + "; undefined")
+        for scheme in ("light", "dark"):
+            visit.page.emulate_media(color_scheme=scheme)
+            faults = visit.page.evaluate("async () => (await axe.run(document)).violations")
+            assert not [f"{fault['id']}: {node['html']}" for fault in faults for node in fault["nodes"]]
+        visit.page.emulate_media(color_scheme="no-preference")
+
+
+@pytest.mark.thorough
+def test_marks_are_shown_and_removed_by_keyboard(served: Visit) -> None:
+    keys = served.page.keyboard
+    upload(served, "rules.png", (ASSETS / "page-rules.png").read_bytes())
+    served.wait_for("rules.png is open")
+
+    def reach(name: str) -> None:
+        for _ in range(40):
+            keys.press("Tab")
+            if served.page.evaluate("document.activeElement.id || document.activeElement.value") == name:
+                return
+        pytest.fail(f"Tab does not reach {name}")
+
+    served.at("prior").focus()
+    for kind in ("border", "dots", "specks"):
+        reach(kind)
+        keys.press("Space")
+    reach("show-marks")
+    keys.press("Enter")
+    served.wait_for("Nothing is removed yet")
+    reach("remove-marks")
+    keys.press("Enter")
+    served.wait_for("were removed")
 
 
 @pytest.mark.thorough

@@ -23,46 +23,50 @@ class Local {
     });
   }
 
-  /** Sums around every cell; all pixels of a cell have the weight of its middle. @param {(i: number) => number} value */
-  sums(value) {
+  /** Sums around every cell; all pixels of a cell have the weight of its middle. @param {ArrayLike<number>} values */
+  sums(values) {
     const [down, across] = this.#axes;
     const cells = new Float64Array(down.count * across.count);
     for (let y = 0, i = 0; y < down.size; y++) {
       const row = Math.floor(y / this.#cell) * across.count;
-      for (let x = 0; x < across.size; x++, i++) cells[row + Math.floor(x / this.#cell)] += value(i);
+      for (let cell = 0, x = 0; cell < across.count; cell++) {
+        let sum = 0;
+        for (const end = Math.min(across.size, x + this.#cell); x < end; x++, i++) sum += values[i];
+        cells[row + cell] += sum;
+      }
     }
-    const rows = new Float64Array(cells.length);
-    const both = new Float64Array(cells.length);
-    for (let x = 0; x < across.count; x++) {
-      down.gather.forEach((weights, y) => {
-        rows[y * across.count + x] = weights.reduce((sum, weight, k) => sum + weight * cells[k * across.count + x], 0);
-      });
-    }
+    const [rows, both] = [new Float64Array(cells.length), new Float64Array(cells.length)];
     for (let y = 0; y < down.count; y++) {
-      across.gather.forEach((weights, x) => {
-        both[y * across.count + x] = weights.reduce((sum, weight, k) => sum + weight * rows[y * across.count + k], 0);
-      });
+      for (let k = 0; k < down.count; k++) {
+        const weight = down.gather[y][k];
+        for (let x = 0; x < across.count; x++) rows[y * across.count + x] += weight * cells[k * across.count + x];
+      }
+      for (let x = 0; x < across.count; x++) {
+        for (let k = 0; k < across.count; k++) both[y * across.count + x] += across.gather[x][k] * rows[y * across.count + k];
+      }
     }
     return both;
   }
 
   /** Values of cells as an image, linear between the cells' centres. @param {Float64Array} cells */
   image(cells) {
-    const [down, across] = this.#axes;
     const [rows, columns] = this.#axes.map(({ size, count }) =>
       Array.from({ length: size }, (_, place) => {
         const position = Math.min(count - 1, Math.max(0, (place - (this.#cell - 1) / 2) / this.#cell));
         const before = Math.floor(position);
-        return { before, after: Math.min(count - 1, before + 1), share: position - before };
+        return [before, Math.min(count - 1, before + 1), position - before];
       }),
     );
-    const image = new Float32Array(down.size * across.size);
-    rows.forEach((row, y) => {
-      const [upper, lower] = [row.before, row.after].map((place) => place * across.count);
-      columns.forEach((column, x) => {
-        const at = (first) => cells[first + column.before] * (1 - column.share) + cells[first + column.after] * column.share;
-        image[y * across.size + x] = at(upper) * (1 - row.share) + at(lower) * row.share;
-      });
+    const [first, second, shares] = [0, 1, 2].map((part) => Float64Array.from(columns, (column) => column[part]));
+    const image = new Float32Array(rows.length * columns.length);
+    const line = new Float64Array(this.#axes[1].count);
+    rows.forEach(([above, below, share], y) => {
+      for (let k = 0; k < line.length; k++) {
+        line[k] = cells[above * line.length + k] * (1 - share) + cells[below * line.length + k] * share;
+      }
+      for (let x = 0, i = y * columns.length; x < columns.length; x++, i++) {
+        image[i] = line[first[x]] * (1 - shares[x]) + line[second[x]] * shares[x];
+      }
     });
     return image;
   }
@@ -76,23 +80,29 @@ class Local {
  */
 export function levels({ width, height, pixels, mask }, paper, reading) {
   const local = new Local(width, height, reading);
-  const visible = (i) => 1 - mask[i];
+  const visible = mask.map((value) => 1 - value);
   const seen = local.sums(visible);
-  const [black, white] = [(i) => paper[i] < 0.5, (i) => paper[i] >= 0.5].map((is) => {
-    const weight = (i) => Number(is(i)) * visible(i);
-    const [count, light] = [local.sums(weight), local.sums((i) => weight(i) * pixels[i])];
-    const all = count.some(Boolean) ? weight : visible;
-    let [number, sum] = [0, 0];
-    for (let i = 0; i < pixels.length; i++) {
-      number += all(i);
-      sum += all(i) * pixels[i];
-    }
-    const whole = sum / Math.max(number, 1e-6);
-    return local.image(
-      count.map((value, k) => (light[k] + reading.few * seen[k] * whole) / Math.max(value + reading.few * seen[k], 1e-6)),
-    );
-  });
-  return { black, white };
+  const level = (isPaper) => {
+    const own = visible.map((value, i) => (paper[i] >= 0.5 === isPaper ? value : 0));
+    const [count, light] = [own, product(own, pixels)].map((values) => local.sums(values));
+    const all = own.includes(1) ? own : visible;
+    const whole = total(product(all, pixels)) / Math.max(total(all), 1e-6);
+    const few = seen.map((value) => reading.few * value);
+    return local.image(light.map((sum, k) => (sum + few[k] * whole) / Math.max(count[k] + few[k], 1e-6)));
+  };
+  return { black: level(false), white: level(true) };
+}
+
+/** @param {Uint8Array} weights @param {Float32Array} values */
+function product(weights, values) {
+  return values.map((value, i) => weights[i] * value);
+}
+
+/** @param {ArrayLike<number>} values */
+function total(values) {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i];
+  return sum;
 }
 
 /**
@@ -129,18 +139,12 @@ export function hasLightInk({ width, height, pixels, mask }, reading) {
   const step = 1 + Math.floor(Math.sqrt((width * height) / reading.enough));
   const [across, down] = [width, height].map((size) => Math.ceil(size / step));
   const place = (i) => Math.floor(i / across) * step * width + (i % across) * step;
+  const grey = new Float32Array(across * down).map((_, i) => pixels[place(i)]);
+  const visible = new Uint8Array(grey.length).map((_, i) => 1 - mask[place(i)]);
   const local = new Local(across, down, reading);
-  const visible = (i) => 1 - mask[place(i)];
-  const counts = local.sums(visible);
-  const sums = local.sums((i) => visible(i) * pixels[place(i)]);
+  const [counts, sums] = [visible, product(visible, grey)].map((values) => local.sums(values));
   const mean = local.image(sums.map((sum, k) => sum / Math.max(counts[k], 1e-6)));
-  let [number, square, cube] = [0, 0, 0];
-  mean.forEach((value, i) => {
-    if (!visible(i)) return;
-    const around = pixels[place(i)] - value;
-    number += 1;
-    square += around ** 2;
-    cube += around ** 3;
-  });
-  return cube / number > reading.lightInk * (square / number) ** 1.5;
+  const around = grey.map((value, i) => visible[i] * (value - mean[i]));
+  const moment = (power) => total(around.map((value) => value ** power)) / total(visible);
+  return moment(3) > reading.lightInk * moment(2) ** 1.5;
 }
