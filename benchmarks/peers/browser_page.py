@@ -2,17 +2,15 @@
 
     python benchmarks/peers/browser_page.py [--models conv-text,conv-scan] [--repeats 3]
 
-Needs playwright, Chromium and `restore app --install`. The page is assets/page-noisy.png side by side with p = 0.1, or for a
-prior of grey pages assets/page-scan.png. Times are those of a processor: of the browser's process that shows the page, where
-onnxruntime-web runs, and of Python in `restore.denoise` with the prior and the noise named.
+Needs playwright, Chromium and `restore app --install`. The page is assets/page-noisy.png side by side with p = 0.1, or
+for a prior of grey pages assets/page-scan.png. Seconds of a processor are those of the browser's process that shows the
+page, where onnxruntime-web runs in a worker for each processor, and those of Python in `restore.denoise`.
 """
 
 from __future__ import annotations
 
+import base64
 import os
-
-os.environ["OMP_NUM_THREADS"] = "1"  # before onnxruntime is loaded
-
 import shutil
 import tempfile
 import threading
@@ -20,6 +18,8 @@ import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before onnxruntime is loaded
 
 import numpy as np
 from playwright.sync_api import Page, expect, sync_playwright
@@ -33,7 +33,7 @@ from restore.app import assembly, runtime
 # Pixels of A4 at 150 dpi.
 HEIGHT, WIDTH = 1754, 1240
 
-# Restores in a worker like that of the page, and returns what is known of every pixel as one bit each, and the steps of progress.
+# Restores in workers like those of the page; returns the seconds, the steps of progress, and the pixels as letters.
 IN_THE_PAGE = """async ({ prior, levels, width, height, p }) => {
     const { Solver } = await import("./solver.js");
     globalThis.solver ??= new Solver();
@@ -43,7 +43,8 @@ IN_THE_PAGE = """async ({ prior, levels, width, height, p }) => {
     const start = performance.now();
     const { restored } = await globalThis.solver.restore(prior, request, () => steps++);
     const seconds = (performance.now() - start) / 1000;
-    return { seconds, steps, white: restored.reduce((text, value) => text + value, "") };
+    const line = (_, y) => String.fromCharCode(...restored.subarray(y * width, (y + 1) * width));
+    return { seconds, steps, white: Array.from({ length: height }, line).join("") };
 }"""
 
 
@@ -66,15 +67,12 @@ def seconds_of_renderers() -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def in_chromium(page: Page, prior: dict[str, Any], levels: np.ndarray) -> tuple[float, np.ndarray, int]:
-    """Seconds of a processor for one restoration, what became white, and the steps of its progress."""
-    import base64
-
+def in_chromium(page: Page, prior: dict[str, Any], levels: np.ndarray) -> tuple[float, dict[str, Any]]:
+    """Seconds of a processor for one restoration, and what the page returned."""
     asked = {"prior": prior, "levels": base64.b64encode(levels.tobytes()).decode(), "p": None if prior["page"] else 0.1}
     began = seconds_of_renderers()
     found = page.evaluate(IN_THE_PAGE, asked | {"width": WIDTH, "height": HEIGHT})
-    white = np.frombuffer(found["white"].encode(), np.uint8).reshape(HEIGHT, WIDTH) == ord("1")
-    return seconds_of_renderers() - began, white, found["steps"]
+    return seconds_of_renderers() - began, found
 
 
 def in_python(name: str, levels: np.ndarray, p: float | None) -> tuple[float, np.ndarray]:
@@ -97,19 +95,29 @@ def main() -> None:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
         expect(page.locator("#status")).to_contain_text("Ready.", timeout=60_000)
-        head("prior", "Python, s", "Chromium, s", "ratio", "pixels that differ", "steps of progress")
+        head(
+            "prior",
+            "Python, CPU-s",
+            "Chromium, CPU-s",
+            "ratio",
+            "Python, s",
+            "Chromium, s",
+            "pixels that differ",
+            "steps",
+        )
         for folder in folders:
             prior = assembly.facts(folder)
             levels = tiled("page-scan.png" if prior["page"] else "page-noisy.png")
-            times: dict[str, list[float]] = {"python": [], "chromium": []}
+            times: list[tuple[float, ...]] = []
             for _ in range(chosen.repeats + 1):  # of which the first warms up
-                seconds, expected = in_python(folder.name, levels, None if prior["page"] else 0.1)
-                times["python"].append(seconds)
-                seconds, white, steps = in_chromium(page, prior, levels)
-                times["chromium"].append(seconds)
-            python, chromium = (median(values[1:]) for values in times.values())
-            differ = f"{np.mean(white != expected):.4%}"
-            row(f"`{folder.name}`", f"{python:.1f}", f"{chromium:.1f}", f"{chromium / python:.2f}", differ, steps)
+                began = time.perf_counter()
+                python, expected = in_python(folder.name, levels, None if prior["page"] else 0.1)
+                waited = time.perf_counter() - began
+                chromium, found = in_chromium(page, prior, levels)
+                times.append((python, chromium, chromium / python, waited, found["seconds"]))
+            white = np.frombuffer(found["white"].encode(), np.uint8).reshape(HEIGHT, WIDTH) > 0
+            middle = (f"{median(values):.2f}" for values in zip(*times[1:], strict=True))
+            row(f"`{folder.name}`", *middle, f"{np.mean(white != expected):.4%}", found["steps"])
         browser.close()
         server.shutdown()
 

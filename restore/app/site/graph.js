@@ -2,7 +2,7 @@
 
 import * as ort from "./ort/ort.wasm.bundle.min.mjs";
 
-// One thread: several need a page that is isolated from all others, and an image of 28x28 has no work to share out.
+// One thread: several need a page that is isolated from all others. Parts of an image are shared among workers instead.
 ort.env.wasm.numThreads = 1;
 // Warnings are for its developers.
 ort.env.logLevel = "error";

@@ -23,5 +23,6 @@ export function sentence(...parts) {
 export function report(model, facts, { iterations, seconds, changed }) {
   const time = seconds < 1 ? `${(1000 * seconds).toFixed(0)} ms` : `${seconds.toFixed(1)} s`;
   const share = changed === null ? [] : [`${(100 * changed).toFixed(1)} % of pixels changed`];
-  return `${model}: ${[...facts, `${iterations} iterations in ${time}`, ...share].join("; ")}.`;
+  const count = iterations === 1 ? "1 iteration" : `${iterations} iterations`;
+  return `${model}: ${[...facts, `${count} in ${time}`, ...share].join("; ")}.`;
 }

@@ -30,7 +30,7 @@ export function spans(size, { length: core, margin, step }) {
 }
 
 /**
- * @param {(picture: Picture) => Promise<Part>} solve takes a part as an image
+ * @param {(take: () => Picture) => Promise<Part>} solve takes a part as an image, once there is somebody to do it
  * @param {Picture} picture
  * @param {import("./solver.js").Prior} prior
  * @param {(share: number) => void} watch is told which share is done
@@ -44,12 +44,13 @@ export async function restoreInParts(solve, picture, prior, watch) {
     return sum + crossed(beyond ? beyond(size) : size, parts).length;
   }, 0);
   let done = 0;
-  const one = async (part) => {
-    const answer = await solve(part);
+  const one = async (take) => {
+    const answer = await solve(take);
     watch(++done / all);
     return answer;
   };
-  const inBlock = async (block) => {
+  const inBlock = async (take) => {
+    const block = take();
     if (!beyond) return joined(one, block, parts);
     const frame = beyond(block);
     return cut(await joined(one, mirrored(block, frame), parts), frame.width, frame.inner);
@@ -63,13 +64,13 @@ function crossed({ width, height }, cutting) {
   return spans(height, cutting).flatMap((down) => spans(width, cutting).map((across) => ({ down, across })));
 }
 
-/** What is known of a picture, by its parts. */
+/** What is known of a picture, by its parts, several at a time. */
 async function joined(solve, picture, cutting) {
   const { width, pixels } = picture;
   const whole = { means: new Float32Array(pixels.length), variances: new Float32Array(pixels.length) };
   const sum = { iterations: 0, residual: 0, parts: 0, unsolved: 0, blind: false };
-  for (const { down, across } of crossed(picture, cutting)) {
-    const found = await solve(cut(picture, width, { down, across }));
+  const add = async ({ down, across }) => {
+    const found = await solve(() => cut(picture, width, { down, across }));
     for (const [name, values] of Object.entries(whole)) {
       for (let y = down.from; y < down.to; y++) {
         const first = (y - down.start) * across.length - across.start;
@@ -79,7 +80,8 @@ async function joined(solve, picture, cutting) {
     for (const name of ["iterations", "residual"]) sum[name] = Math.max(sum[name], found[name]);
     for (const name of ["parts", "unsolved"]) sum[name] += found[name];
     sum.blind ||= found.blind;
-  }
+  };
+  await Promise.all(crossed(picture, cutting).map(add));
   return { ...whole, ...sum };
 }
 

@@ -1,5 +1,6 @@
 /** Restores by the page's own graphs, where no server of ours does: the page's end of the line to the worker. */
 
+import { Line } from "./line.js";
 import { report, sentence, usable } from "./outcome.js";
 import { Refused } from "./picture.js";
 import { inverted, misfit } from "./priors.js";
@@ -54,37 +55,14 @@ import { hasLightInk } from "./sheet.js";
 const UNEQUAL = 1e-5;
 
 export class Solver {
-  #worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-  #waiting = new Map();
-  #count = 0;
-  /** @type {Error | null} */
-  #broken = null;
-
-  constructor() {
-    this.#worker.addEventListener("message", ({ data: { id, share, result, fault } }) => {
-      const { resolve, reject, watch } = this.#waiting.get(id);
-      if (share !== undefined) {
-        watch(share);
-        return;
-      }
-      this.#waiting.delete(id);
-      if (fault === undefined) resolve(result);
-      else reject(new Error(fault));
-    });
-    // A worker that could not start answers nobody, neither now nor later.
-    this.#worker.addEventListener("error", (event) => {
-      this.#broken = new Error(event.message || "its files could not be read");
-      for (const { reject } of this.#waiting.values()) reject(this.#broken);
-      this.#waiting.clear();
-    });
-  }
+  #line = new Line(new URL("worker.js", import.meta.url));
 
   /**
    * Fetch a prior and make it ready.
    * @param {Prior} prior
    */
   load(prior) {
-    return this.#ask({ prior });
+    return this.#line.ask({ prior });
   }
 
   /**
@@ -94,7 +72,7 @@ export class Solver {
    * @returns {Promise<Answer | null>} null if it was cancelled
    */
   solve(prior, request, watch = () => {}) {
-    return this.#ask({ prior, request }, watch);
+    return this.#line.ask({ prior, request }, watch);
   }
 
   /**
@@ -126,17 +104,8 @@ export class Solver {
     };
   }
 
-  /** Stop restoring large images as soon as the part at hand is done. */
+  /** Stop restoring large images as soon as the parts at hand are done. */
   cancel() {
-    for (const id of this.#waiting.keys()) this.#worker.postMessage({ cancel: id });
-  }
-
-  #ask(message, watch = () => {}) {
-    if (this.#broken) return Promise.reject(this.#broken);
-    const id = this.#count++;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, watch });
-      this.#worker.postMessage({ id, ...message });
-    });
+    this.#line.cancel();
   }
 }
