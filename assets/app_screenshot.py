@@ -17,7 +17,6 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from restore import zoo
 from restore.app import assembly
-from restore.app.answers import Answers
 from restore.app.server import Server
 from restore.app.workers import Workers
 from restore.inference.options import Options
@@ -51,7 +50,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE / "app.png", help="[%(default)s]")
     options = parser.parse_args()
     site = assembly.page(assembly.usable(zoo.folders()).values(), served=True)
-    server = Server(site, Workers(Answers(Options()), 1, 1), "127.0.0.1", 0)
+    server = Server(site, Workers(Options(), 1, 1, 120), "127.0.0.1", 0)
     serving = threading.Thread(target=server.run)
     serving.start()
     with sync_playwright() as playwright:

@@ -147,6 +147,30 @@ def test_parts_and_blocks_are_those_of_python(reader: Visit, size: int, name: st
         assert got == expected
 
 
+def test_parts_wait_for_a_hand_and_are_taken_as_one_is_idle(reader: Visit) -> None:
+    script = """async (prior) => {
+        const { Hands } = await import("./hands.js");
+        const { width, height } = prior;
+        const [pixels, mask] = [new Float32Array(width * height), new Uint8Array(width * height)];
+        const picture = { width, height, pixels, mask, p: 0.1 };
+        const hands = new Hands();
+        await hands.load(prior);
+        const taken = [];
+        const part = (number) => hands.solve(prior, () => {
+            taken.push(number);
+            if (number === 1) throw new Error("no more");
+            return picture;
+        }).then(() => "solved", (fault) => fault.message);
+        const answers = [...Array(9).keys()].map(part);
+        await Promise.resolve();
+        const atOnce = taken.length;
+        return [atOnce, await Promise.all(answers), taken, Math.min(4, navigator.hardwareConcurrency)];
+    }"""
+    at_once, answers, taken, hands = reader.page.evaluate(script, assembly.facts(zoo.find("conv-art")))
+    assert hands <= at_once <= hands + 1 and sorted(taken) == [*range(9)]
+    assert answers == ["solved", "no more", *["solved"] * 7]
+
+
 @pytest.mark.thorough
 def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     visit.choose("conv-text")
