@@ -22,7 +22,7 @@ from restore.app.workers import Workers
 from restore.inference.options import Options
 
 HERE = Path(__file__).parent
-SIZE = {"width": 1280, "height": 880}
+SIZE = {"width": 1280, "height": 1100}
 # Where the brush goes, in fractions of the image.
 STROKE = ((0.62, 0.55), (0.7, 0.75))
 COLOURS = 256
