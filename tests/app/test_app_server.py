@@ -326,7 +326,7 @@ class Held:
     def __init__(self) -> None:
         self.running, self.ended, self.free = 0, list[str](), threading.Event()
 
-    def __call__(self, image: bytes, mask: Any, wanted: Any, watch: Callable[[float], None], *, whole: bool) -> Any:
+    def __call__(self, image: bytes, mask: Any, wanted: Any, watch: Callable[[float], None], **how: Any) -> Any:
         self.running += 1
         try:
             while not self.free.wait(0.01):

@@ -202,7 +202,7 @@ function showControls() {
   at("damage").hidden = !possible;
   at("damage").textContent = possible?.label ?? "";
   at("damage").disabled = !prior.task && (chosenP() === 0 || !at("p").validity.valid);
-  if (marks) at("show-marks").disabled = Boolean(prior.task);
+  if (marks) at("show-marks").disabled = Boolean(prior.task || prior.page);
   at("undo").disabled = !editor.canUndo;
   at("clear-mask").disabled = !editor.mask.includes(1);
   at("download").disabled = view.empty;
