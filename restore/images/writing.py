@@ -52,8 +52,9 @@ def to_levels(
     levels = picture.levels.copy()
     changed = np.ones(whole[:2], bool) if hidden is None else hidden
     # Row by row, as the numbers take several times the memory of the levels.
-    for row, values, where in zip(levels, restored, changed, strict=True):
-        row[where] = np.rint(np.clip(values[where], 0, 1) * np.float64(picture.white))
+    for number in np.flatnonzero(changed.any(1)).tolist():
+        where = changed[number]
+        levels[number][where] = np.rint(np.clip(restored[number][where], 0, 1) * np.float64(picture.white))
     return levels
 
 

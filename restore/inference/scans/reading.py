@@ -10,6 +10,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
+from restore.images.picture import Picture
 from restore.images.tones import Tones, contrast, counted
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
@@ -43,7 +44,9 @@ class Cut:
         return tuple(self.grey.shape)
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
-        return (self.grey[where] > self.threshold).astype(np.float32)
+        grey, threshold = self.grey, self.threshold
+        lighter = grey.lighter(threshold, where) if isinstance(grey, Picture) else grey[where] > threshold
+        return lighter.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
