@@ -12,6 +12,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.tiles.blocks import PAGE_BEYOND, Block, parts_of
 from restore.inference.tiles.grid import Cover, Outside
+from restore.inference.tiles.holes import filled, reach_of
 from restore.zoo.inference import Effort
 
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
@@ -125,6 +126,9 @@ def _in_parts(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
     """The posterior under a convolutional prior, from overlapping parts that suit the engine."""
     count, height, width = pictures.shape
     parts = parts_of((height, width), engine.header, engine.part)
+    if damage.hidden is not None and (reach := reach_of(engine.header, damage)):
+        known, hidden = engine.header.as_known(pictures), np.broadcast_to(damage.hidden, pictures.shape)
+        return filled(lambda some, holes: _distinct(engine, some, holes, effort), known, hidden, parts, reach)
 
     def cut(values: np.ndarray) -> np.ndarray:
         if values.shape[1:] == (1, 1):

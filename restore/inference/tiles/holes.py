@@ -1,0 +1,117 @@
+"""The windows that have to be solved where holes alone are filled: the rest of a picture is known, bit for bit.
+
+A pixel that is seen exactly has the field `CERTAIN_FIELD`, which outweighs what the layers add: its mean is what was
+seen, and its variance 0. And a machine that makes a single sweep up and down carries nothing further than the windows
+of its layers reach. So a hidden pixel has the same mean in any part that shows this much around it, and begins where
+units of the coarsest layer do (`benchmarks/package/holes.py` compares the bits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import mul
+
+import numpy as np
+
+from restore.channels.damage import Damage
+from restore.inference.engine import Posterior
+from restore.inference.tiles.blocks import PART_MARGIN, Block
+from restore.zoo.description import Description
+
+# Nothing is gained where more is around a hidden pixel, and sums over wide windows depend on the size of the picture.
+WIDEST = 2 * PART_MARGIN
+
+# How what is known of several windows is joined.
+JOINED = {"iterations": np.maximum, "residual": np.maximum, "unsettled": np.add, "tiles": np.add}
+
+
+def reach_of(header: Description, damage: Damage) -> int:
+    """How far a hidden pixel's mean depends on others, in whole steps; 0 if there is no bound, or others change too."""
+    exact = damage.hidden is not None and not damage.touched and not (header.grey or header.task or header.kind.pages)
+    single = header.stops_as_learnt and header.inference.solver == "up_and_down" and header.inference.max_iter == 1
+    if not (exact and single):
+        return 0
+    far, layers = 0, header.layers
+    steps = [1, *accumulate((layer.stride for layer in layers), mul)]
+    sides = [(layer.side - layer.stride) // 2 * step for layer, step in zip(layers, steps, strict=False)]
+    for side, step in zip(sides, steps[1:], strict=True):  # from the pixel to the top, in whole places of each layer
+        far = -(-(far + side) // step) * step
+    reach = -(-(far + sum(sides)) // header.step) * header.step
+    return reach if reach <= WIDEST else 0
+
+
+def filled(
+    solve: Callable[[np.ndarray, Damage], Posterior],
+    pictures: np.ndarray,
+    hidden: np.ndarray,
+    parts: Sequence[Block],
+    reach: int,
+) -> Posterior:
+    """The posterior of pictures (N, H, W) whose visible pixels are certain.
+
+    Args:
+        solve: a prior that makes one sweep.
+        pictures: 0 and 1, float32.
+        hidden: boolean (N, H, W).
+        parts: those in which the prior takes pictures of this size.
+        reach: see `reach_of`.
+    """
+    means, variances = pictures.copy(), np.zeros(pictures.shape, np.float32)
+    alike: dict[tuple[int, ...], list[tuple[int, Block]]] = {}
+    for index, holes in enumerate(hidden):
+        for block in (block for part in parts for block in needed(part, holes, reach)):
+            alike.setdefault(holes[block.around].shape, []).append((index, block))
+    answers, owners = list[Posterior](), list[list[int]]()
+    for blocks in alike.values():
+        seen = np.stack([pictures[index][block.around] for index, block in blocks])
+        answer = solve(seen, Damage(hidden=np.stack([hidden[index][block.around] for index, block in blocks])))
+        for (index, block), mean, variance in zip(blocks, answer.means, answer.variances, strict=True):
+            means[index][block.core] = mean[block.inner]
+            variances[index][block.core] = variance[block.inner]
+        owners.append([index for index, _ in blocks])
+        answers.append(answer)
+    return _of_owners(Posterior.of_pixels(means, variances), answers, owners)
+
+
+def _of_owners(whole: Posterior, answers: Sequence[Posterior], owners: Sequence[list[int]]) -> Posterior:
+    """The posterior of pictures, with how the solver ended in the windows of each."""
+    for answer, own in zip(answers, owners, strict=True):
+        for name, join in JOINED.items():
+            join.at(getattr(whole, name), own, getattr(answer, name))
+    return whole
+
+
+def needed(part: Block, hidden: np.ndarray, reach: int) -> list[Block]:
+    """What has to be solved of a part of a picture: nothing, windows around hidden pixels (H, W), or all of it."""
+    holes = hidden[part.core]
+    if not holes.any():
+        return []
+    spans = [_cells(core, around, 2 * reach) for core, around in zip(part.core, part.around, strict=True)]
+    windows = [
+        Block((top, left), (_window(top, part.around[0], reach), _window(left, part.around[1], reach)))
+        for top in spans[0]
+        for left in spans[1]
+        if hidden[top, left].any()
+    ]
+    return windows if _pixels(windows) < _pixels([part]) else [part]
+
+
+def _cells(core: slice, around: slice, length: int) -> list[slice]:
+    """Spans of a part's core that end at multiples of a length, counted from where the part begins."""
+    ends = [*range(around.start + length, core.stop, length), core.stop]
+    starts = [around.start, *ends[:-1]]
+    spans = [slice(max(start, core.start), end) for start, end in zip(starts, ends, strict=True)]
+    return [span for span in spans if span.start < span.stop]
+
+
+def _window(cell: slice, around: slice, reach: int) -> slice:
+    """A cell with what is around it in its part; it begins at a multiple of the reach."""
+    first = (cell.start - around.start) // reach * reach - reach
+    last = -(-(cell.stop - around.start) // reach) * reach + reach
+    return slice(max(around.start, around.start + first), min(around.stop, around.start + last))
+
+
+def _pixels(blocks: Sequence[Block]) -> int:
+    sides = ([span.stop - span.start for span in block.around] for block in blocks)
+    return sum(height * width for height, width in sides)
