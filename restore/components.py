@@ -24,9 +24,9 @@ def components(ink: np.ndarray) -> np.ndarray:
     root = np.arange(int(run[-1, -1]) + 1, dtype=np.int32)
     one, two = _meetings(ink, run, first)
     while (differ := np.flatnonzero(root[one] != root[two])).size:
-        one, two = one[differ], two[differ]
-        upper, lower = root[one], root[two]
-        root[np.maximum(upper, lower)] = np.minimum(upper, lower)
+        one = one[differ]
+        two = two[differ]
+        root[np.maximum(root[one], root[two])] = np.minimum(root[one], root[two])
         while not np.array_equal(root, up := root[root]):
             root = up
     numbers = np.cumsum(root == np.arange(len(root)), dtype=np.int32) - 1

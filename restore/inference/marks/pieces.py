@@ -49,8 +49,10 @@ class Pieces:
         rows, columns = np.divmod(places, ink.shape[1])
         boxes = np.empty((int(small.sum()), 4), int)
         # Rows ascend, and what is set last stays.
-        boxes[owner[::-1], 0], boxes[owner, 2] = rows[::-1], rows + 1
-        boxes[:, 1], boxes[:, 3] = ink.shape[1], 0
+        boxes[owner[::-1], 0] = rows[::-1]
+        boxes[owner, 2] = rows + 1
+        boxes[:, 1] = ink.shape[1]
+        boxes[:, 3] = 0
         np.minimum.at(boxes[:, 1], owner, columns)
         np.maximum.at(boxes[:, 3], owner, columns + 1)
         dark = np.zeros(len(boxes), bool)
@@ -120,8 +122,9 @@ def around(mask: np.ndarray, far: int, along: int | None = None) -> np.ndarray:
     found = np.empty(mask.shape, np.int16 if (2 * far + 1) * (2 * across + 1) < 2**15 else np.int32)
     for top in range(0, len(mask), STRIP):  # what is in between stays in a processor's cache
         after = min(len(mask), top + STRIP)
-        low, high = max(0, top - far), min(len(mask), after + far)
-        rows = low - (top - far), after + far - high
+        low = max(0, top - far)
+        high = min(len(mask), after + far)
+        rows = (low - (top - far), after + far - high)
         padded = np.pad(mask[low:high].astype(found.dtype), (rows, (across, across)))
         found[top:after] = _sums(_sums(padded, 2 * far + 1), 2 * across + 1, 1)
     return found
@@ -129,13 +132,16 @@ def around(mask: np.ndarray, far: int, along: int | None = None) -> np.ndarray:
 
 def _sums(values: np.ndarray, length: int, axis: int = 0) -> np.ndarray:
     """Sums of so many successive values along an axis, by doubling: of 1, 2, 4 ... values."""
-    values, size = np.moveaxis(values, axis, 0), values.shape[axis] - length + 1
-    total, done, width = np.zeros_like(values[:size]), 0, 1
-    while done < length:
+    size = values.shape[axis] - length + 1
+    values = np.moveaxis(values, axis, 0)
+    total = np.zeros_like(values[:size])
+    done = 0
+    for power in range(length.bit_length()):
+        width = 2**power
         if length & width:
             total += values[done : done + size]
             done += width
-        values, width = values[:-width] + values[width:], 2 * width
+        values = values[:-width] + values[width:]
     return np.moveaxis(total, 0, axis)
 
 

@@ -44,9 +44,9 @@ class Cut:
         return tuple(self.grey.shape)
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
-        grey, threshold = self.grey, self.threshold
-        lighter = grey.lighter(threshold, where) if isinstance(grey, Picture) else grey[where] > threshold
-        return lighter.astype(np.float32)
+        if isinstance(self.grey, Picture):
+            return self.grey.lighter(self.threshold, where).astype(np.float32)
+        return (self.grey[where] > self.threshold).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,10 @@ def solved(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: 
         return engine.solve(pictures, damage, effort)
     if header.kind.pages:
         return _continued(engine, pictures, damage, effort)
+    if damage.hidden is not None and (reach := reach_of(header, damage)):
+        known, hidden = header.as_known(pictures), np.broadcast_to(damage.hidden, pictures.shape)
+        parts = parts_of(pictures.shape[1:], header, engine.part)
+        return filled(lambda some, holes: _distinct(engine, some, holes, effort), known, hidden, parts, reach)
     return (_in_parts if header.whole else _in_tiles)(engine, pictures, damage, effort)
 
 
@@ -126,9 +130,6 @@ def _in_parts(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effor
     """The posterior under a convolutional prior, from overlapping parts that suit the engine."""
     count, height, width = pictures.shape
     parts = parts_of((height, width), engine.header, engine.part)
-    if damage.hidden is not None and (reach := reach_of(engine.header, damage)):
-        known, hidden = engine.header.as_known(pictures), np.broadcast_to(damage.hidden, pictures.shape)
-        return filled(lambda some, holes: _distinct(engine, some, holes, effort), known, hidden, parts, reach)
 
     def cut(values: np.ndarray) -> np.ndarray:
         if values.shape[1:] == (1, 1):

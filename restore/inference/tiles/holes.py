@@ -9,7 +9,7 @@ units of the coarsest layer do (`benchmarks/package/holes.py` compares the bits)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, product
 from operator import mul
 
 import numpy as np
@@ -20,7 +20,7 @@ from restore.inference.tiles.blocks import PART_MARGIN, Block
 from restore.zoo.description import Description
 
 # Nothing is gained where more is around a hidden pixel, and sums over wide windows depend on the size of the picture.
-WIDEST = 2 * PART_MARGIN
+FURTHEST_REACH = 2 * PART_MARGIN
 
 # How what is known of several windows is joined.
 JOINED = {"iterations": np.maximum, "residual": np.maximum, "unsettled": np.add, "tiles": np.add}
@@ -29,16 +29,17 @@ JOINED = {"iterations": np.maximum, "residual": np.maximum, "unsettled": np.add,
 def reach_of(header: Description, damage: Damage) -> int:
     """How far a hidden pixel's mean depends on others, in whole steps; 0 if there is no bound, or others change too."""
     exact = damage.hidden is not None and not damage.touched and not (header.grey or header.task or header.kind.pages)
-    single = header.stops_as_learnt and header.inference.solver == "up_and_down" and header.inference.max_iter == 1
-    if not (exact and single):
+    settings = header.inference
+    single = header.stops_as_learnt and (settings.solver, settings.max_iter) == ("up_and_down", 1)
+    if not (exact and single and header.whole):
         return 0
-    far, layers = 0, header.layers
-    steps = [1, *accumulate((layer.stride for layer in layers), mul)]
-    sides = [(layer.side - layer.stride) // 2 * step for layer, step in zip(layers, steps, strict=False)]
+    far = 0
+    steps = [1, *accumulate((layer.stride for layer in header.layers), mul)]
+    sides = [(layer.side - layer.stride) // 2 * step for layer, step in zip(header.layers, steps, strict=False)]
     for side, step in zip(sides, steps[1:], strict=True):  # from the pixel to the top, in whole places of each layer
         far = -(-(far + side) // step) * step
     reach = -(-(far + sum(sides)) // header.step) * header.step
-    return reach if reach <= WIDEST else 0
+    return reach if reach <= FURTHEST_REACH else 0
 
 
 def filled(
@@ -57,29 +58,24 @@ def filled(
         parts: those in which the prior takes pictures of this size.
         reach: see `reach_of`.
     """
-    means, variances = pictures.copy(), np.zeros(pictures.shape, np.float32)
+    whole = Posterior.of_pixels(pictures.copy(), np.zeros(pictures.shape, np.float32))
     alike: dict[tuple[int, ...], list[tuple[int, Block]]] = {}
     for index, holes in enumerate(hidden):
         for block in (block for part in parts for block in needed(part, holes, reach)):
             alike.setdefault(holes[block.around].shape, []).append((index, block))
-    answers, owners = list[Posterior](), list[list[int]]()
     for blocks in alike.values():
-        seen = np.stack([pictures[index][block.around] for index, block in blocks])
-        answer = solve(seen, Damage(hidden=np.stack([hidden[index][block.around] for index, block in blocks])))
-        for (index, block), mean, variance in zip(blocks, answer.means, answer.variances, strict=True):
-            means[index][block.core] = mean[block.inner]
-            variances[index][block.core] = variance[block.inner]
-        owners.append([index for index, _ in blocks])
-        answers.append(answer)
-    return _of_owners(Posterior.of_pixels(means, variances), answers, owners)
-
-
-def _of_owners(whole: Posterior, answers: Sequence[Posterior], owners: Sequence[list[int]]) -> Posterior:
-    """The posterior of pictures, with how the solver ended in the windows of each."""
-    for answer, own in zip(answers, owners, strict=True):
-        for name, join in JOINED.items():
-            join.at(getattr(whole, name), own, getattr(answer, name))
+        seen, holes = (np.stack([of[index][block.around] for index, block in blocks]) for of in (pictures, hidden))
+        _add(solve(seen, Damage(hidden=holes)), blocks, whole)
     return whole
+
+
+def _add(windows: Posterior, blocks: Sequence[tuple[int, Block]], whole: Posterior) -> None:
+    """Put what windows say, each of a picture by its number, into the posterior of whole pictures."""
+    for number, (index, block) in enumerate(blocks):
+        whole.means[index][block.core] = windows.means[number][block.inner]
+        whole.variances[index][block.core] = windows.variances[number][block.inner]
+    for name, join in JOINED.items():
+        join.at(getattr(whole, name), [index for index, _ in blocks], getattr(windows, name))
 
 
 def needed(part: Block, hidden: np.ndarray, reach: int) -> list[Block]:
@@ -87,11 +83,10 @@ def needed(part: Block, hidden: np.ndarray, reach: int) -> list[Block]:
     holes = hidden[part.core]
     if not holes.any():
         return []
-    spans = [_cells(core, around, 2 * reach) for core, around in zip(part.core, part.around, strict=True)]
+    rows, columns = (_cells(core, around, 2 * reach) for core, around in zip(part.core, part.around, strict=True))
     windows = [
         Block((top, left), (_window(top, part.around[0], reach), _window(left, part.around[1], reach)))
-        for top in spans[0]
-        for left in spans[1]
+        for top, left in product(rows, columns)
         if hidden[top, left].any()
     ]
     return windows if _pixels(windows) < _pixels([part]) else [part]
