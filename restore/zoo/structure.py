@@ -52,7 +52,7 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
     restore.errors.UsageError: naem is not a known key; did you mean name?
     """
     known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
-    hints = _hints(kind)
+    hints = _hints(typing.cast(type, kind))
     for key in table:
         if key not in known:
             raise UsageError(f"{where}{shown(key)} is not a known key; {_hint_at(key, known)}")
@@ -125,7 +125,7 @@ def _entries(value: Any, parts: tuple[Any, ...], where: str) -> tuple[Any, ...]:
 
 def _named_entries(value: Any, kind: Any, where: str) -> Any:
     entries = expect(value, list, where)
-    hints = _hints(kind)
+    hints = _hints(typing.cast(type, kind))
     require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {short(value)}")
     pairs = zip(entries, hints.items(), strict=True)
     return kind(*(_typed(entry, hint, f"{where} {name}") for entry, (name, hint) in pairs))
