@@ -21,8 +21,6 @@ _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw"
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
 # The colour space of an ICC profile, in its header, by the mode of an image; others are dropped.
 _SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "P": b"RGB ", "RGB": b"RGB ", "RGBA": b"RGB "}
-# Rows whose values become levels at a time.
-ROWS_AT_ONCE = 64
 # Names, for messages, of the facts that a picture keeps, by the keys of its `info`.
 _KEPT = {"dpi": "resolution", "icc_profile": "colour profile", "exif": "EXIF", "xmp": "XMP"}
 _KEPT |= {"comment": "comment", "chunks": "texts and colour space"}
@@ -53,11 +51,11 @@ def to_levels(
         raise OutputError("holds NaN or infinite values and is not saved; try another model or solver", name)
     levels = picture.levels.copy()
     changed = np.ones(whole[:2], bool) if hidden is None else hidden
-    # Some rows at a time, as the numbers take several times the memory of the levels.
-    for top in range(0, whole[0], ROWS_AT_ONCE):
-        rows = slice(top, top + ROWS_AT_ONCE)
-        where = changed[rows]
-        levels[rows][where] = np.rint(np.clip(restored[rows][where], 0, 1) * np.float64(picture.white))
+    white = np.float64(picture.white)
+    # Row by row, as the numbers take several times the memory of the levels.
+    for number in np.flatnonzero(changed.any(1)).tolist():
+        where = changed[number]
+        levels[number][where] = np.rint(restored[number][where].clip(0, 1) * white)
     return levels
 
 

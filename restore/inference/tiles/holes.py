@@ -3,7 +3,7 @@
 A pixel that is seen exactly has the field `CERTAIN_FIELD`, which outweighs what the layers add: its mean is what was
 seen, and its variance 0. And a machine that makes a single sweep up and down carries nothing further than the windows
 of its layers reach. So a hidden pixel has the same mean in any part that shows this much around it, and begins where
-units of the coarsest layer do (`benchmarks/package/holes.py` compares the bits).
+units of the coarsest layer do.
 """
 
 from __future__ import annotations
