@@ -4,7 +4,8 @@
 
 The pictures are the kinds of `pictures/all_kinds.py` that are black and white, and pages in fonts that no prior has
 learnt. Their holes are specks, lines, large blocks and a torn edge, filled by `conv-text` and
-`conv-art` in both polarities in turn. A pixel differs if any bit of its mean or of its variance does.
+`conv-art` in both polarities in turn. Bits differ where any of a pixel's mean or of its variance
+does, colours where its mean is on the other side of a half.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def main() -> None:
     on_processors(1)
     engines = [open_engine(name, engine="onnx") for name in ("conv-text", "conv-art")]
     priors = cycle([Prior(engine, invert) for invert in (False, True) for engine in engines])
-    figures = {name: np.zeros(6) for name in HOLES}
+    figures = {name: np.zeros(8) for name in HOLES}
     reach_of = blend.reach_of
     for number, white in enumerate(drawn(chosen.seeds)):
         name = list(HOLES)[number % len(HOLES)]
@@ -101,11 +102,33 @@ def main() -> None:
         blend.reach_of = lambda header, damage: 0
         parts, all_ = timed(prior, seen)
         differs = (windows.means != parts.means) | (windows.variances != parts.variances)
-        figures[name] += 1, white.size, hidden.sum(), some, all_, differs.sum()
-    head("holes", "pictures", "megapixels", "hidden, %", "windows, CPU-s", "parts, CPU-s", "pixels that differ")
-    for name, (count, pixels, hidden_, some, all_, wrong) in figures.items():
+        colours = (windows.means > 0.5) != (parts.means > 0.5)
+        figures[name] += 1, white.size, hidden.sum(), some, all_, differs.sum(), colours.sum(), 0
+        figures[name][-1] = max(figures[name][-1], np.abs(windows.means - parts.means).max())
+    head(
+        "holes",
+        "pictures",
+        "megapixels",
+        "hidden, %",
+        "windows, CPU-s",
+        "parts, CPU-s",
+        "bits differ",
+        "colours differ",
+        "most by",
+    )
+    for name, (count, pixels, hidden_, some, all_, wrong, turned, most) in figures.items():
         share = f"{100 * hidden_ / pixels:.2f}"
-        row(name, int(count), f"{pixels / 1e6:.1f}", share, f"{some:.1f}", f"{all_:.1f}", int(wrong))
+        row(
+            name,
+            int(count),
+            f"{pixels / 1e6:.1f}",
+            share,
+            f"{some:.1f}",
+            f"{all_:.1f}",
+            int(wrong),
+            int(turned),
+            f"{most:.0e}",
+        )
     print(machine_facts())
 
 

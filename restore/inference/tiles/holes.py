@@ -1,9 +1,9 @@
-"""The windows that have to be solved where holes alone are filled: the rest of a picture is known, bit for bit.
+"""The windows that have to be solved where holes alone are filled: the rest of a picture is known.
 
 A pixel that is seen exactly has the field `CERTAIN_FIELD`, which outweighs what the layers add: its mean is what was
 seen, and its variance 0. And a machine that makes a single sweep up and down carries nothing further than the windows
 of its layers reach. So a hidden pixel has the same mean in any part that shows this much around it, and begins where
-units of the coarsest layer do.
+units of the coarsest layer do, but for the rounding of a few sums at its far edges.
 """
 
 from __future__ import annotations
