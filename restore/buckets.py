@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.request import url2pathname
 
 from restore.errors import InputError, OutputError, RestoreError, UsageError, extra, pip, reason
 
@@ -90,6 +89,8 @@ def path_of(name: str | os.PathLike[str]) -> Place:
     """The path that a name means: one on this machine, also by `file://`, or a URL."""
     text = os.fspath(name)
     if text.startswith("file://"):
+        from urllib.request import url2pathname  # loads what talks to the web
+
         return Path(url2pathname(re.sub("^file://(localhost(?=/))?", "", text)))
     return Remote(text) if re.match(r"[A-Za-z][\w+.:-]+://", text) else Path(name)
 

@@ -8,8 +8,9 @@ import numpy as np
 def components(ink: np.ndarray) -> np.ndarray:
     """The number of the component of each pixel, (H, W), from 0: ink joins by edges and corners, paper by edges.
 
-    Runs are joined by pointer jumping: each takes the least number that it meets, and then that of its root (Shiloach
-    and Vishkin, J. Algorithms 3, 1982).
+    Runs are joined by pointer jumping: each root takes a smaller one that it meets, whichever is written last, and runs
+    then that of their root (Shiloach and Vishkin, J. Algorithms 3, 1982). Roots only ever fall, so that the one that is
+    left of a component is its first run.
 
     >>> components(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0]], bool)).tolist()
     [[0, 1, 1], [1, 0, 1], [1, 1, 1]]
@@ -17,21 +18,26 @@ def components(ink: np.ndarray) -> np.ndarray:
     if not ink.size:
         return np.zeros(ink.shape, int)
     first = np.ones(ink.shape, bool)
-    first[:, 1:] = ink[:, 1:] != ink[:, :-1]
-    run = np.cumsum(first.ravel(), dtype=np.int32).reshape(ink.shape) - 1
+    np.not_equal(ink[:, 1:], ink[:, :-1], out=first[:, 1:])
+    run = np.cumsum(first.ravel(), dtype=np.int32).reshape(ink.shape)
+    run -= 1
+    root = np.arange(int(run[-1, -1]) + 1, dtype=np.int32)
     one, two = _meetings(ink, run, first)
-    root = np.arange(int(run[-1, -1]) + 1)
-    while (differ := root[one] != root[two]).any():
-        one, two = one[differ], two[differ]
-        np.minimum.at(root, np.maximum(root[one], root[two]), np.minimum(root[one], root[two]))
+    while (differ := np.flatnonzero(root[one] != root[two])).size:
+        one = one[differ]
+        two = two[differ]
+        root[np.maximum(root[one], root[two])] = np.minimum(root[one], root[two])
         while not np.array_equal(root, up := root[root]):
             root = up
-    _, numbers = np.unique(root, return_inverse=True)
-    return np.asarray(numbers.astype(np.int32)[run])
+    numbers = np.cumsum(root == np.arange(len(root)), dtype=np.int32) - 1
+    return np.asarray(numbers[root][run])
 
 
 def _meetings(ink: np.ndarray, run: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of runs of one colour in adjacent rows that meet: by an edge where either begins, or, of ink, a corner."""
+    """Pairs of runs of one colour in adjacent rows that meet: by an edge where either begins, or, of ink, a corner.
+
+    They go from the last row to the first, as the first that a run meets is the one that is best written last.
+    """
     above, below = ink[:-1], ink[1:]
     beside = (above == below) & (first[:-1] | first[1:])
     pairs = [(run[:-1][beside], run[1:][beside])]
@@ -39,5 +45,5 @@ def _meetings(ink: np.ndarray, run: np.ndarray, first: np.ndarray) -> tuple[np.n
         # A corner joins what no edge joins already.
         corner = above[here] & below[there] & ~above[there] & ~below[here]
         pairs.append((run[:-1][here][corner], run[1:][there][corner]))
-    one, two = zip(*pairs, strict=True)
-    return np.concatenate(one), np.concatenate(two)
+    one, two = zip(*pairs[::-1], strict=True)
+    return np.concatenate(one)[::-1], np.concatenate(two)[::-1]

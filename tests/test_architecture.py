@@ -88,7 +88,7 @@ BRANCHES_DECIDING = 12
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
 NAMED, MOST_NAMES = 23, 42
-DENSE, MOST_NODES = 37, 41
+DENSE, MOST_NODES = 35, 39
 # Assignments of several values of different forms to several names at once.
 MIXED = 69
 

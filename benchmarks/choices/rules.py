@@ -140,9 +140,7 @@ def tally(inputs: list[Input], table: Iterable[Rule]) -> list[int]:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[101, 102, 103], help="[%(default)s]")
-    parser.add_argument(
-        "--grey", action="store_true", help="pages, photographs and small grey pictures, too"
-    )
+    parser.add_argument("--grey", action="store_true", help="pages, photographs and small grey pictures, too")
     parser.add_argument("--facts", type=Path, help="keep what was measured here, or read it if it is there")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -147,6 +147,10 @@ class Picture:
         """A part of the pixels: as a whole they take eight times the memory of the levels."""
         return self.levels[where] / np.float64(self.white)
 
+    def lighter(self, threshold: float, where: tuple[slice, slice]) -> np.ndarray:
+        """True where a part of the pixels is above a threshold, boolean (h, w), without making numbers of them."""
+        return np.asarray((np.arange(self.white + 1) / np.float64(self.white) > threshold)[self.levels[where]])
+
 
 def plain(values: np.ndarray) -> np.ndarray:
     """An array without its subclass; raises UsageError if that is a masked array, whose mask would be lost."""

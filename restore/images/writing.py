@@ -51,9 +51,11 @@ def to_levels(
         raise OutputError("holds NaN or infinite values and is not saved; try another model or solver", name)
     levels = picture.levels.copy()
     changed = np.ones(whole[:2], bool) if hidden is None else hidden
+    white = np.float64(picture.white)
     # Row by row, as the numbers take several times the memory of the levels.
-    for row, values, where in zip(levels, restored, changed, strict=True):
-        row[where] = np.rint(np.clip(values[where], 0, 1) * np.float64(picture.white))
+    for number in np.flatnonzero(changed.any(1)).tolist():
+        where = changed[number]
+        levels[number][where] = np.rint(restored[number][where].clip(0, 1) * white)
     return levels
 
 

@@ -97,7 +97,7 @@ def choose(
     if not far:
         return choices
     rest = [pictures[index] for index in far]
-    part = Crops.of(rest, grey)
+    part = sample.of_some(rest)
     found = np.array([choice.level.value for choice in choices if choice.level])[far]
     guesses = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
     # By all candidates: those that do best under one level may be behind under another.

@@ -78,8 +78,8 @@ class Posterior:
         """The posterior of pictures, (N, H, W), after a number of steps without a solver."""
         count = len(means)
         one = np.ones(count, int)
-        zero = np.zeros(count)
-        return cls(means, variances, steps * one, zero, one, one - 1, zero > 0, zero)
+        blind = np.zeros(count, bool)
+        return cls(means, variances, steps * one, np.zeros(count), one, one - 1, blind, np.zeros(count))
 
     @classmethod
     def solved(

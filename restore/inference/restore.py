@@ -184,7 +184,8 @@ class _Run:
     def _answer(self, case: Case, choice: Choice, whole: Posterior, index: int) -> Restored:
         """The answer about one picture, believed or not."""
         status = _ended(case, choice, Status(whole.status[index]))
-        deviations = np.sqrt(whole.variances[index].clip(0))
+        variances = whole.variances[index]
+        deviations = variances if choice.unchanged else np.sqrt(variances.clip(0))
         draft = Draft(case.picture.values(), whole.means[index], deviations, case.header.grey)
         if case.original.filled_only and not draft.grey:
             draft = draft.without_strays(case.picture.damage.hidden)
@@ -244,7 +245,7 @@ def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -
         return candidate.posterior(replace(cases[0].picture, damage=choices[0].damage), watch)
     pictures = np.stack([case.picture.values() for case in cases])
     if choices[0].unchanged:
-        return Posterior.of_pixels(pictures, np.zeros_like(pictures), 0)
+        return Posterior.of_pixels(pictures, np.broadcast_to(np.float32(0), pictures.shape), 0)
     damage = Damage.stacked([choice.damage for choice in choices], pictures.shape[1:])
     return candidate.solve(pictures, damage, [(0, 0)] * len(cases))
 

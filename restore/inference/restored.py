@@ -16,7 +16,7 @@ from restore.registry import LEVELS
 from restore.sizes import size_text
 from restore.status import Outcome, Status
 
-# Values differ if they are further apart than rounding to 16 bits; and rows that are compared at a time.
+# Values differ if they are further apart than rounding to 16 bits; and rows that are worked on at a time.
 UNEQUAL, STRIP = 1e-5, 256
 
 

@@ -94,6 +94,10 @@ class Crops:
             pictures[0].shape[:2],
         )
 
+    def of_some(self, pictures: Sequence[Observed]) -> Crops:
+        """Crops of these pictures, which are some of its own: the same where they are all."""
+        return self if len(pictures) == self.count else Crops.of(pictures, self.grey)
+
     @property
     def rank(self) -> np.ndarray:
         """The number of each crop among those of its picture, (C,)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, TypeVar
 
@@ -51,7 +52,7 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
     restore.errors.UsageError: naem is not a known key; did you mean name?
     """
     known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(kind)
+    hints = _hints(typing.cast(type, kind))
     for key in table:
         if key not in known:
             raise UsageError(f"{where}{shown(key)} is not a known key; {_hint_at(key, known)}")
@@ -63,6 +64,12 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
         return kind(**values)
     except UsageError as fault:
         raise UsageError(f"{where}{fault}") from fault
+
+
+@functools.cache
+def _hints(kind: Hashable) -> dict[str, Any]:
+    """The types of fields: evaluating them takes longer than all else, and `auto` reads the headers of all priors."""
+    return typing.get_type_hints(kind)
 
 
 def expect(value: Any, kind: type, where: str) -> Any:
@@ -118,7 +125,7 @@ def _entries(value: Any, parts: tuple[Any, ...], where: str) -> tuple[Any, ...]:
 
 def _named_entries(value: Any, kind: Any, where: str) -> Any:
     entries = expect(value, list, where)
-    hints = typing.get_type_hints(kind)
+    hints = _hints(typing.cast(type, kind))
     require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {short(value)}")
     pairs = zip(entries, hints.items(), strict=True)
     return kind(*(_typed(entry, hint, f"{where} {name}") for entry, (name, hint) in pairs))

@@ -16,6 +16,7 @@ from restore.channels import BitFlip, GaussianNoise, Occlusion
 from restore.channels.damage import Damage, Observed
 from restore.devices import pick_device
 from restore.errors import UsageError
+from restore.images import Picture
 from restore.inference.scans.reading import Cut
 
 SHAPE = (3, 4)
@@ -146,6 +147,16 @@ def test_parts_of_a_picture_have_their_own_damage() -> None:
     cut = Observed(Cut(pixels, 0.25), Damage(0.1))
     np.testing.assert_array_equal(cut.part(rows, columns).pixels, pixels[1:4, 2:7] > 0.25)
     assert cut.shape == (6, 8)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_a_file_is_cut_as_its_grey_levels_are(kind: Any) -> None:
+    # The commonest thresholds are levels themselves, or half between.
+    levels = np.arange(np.iinfo(kind).max + 1, dtype=kind)[None]
+    whole = slice(None), slice(None)
+    for threshold in (0.0, 1 / 3, 0.5, *np.arange(1, 255, 8) / 255, *(np.arange(0, 255, 8) + 0.5) / 255):
+        picture = Picture(levels)
+        np.testing.assert_array_equal(Cut(picture, threshold)[whole], picture.pixels > threshold)
 
 
 # --- arguments that nothing can use ---

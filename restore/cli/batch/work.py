@@ -169,7 +169,7 @@ class Work:
             if target != job.target:
                 blank = Picture(np.zeros(answer.deviations.shape, picture.levels.dtype), info=picture.info)
                 image = encode(blank, _beside(answer, job.beside[target]), format=format, name=target)
-            elif answer.unchanged and job.document:
+            elif answer.unchanged and (job.document or (len(job.sheets) == 1 and job.as_it_came)):
                 image = b""
             else:
                 values = answer.picture(soft=self.options.soft)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from math import isnan, nan
 from typing import Any
 
@@ -132,6 +133,7 @@ def _pairs(of: np.ndarray) -> np.ndarray:
     return np.array(sums)
 
 
+@cache
 def _overlap(size: int, by: int) -> tuple[slice, slice]:
     """The part of an axis that is there after a displacement, too; and where it then is."""
     before = slice(max(0, -by), max(0, size - max(0, by)))

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from restore.components import components
+from restore.inference.restored import STRIP
 
 # Pieces to a pixel from which a picture is a dither or a halftone, in which nothing can be told.
 DITHERED = 1 / 60
@@ -18,13 +19,17 @@ class Pieces:
     """Small components of a black and white picture.
 
     Attributes:
-        labels: the piece of each pixel, (H, W), from 0; -1 outside pieces.
-        sizes: the number of pixels of each, (N,).
+        shape: the height and the width of the picture.
+        places: the pixels of all pieces in the picture, as numbers that ascend, (M,).
+        owner: the piece of each, (M,).
+        sizes: the number of pixels of each piece, (N,).
         dark: True for pieces of ink, (N,).
         boxes: first row and column, and those after the last, (N, 4).
     """
 
-    labels: np.ndarray
+    shape: tuple[int, int]
+    places: np.ndarray
+    owner: np.ndarray
     sizes: np.ndarray
     dark: np.ndarray
     boxes: np.ndarray
@@ -37,56 +42,74 @@ class Pieces:
         [1, 2]
         """
         whole = components(ink) if whole is None else whole
-        small = np.bincount(whole.ravel()) <= largest
-        labels = np.where(small, np.cumsum(small) - 1, -1).astype(np.int32)[whole]
-        rows, columns = np.nonzero(labels >= 0)
-        owner, count = labels[rows, columns], int(small.sum())
-        low, high = np.full((count, 2), max(ink.shape)), np.zeros((count, 2), int)
-        places = np.stack([rows, columns], 1)
-        np.minimum.at(low, owner, places)
-        np.maximum.at(high, owner, places + 1)
-        dark = np.zeros(count, bool)
-        dark[owner] = ink[rows, columns]
-        return cls(labels, np.bincount(owner, minlength=count), dark, np.concatenate([low, high], 1))
+        sizes = _counted(whole)
+        small = sizes <= largest
+        places = np.flatnonzero(small[whole])
+        owner = (np.cumsum(small) - 1)[whole.ravel()[places]]
+        rows, columns = np.divmod(places, ink.shape[1])
+        boxes = np.empty((int(small.sum()), 4), int)
+        # Rows ascend, and what is set last stays.
+        boxes[owner[::-1], 0] = rows[::-1]
+        boxes[owner, 2] = rows + 1
+        boxes[:, 1] = ink.shape[1]
+        boxes[:, 3] = 0
+        np.minimum.at(boxes[:, 1], owner, columns)
+        np.maximum.at(boxes[:, 3], owner, columns + 1)
+        dark = np.zeros(len(boxes), bool)
+        dark[owner] = ink.ravel()[places]
+        return cls((ink.shape[0], ink.shape[1]), places, owner, sizes[small], dark, boxes)
 
     @property
     def count(self) -> int:
         return len(self.sizes)
 
     @cached_property
+    def labels(self) -> np.ndarray:
+        """The piece of each pixel, (H, W), from 0; -1 outside pieces."""
+        labels = np.full(self.shape, -1, np.int32)
+        labels.ravel()[self.places] = self.owner
+        return labels
+
+    @cached_property
     def inside(self) -> np.ndarray:
-        return self.labels >= 0
+        """True for the pixels of pieces, (H, W)."""
+        return self._painted(self.places)
 
     @cached_property
     def centres(self) -> np.ndarray:
         """The mean row and column of each, (N, 2)."""
-        rows, columns = np.nonzero(self.inside)
-        owner = self.labels[rows, columns]
-        sums = [np.bincount(owner, values, self.count) for values in (rows, columns)]
+        sums = [np.bincount(self.owner, values, self.count) for values in np.divmod(self.places, self.shape[1])]
         return np.stack(sums, 1) / self.sizes[:, None].clip(1)
 
     @cached_property
     def ragged(self) -> np.ndarray:
         """By how many pixels the outline of each is longer than that of a square of its size, (N,)."""
+        rows, columns = np.divmod(self.places, self.shape[1])
         rim = np.pad(self.labels, 1, constant_values=-2)
-        beside = (rim[:-2, 1:-1], rim[2:, 1:-1], rim[1:-1, :-2], rim[1:-1, 2:])
-        edges = np.zeros(self.labels.shape, int)
-        for other in beside:
-            edges += other != self.labels
-        return np.asarray((self.mean(edges) * self.sizes - 4 * np.sqrt(self.sizes)).clip(0))
+        edges = np.zeros(len(self.places), int)
+        for down, across in ((0, 1), (2, 1), (1, 0), (1, 2)):
+            edges += rim[rows + down, columns + across] != self.owner
+        outline = np.bincount(self.owner, edges, self.count) / self.sizes.clip(1) * self.sizes
+        return np.asarray((outline - 4 * np.sqrt(self.sizes)).clip(0))
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """The mean of values (H, W) over each piece, (N,)."""
-        return np.bincount(self.labels[self.inside], values[self.inside], self.count) / self.sizes.clip(1)
+        return np.bincount(self.owner, values.ravel()[self.places], self.count) / self.sizes.clip(1)
 
     def mask(self, which: np.ndarray) -> np.ndarray:
-        """The pixels of pieces, given as booleans (N,)."""
-        return np.append(which, False)[self.labels]
+        """The pixels of pieces, given as booleans (N,), boolean (H, W)."""
+        return self._painted(self.places[which[self.owner]])
 
     def chosen(self, which: np.ndarray) -> Pieces:
         """Some of the pieces, given as booleans (N,)."""
-        numbers = np.append(np.where(which, np.cumsum(which) - 1, -1), -1)
-        return Pieces(numbers[self.labels], self.sizes[which], self.dark[which], self.boxes[which])
+        kept = which[self.owner]
+        owner = (np.cumsum(which) - 1)[self.owner[kept]]
+        return Pieces(self.shape, self.places[kept], owner, self.sizes[which], self.dark[which], self.boxes[which])
+
+    def _painted(self, places: np.ndarray) -> np.ndarray:
+        mask = np.zeros(self.shape, bool)
+        mask.ravel()[places] = True
+        return mask
 
 
 def around(mask: np.ndarray, far: int, along: int | None = None) -> np.ndarray:
@@ -96,7 +119,36 @@ def around(mask: np.ndarray, far: int, along: int | None = None) -> np.ndarray:
     [[1, 1, 1, 1]]
     """
     across = far if along is None else along
-    sums = np.pad(mask.astype(np.int32), ((far + 1, far), (across + 1, across))).cumsum(0, dtype=np.int32)
-    sums = sums.cumsum(1, dtype=np.int32)
-    high, wide = 2 * far + 1, 2 * across + 1
-    return np.asarray(sums[high:, wide:] - sums[:-high, wide:] - sums[high:, :-wide] + sums[:-high, :-wide])
+    found = np.empty(mask.shape, np.int16 if (2 * far + 1) * (2 * across + 1) < 2**15 else np.int32)
+    for top in range(0, len(mask), STRIP):  # what is in between stays in a processor's cache
+        after = min(len(mask), top + STRIP)
+        low = max(0, top - far)
+        high = min(len(mask), after + far)
+        rows = (low - (top - far), after + far - high)
+        padded = np.pad(mask[low:high].astype(found.dtype), (rows, (across, across)))
+        found[top:after] = _sums(_sums(padded, 2 * far + 1), 2 * across + 1, 1)
+    return found
+
+
+def _sums(values: np.ndarray, length: int, axis: int = 0) -> np.ndarray:
+    """Sums of so many successive values along an axis, by doubling: of 1, 2, 4 ... values."""
+    size = values.shape[axis] - length + 1
+    values = np.moveaxis(values, axis, 0)
+    total = np.zeros_like(values[:size])
+    done = 0
+    for power in range(length.bit_length()):
+        width = 2**power
+        if length & width:
+            total += values[done : done + size]
+            done += width
+        values = values[:-width] + values[width:]
+    return np.moveaxis(total, 0, axis)
+
+
+def _counted(numbers: np.ndarray) -> np.ndarray:
+    """How many pixels of an image, (H, W), have each number from 0; by strips, as numpy counts copies."""
+    counts = np.zeros(int(numbers.max(initial=-1)) + 1, int)
+    for top in range(0, len(numbers), STRIP):
+        some = np.bincount(numbers[top : top + STRIP].ravel())
+        counts[: len(some)] += some
+    return counts

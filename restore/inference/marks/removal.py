@@ -35,12 +35,14 @@ def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
         raise UsageError("is for pictures in black and white; leave it out", option("remove"))
     white = np.asarray(case.picture.values()) > 0.5
 
-    def call(seen: np.ndarray, hidden: np.ndarray) -> Witness | None:
+    def chosen(seen: np.ndarray, hidden: np.ndarray) -> Prior | None:
         picture = Observed(seen.astype(np.float32), Damage("auto", hidden=hidden))
         (choice,) = choose([picture], priors, grey=False)
-        prior = choice.candidate.prior
         unknown = objection(facts_of_choice(choice)) is not None and not options.force
-        return None if prior is None or unknown else Witness(prior)
+        return None if unknown else choice.candidate.prior
+
+    def call(seen: np.ndarray, hidden: np.ndarray) -> Witness:
+        return Witness(lambda: chosen(seen, hidden))
 
     return find(white, options.marks or QUICK, call, options.specks, told=bool(options.marks))
 

@@ -74,4 +74,4 @@ class Scene:
         pieces = Pieces.of(self.ink, most, self.components)
         if not self.marked.any():
             return pieces
-        return pieces.chosen(pieces.mean(around(self.marked, 2).astype(float)) == 0)
+        return pieces.chosen(pieces.mean(around(self.marked, 2)) == 0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,12 +20,22 @@ SEEN, STEP, AT_ONCE = 13, 8, 128
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """A prior, in the polarity of a picture."""
+    """A prior, in the polarity of a picture; most clean pictures have nothing to ask it about, so that none is chosen.
 
-    prior: Prior
+    Attributes:
+        choice: gives the prior; None if none knows such pictures, to whose content then every piece belongs.
+    """
+
+    choice: Callable[[], Prior | None]
+
+    @cached_property
+    def prior(self) -> Prior | None:
+        return self.choice()
 
     def log_odds(self, white: np.ndarray, pieces: Pieces) -> np.ndarray:
         """The log-odds of the colour of each piece of a picture (H, W) while it alone is hidden, the mean over it."""
+        if self.prior is None:
+            return np.full(pieces.count, np.inf)
         found = np.zeros(pieces.count)
         for which, corners, side in _windows(pieces, white.shape):
             rows, columns = (corners[:, axis, None] + np.arange(side[axis]) for axis in (0, 1))

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,12 +33,16 @@ FATAL_ONLY = 4
 # Bytes that all graphs together may take: half of the machine's memory. One that needs more is damaged or too large.
 # Windows does not say how much there is; 0 is no limit.
 GRAPHS_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
+# They take what they need, not the next power of two.
 onnxruntime.create_and_register_allocator(
     onnxruntime.OrtMemoryInfo(
         "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
     ),
-    onnxruntime.OrtArenaCfg({"max_mem": GRAPHS_MEMORY}),
+    onnxruntime.OrtArenaCfg({"max_mem": GRAPHS_MEMORY, "arena_extend_strategy": 1}),
 )
+
+# Says that a run gives the memory back that all runs have taken, which else stays for the next one.
+GIVE_BACK = ("memory.enable_memory_arena_shrinkage", "cpu:0")
 
 # Where tensors may lie that are not in the graph. onnxruntime reads them nowhere else, and through no link.
 FOLDER = "session.model_external_initializers_file_folder_path"
@@ -113,7 +116,7 @@ class OnnxEngine:
         options.log_severity_level = FATAL_ONLY
         options.intra_op_num_threads = 1  # each batch has a thread; see `solve`
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `GRAPHS_MEMORY`
-        options.enable_mem_pattern = not device.startswith("directml")  # which refuses it
+        options.enable_mem_pattern = False  # it takes more memory, saves no time, and DirectML refuses it
         try:
             if weights:
                 options.add_session_config_entry(FOLDER, str(path.parent))
@@ -159,7 +162,10 @@ class OnnxEngine:
         observed = [self._of_batch(inputs, rows) for rows in batches]
         # Threads gain more from a batch each than from a share of every operation, which is small. Other devices take
         # one batch after another.
-        run = partial(self.run, header, patient=effort == "full")
+
+        def run(batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return self.run(header, batch, patient=effort == "full", last=batch is observed[-1])
+
         parts = threads.run_all(run, observed) if self.device == "cpu" else list(map(run, observed))
         order = np.argsort(np.concatenate(batches))
         outputs = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
@@ -200,14 +206,15 @@ class OnnxEngine:
         return min(most, max(-(-images // threads.count()), SMALL_BATCH // size)) if self.device == "cpu" else most
 
     def run(
-        self, header: Description, observed: Mapping[str, np.ndarray], *, patient: bool = True
+        self, header: Description, observed: Mapping[str, np.ndarray], *, patient: bool = True, last: bool = False
     ) -> dict[str, np.ndarray]:
         """The outputs of the graph, for its inputs by name, with the settings in a header.
 
-        If it is `patient`, what has not converged is solved again with more damping.
+        If it is `patient`, what has not converged is solved again with more damping. After the `last` of several runs
+        the memory between layers is given back.
         """
         settings = header.inference
-        outputs = self._run_once(header, observed)
+        outputs = self._run_once(header, observed, last)
         left = ~outputs["converged"]
         if left.any() and patient and header.tries_again:
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
@@ -219,15 +226,20 @@ class OnnxEngine:
                 value[left] = again[name]
         return outputs
 
-    def _run_once(self, header: Description, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _run_once(
+        self, header: Description, observed: Mapping[str, np.ndarray], last: bool = False
+    ) -> dict[str, np.ndarray]:
         settings = header.inference
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
         outputs = self.facts.interface(header)[1]
         images = max(map(len, observed.values()))
+        options = onnxruntime.RunOptions()
+        if last and self.device == "cpu":
+            options.add_run_config_entry(*GIVE_BACK)
         try:
-            results = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
+            results = dict(zip(outputs, self.session.run(list(outputs), feed, options), strict=True))
             for name, (_, shape) in outputs.items():
                 # onnxruntime lets other sizes pass.
                 if results[name].shape != (images, *shape[1:]):

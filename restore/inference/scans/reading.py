@@ -10,6 +10,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
+from restore.images.picture import Picture
 from restore.images.tones import Tones, contrast, counted
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
@@ -43,6 +44,8 @@ class Cut:
         return tuple(self.grey.shape)
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
+        if isinstance(self.grey, Picture):
+            return self.grey.lighter(self.threshold, where).astype(np.float32)
         return (self.grey[where] > self.threshold).astype(np.float32)
 
 

@@ -12,6 +12,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.tiles.blocks import PAGE_BEYOND, Block, parts_of
 from restore.inference.tiles.grid import Cover, Outside
+from restore.inference.tiles.holes import filled, reach_of
 from restore.zoo.inference import Effort
 
 # Larger pictures keep their answers in half precision: of 10,000x10,000 pixels restoring takes less than 1 GB
@@ -29,6 +30,10 @@ def solved(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: 
         return engine.solve(pictures, damage, effort)
     if header.kind.pages:
         return _continued(engine, pictures, damage, effort)
+    if damage.hidden is not None and (reach := reach_of(header, damage)):
+        known, hidden = header.as_known(pictures), np.broadcast_to(damage.hidden, pictures.shape)
+        parts = parts_of(pictures.shape[1:], header, engine.part)
+        return filled(lambda some, holes: _distinct(engine, some, holes, effort), known, hidden, parts, reach)
     return (_in_parts if header.whole else _in_tiles)(engine, pictures, damage, effort)
 
 

@@ -10,6 +10,7 @@ from scipy import ndimage, stats
 from restore.components import components
 from restore.inference.marks.ground import excess
 from restore.inference.marks.pieces import Pieces, around
+from restore.inference.restored import STRIP
 
 PICTURES = st.tuples(st.integers(1, 30), st.integers(1, 30), st.floats(0.1, 0.9), st.integers(0, 2**32))
 
@@ -32,7 +33,16 @@ def test_components_are_what_labels_say(how: tuple[int, int, float, int]) -> Non
     own, other = components(ink), labelled(ink)
     pairs = np.unique(np.stack([own.ravel(), other.ravel()]), axis=1)
     assert len(pairs.T) == len(np.unique(own)) == len(np.unique(other))
-    assert own.max() + 1 == len(np.unique(own))
+    # Pieces are numbered like components: by their first pixels.
+    assert (np.diff(np.unique(own, return_index=True)[1]) > 0).all() and own.max() + 1 == len(np.unique(own))
+
+
+def test_components_that_join_only_at_their_ends() -> None:
+    snake = np.zeros((41, 30), bool)
+    snake[::2] = snake[1::4, -1] = snake[3::4, 0] = True
+    comb = np.pad(np.arange(29) % 2 == np.zeros((40, 1)), ((0, 1), (0, 1)), constant_values=True)
+    for ink in (snake, snake[::-1], comb, comb[::-1], comb.T):
+        assert len(np.unique(components(ink)[ink])) == 1
 
 
 @settings(max_examples=30, deadline=None)
@@ -62,11 +72,20 @@ def test_a_square_is_not_ragged_and_a_bar_is() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(PICTURES, st.integers(0, 5))
-def test_what_is_around_is_what_a_filter_sums(how: tuple[int, int, float, int], far: int) -> None:
+@given(PICTURES, st.integers(0, 5), st.integers(0, 40))
+def test_what_is_around_is_what_a_filter_sums(how: tuple[int, int, float, int], far: int, along: int) -> None:
     mask = drawn(how)
-    wanted = ndimage.convolve(mask.astype(int), np.ones((2 * far + 1,) * 2, int), mode="constant")
-    np.testing.assert_array_equal(around(mask, far), wanted)
+    for across, found in ((far, around(mask, far)), (along, around(mask, far, along))):
+        wanted = ndimage.convolve(mask.astype(int), np.ones((2 * far + 1, 2 * across + 1), int), mode="constant")
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_is_around_is_the_same_across_strips_and_in_wide_windows() -> None:
+    # More rows than a strip has, and more pixels in a window than 16 bits count.
+    mask = np.ones((2 * STRIP + 9, 5), bool)
+    counts = around(mask, 2)[:, 2]
+    np.testing.assert_array_equal(counts, [15, 20, *[25] * (len(mask) - 4), 20, 15])
+    assert around(np.ones((300, 300), bool), 200).max() == 300 * 300
 
 
 def test_excess_bounds_the_tail_of_poisson_counts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import restore as package
 from restore.channels.damage import Damage, Observed
 from restore.errors import UsageError
 from restore.inference.candidates import Prior
+from restore.inference.marks import removal
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
@@ -35,7 +37,7 @@ def answer(ink: np.ndarray, **options: object) -> Restored:
 
 def test_windows_say_what_the_whole_picture_says() -> None:
     ink, _ = dirty(30)
-    pieces, witness = Pieces.of(ink, 20), Witness(Prior(FIELD))
+    pieces, witness = Pieces.of(ink, 20), Witness(lambda: Prior(FIELD))
     odds = witness.log_odds(~ink, pieces)
     assert np.isfinite(odds).all() and len(odds) == pieces.count
     for number in range(0, pieces.count, 17):
@@ -43,6 +45,19 @@ def test_windows_say_what_the_whole_picture_says() -> None:
         means = FIELD.solve((~ink).astype(np.float32)[None], Damage(hidden=hidden[None])).means[0][hidden]
         own = means if not pieces.dark[number] else 1 - means
         assert odds[number] == pytest.approx(np.log(own / (1 - own)).mean(), abs=0.05)
+
+
+def test_a_page_with_bare_ground_chooses_no_prior_and_one_that_none_knows_has_no_specks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[int]()
+    monkeypatch.setattr(removal, "choose", lambda pictures, *others, **more: asked.append(1) or unknown)
+    unknown = [
+        SimpleNamespace(candidate=Prior(FIELD), damage=Damage(0.1), level=None, ahead=-1.0, pixels=99, field=0.0)
+    ]
+    assert answer(TEXT, remove="specks").outcome is Outcome.CLEAN and not asked
+    assert answer(dirty(30)[0], remove="specks").outcome is Outcome.CLEAN and len(asked) == 1
+    assert answer(dirty(30)[0], remove="specks", specks=20).outcome is Outcome.CLEAN and len(asked) == 2
 
 
 def test_only_marks_change_and_the_answer_says_where_they_were() -> None:
