@@ -28,7 +28,7 @@ COMMANDS = {
     "before-after-grey-noisy.png": "restore denoise assets/digit-grey-noisy.png --model tap-mnist-real --sigma 0.3",
     "before-after-mask.png": "restore denoise assets/mask-noisy.png",
     "before-after-page.png": "restore denoise assets/page-noisy.png --model conv-text --p 0.1",
-    "before-after-spots.png": "restore denoise assets/page-spots.png --remove specks",
+    "before-after-spots.png": "restore denoise assets/page-spots.png",
     "before-after-dots.png": "restore denoise assets/page-dots.png --remove dots",
     "before-after-rules.png": "restore denoise assets/page-rules.png --remove lines",
     "before-after-scan.png": "restore denoise assets/page-scan.png",

@@ -90,7 +90,7 @@ BRANCHED, MOST_BRANCHES = 0, 15
 NAMED, MOST_NAMES = 23, 42
 DENSE, MOST_NODES = 35, 39
 # Assignments of several values of different forms to several names at once.
-MIXED = 69
+MIXED = 68
 
 # The most rules by which a picture comes back as it was.
 MOST_RULES = 12

@@ -79,7 +79,7 @@ def marks_in(picture: Observed, options: Options, engines: Engines) -> list[Mark
     from restore.inference.marks import removal
 
     case = Case.of(0, picture, options, engines, lambda share: None)
-    return [] if case.blank is not None else removal.marks_of(case, _priors(case))
+    return [] if case.blank is not None else removal.marks_of(case, _priors(case, engines))
 
 
 def sure_marks(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
@@ -130,7 +130,7 @@ class _Run:
             return answer
         from restore.inference.marks import removal
 
-        return removal.looked_over(case, answer, _priors(case), self._attempt)
+        return removal.looked_over(case, answer, _priors(case, self.engines), self._attempt)
 
     def pass_on(self, share: float) -> None:
         """Tell how many pictures are done: a page is read, and may then be restored by another prior."""
@@ -220,7 +220,7 @@ class _Run:
         """A picture without the marks that are to be removed."""
         from restore.inference.marks import removal
 
-        return removal.without(case, _priors(case), self._attempt)
+        return removal.without(case, _priors(case, self.engines), self._attempt)
 
     def refused(self, case: Case, why: Status, choice: Choice | None = None, facts: Facts | None = None) -> Restored:
         """The answer about a picture that comes back as it was, with advice."""
@@ -270,9 +270,12 @@ def _may_have_marks(case: Case) -> bool:
     return ink and not said and min(case.original.shape) >= LEAST_MARKED
 
 
-def _priors(case: Case) -> list[Prior]:
-    """The priors among the candidates."""
-    return [candidate for candidate in _candidates(case) if isinstance(candidate, Prior)]
+def _priors(case: Case, engines: Engines) -> list[Prior]:
+    """The priors of black and white among the candidates; of a page that its reader answers, those of others."""
+    opened = engines.for_picture(case.original) if case.answered_by_reader else case.engines
+    able = tuple(engine for engine in opened if not engine.header.kind.pages)
+    candidates = _candidates(replace(case, engines=able)) if able else []
+    return [candidate for candidate in candidates if isinstance(candidate, Prior)]
 
 
 def _candidates(case: Case) -> list[Candidate]:

@@ -109,15 +109,17 @@ def _level(records: Sequence[dict[str, Any]], kind: str, given: Any) -> str:
 
 
 def _notes(sheets: Sequence[Sheet], count: str) -> Iterator[str]:
-    """Notes on pictures, each with its name; one line for all that differ in numbers alone, with their ranges."""
+    """Notes on pictures with their names; one line for all that differ in numbers alone, with their ranges."""
     alike: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
     for sheet in sheets:
         for note in sheet.record["notes"]:
             parts = _NUMBER.split(note)
             alike.setdefault(tuple(parts[::2]), []).append((sheet.name, parts))
     for notes in alike.values():
-        who = notes[0][0] if len(notes) == 1 else f"{len(notes)} of {count}"
-        yield f"{who}: {''.join(map(_span, zip(*(parts for _, parts in notes), strict=True)))}"
+        names = [name for name, _ in notes]
+        who = names[0] if len(names) == 1 else f"{len(names)} of {count}"
+        which = f": {some(names)}" if 1 < len(names) < len(sheets) else ""
+        yield f"{who}: {''.join(map(_span, zip(*(parts for _, parts in notes), strict=True)))}{which}"
 
 
 def _span(parts: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.lines import count_of, lines
 from restore.inference.marks.scene import Mark, Scene
-from restore.inference.marks.specks import specks_of, specks_of_size
+from restore.inference.marks.specks import SAME_SIZE, specks_of, specks_of_size
 
 # Nats by which specks have to explain bare ground better than none: if somebody says that there are some, and if not.
 ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
@@ -29,8 +29,8 @@ MOST_DIRT = 1 / 500
 
 def _border(scene: Scene) -> Mark | None:
     mask = border(scene.ink)
-    # Only scans of light pages have dark edges.
-    return Mark("border", mask, 1, scene.light and scene.without(mask).ground.print) if mask.any() else None
+    # Never sure: a heading in a black band, or a drawing at the foot of a page, lies at its edge, too.
+    return Mark("border", mask, 1) if mask.any() else None
 
 
 def _dots(scene: Scene) -> Mark | None:
@@ -61,11 +61,12 @@ def _specks(scene: Scene) -> Mark | None:
     found = specks_of(pieces, judge, ground, ASKED_LEAD, share) if ground.print else specks_of_size(pieces, judge)
     if found.lead <= ASKED_LEAD or not found.which.any():
         return None
-    sure = found.lead > UNASKED_LEAD and found.rate < MOST_DIRT and found.arranged < ARRANGED
+    anywhere = found.arranged < ARRANGED and found.rate < MOST_DIRT
+    sure = found.lead > UNASKED_LEAD and anywhere and found.alike <= SAME_SIZE
     return Mark("specks", pieces.mask(found.which), int(found.which.sum()), ground.print and sure)
 
 
-# Kinds that are looked for though nobody asks: these cost little on a clean picture, and may be sure.
+# Kinds that are looked for though nobody asks: these cost little on a clean picture.
 QUICK = ("border", "dots", "specks")
 
 # What finds the marks of each kind of `restore.registry.MARKS` in a scene, or None where there are none.

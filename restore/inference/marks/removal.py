@@ -20,7 +20,7 @@ from restore.inference.marks.kinds import QUICK
 from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
-from restore.inference.restored import Restored, as_it_came
+from restore.inference.restored import Restored, as_it_came, share_changed
 from restore.registry import MARKS
 
 
@@ -68,7 +68,13 @@ def _hiding(case: Case, marks: Sequence[Mark], attempt: Attempt) -> Restored:
     if answer.not_sure:
         return answer
     notes = (*removed(marks), *answer.notes)
-    return replace(answer, notes=notes, marks={mark.kind: mark.mask for mark in marks}, observed=case.original)
+    return replace(
+        answer,
+        notes=notes,
+        marks={mark.kind: mark.mask for mark in marks},
+        observed=case.original,
+        changed=share_changed(case.original, answer.estimate, answer.replaced),
+    )
 
 
 def hidden_in(case: Case, marks: Sequence[Mark]) -> Observed:

@@ -62,12 +62,14 @@ class Found:
         lead: nats by which specks explain bare ground better than none.
         rate: of specks to a pixel of bare ground.
         arranged: nats by which those on bare ground lie in a strip, and near print, more than dirt does.
+        alike: the share of those on bare ground that have the commonest size, to half an octave.
     """
 
     which: np.ndarray
     lead: float
     rate: float = 0.0
     arranged: float = 0.0
+    alike: float = 0.0
 
 
 def largest_of(ground: Ground) -> int:
@@ -107,7 +109,8 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
         which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
-    return Found(which, lead, float(dirt.sum() / area), _arranged(known.chosen(dirt > 0.5).centres, ground))
+    specks = known.chosen(dirt > 0.5)
+    return Found(which, lead, float(dirt.sum() / area), _arranged(specks.centres, ground), _alike(specks))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
@@ -138,13 +141,14 @@ def _arranged(centres: np.ndarray, ground: Ground) -> float:
 
 
 def _in_strips(places: np.ndarray, bare: np.ndarray) -> float:
-    """Nats by which more places are in some strip, level or upright, than are to be expected there."""
+    """Nats by which more places are in some strip, level or upright, low or high, than are to be expected there."""
     rate = places.sum() / max(1, bare.sum())
     most = 0.0
     for turned, ground in ((places, bare), (places.T, bare.T)):
-        reach = LEAST_HEIGHT, max(LEAST_HEIGHT, int(OF_A_SIDE * len(turned.T)))
-        count, area = (around(values, *reach) for values in (turned, ground))
-        most = max(most, float(excess(count, rate * area).max(initial=0.0)))
+        for high in (LEAST_HEIGHT, len(turned) // 8):
+            reach = high, max(high, int(OF_A_SIDE * len(turned.T)))
+            count, area = (around(values, *reach) for values in (turned, ground))
+            most = max(most, float(excess(count, rate * area).max(initial=0.0)))
     return most
 
 
@@ -158,10 +162,19 @@ def _near_print(places: np.ndarray, ground: Ground) -> float:
     return float((seen * np.log(seen.clip(1) / expected.clip(1e-9)))[seen > 0].sum())
 
 
+def _alike(pieces: Pieces) -> float:
+    """The share of pieces in the fullest half octave of sizes."""
+    return float(np.bincount(_half_octaves(pieces.sizes)).max(initial=0) / max(1, pieces.count))
+
+
+def _half_octaves(sizes: np.ndarray) -> np.ndarray:
+    return np.asarray(np.rint(2 * np.log2(sizes)).astype(int))
+
+
 def _drawn(pieces: Pieces) -> np.ndarray:
     """True for pieces that are too often alike for dirt, (N,)."""
     sides = (pieces.boxes[:, 2:] - pieces.boxes[:, :2]).clip(max=MOST_SIDE)
-    halves = np.rint(2 * np.log2(pieces.sizes)).astype(int)
+    halves = _half_octaves(pieces.sizes)
     bins = np.zeros((2, MOST_SIDE + 1, MOST_SIDE + 1, int(halves.max(initial=0)) + 1))
     places = pieces.dark.astype(int), sides[:, 0], sides[:, 1], halves
     np.add.at(bins, places, 1)

@@ -16,7 +16,7 @@ from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
-from restore.inference.marks.specks import Found, _arranged, specks_of, specks_of_size
+from restore.inference.marks.specks import SAME_SIZE, Found, _alike, _arranged, specks_of, specks_of_size
 
 BARE = Ground(np.ones((HEIGHT, WIDTH), bool), np.zeros((HEIGHT, WIDTH), bool), 0.0, print=False)
 
@@ -182,6 +182,16 @@ def test_dirt_lies_anywhere_and_what_lies_in_rows_is_arranged() -> None:
         for ink in (anywhere, rows)
     ]
     assert 1.3 * nats[0] < ARRANGED < 0.5 * nats[1]
+
+
+def test_dots_of_one_size_in_a_heap_are_arranged_and_alike() -> None:
+    heap = np.zeros((HEIGHT, WIDTH), bool)
+    for row, column in np.random.default_rng(4).integers((110, 60), (190, 360), (40, 2)):
+        heap[row : row + 3, column : column + 3] = True
+    for ink, alike in ((heap, True), (dirty(150)[1], False)):
+        pieces = Pieces.of(ink, 40)
+        assert (_alike(pieces) > SAME_SIZE) is alike
+        assert (_arranged(pieces.centres, BARE) > ARRANGED) is alike
 
 
 def test_what_lies_by_print_alone_is_arranged() -> None:

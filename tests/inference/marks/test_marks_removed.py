@@ -22,7 +22,9 @@ from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.status import Outcome
+from restore.status import Outcome, Status
+
+OLD_PAGE = Path(__file__).parents[3] / "assets" / "old-page.png"
 
 FIELD = FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE)
 RULE = np.zeros((HEIGHT, WIDTH), bool)
@@ -170,3 +172,12 @@ def test_the_command_writes_where_marks_were(run: Callable[..., int], tmp_path: 
         assert ((np.asarray(image.convert("L")) > 127) != ~(TEXT | RULE))[~white].sum() == 0
     assert run(*words) != 0  # both exist
     assert run("denoise", source, "--remove", "dust", "-o", tmp_path / "other.png") == 2
+
+
+def test_marks_on_a_grey_page_are_judged_by_priors_of_black_and_white() -> None:
+    """The prior that reads the page knows no flips."""
+    page = np.asarray(Image.open(OLD_PAGE).convert("L"))[:200, :300].copy()
+    page[20:24, 20:25] = 20
+    result, solution = package.denoise(page, remove="specks", return_solution=True)
+    assert result.shape == page.shape and solution.status is Status.CONVERGED
+    assert package.find_marks(page, "specks").keys() == {"specks"}

@@ -1,6 +1,6 @@
 """Pictures with holes, from windows around these alone and from whole parts: processor time, and pixels that differ.
 
-    python benchmarks/package/holes.py [--seeds 5]
+    python benchmarks/package/holes_cost.py [--seeds 5]
 
 The pictures are the kinds of `pictures/all_kinds.py` that are black and white, and pages in fonts that no prior has
 learnt. Their holes are specks, lines, large blocks and a torn edge, filled by `conv-text` and
