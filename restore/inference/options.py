@@ -33,7 +33,7 @@ _INVERT = _help("Prior", "Invert the image for the prior, and the result back; o
 _REMOVE = _help(
     "Marks",
     f"Remove marks of these kinds, and change nothing else: some of {','.join(MARKS)}, or all; none to look for none. "
-    "[those that cannot be part of the picture]",
+    "[specks and dots that can hardly be part of a page of print]",
 )
 _SPECKS = _help("Marks", "Remove specks of at most this number of pixels. [found for each image, with --remove specks]")
 _STRICT = _help("Results", "Fail where no restoration can be trusted, instead of returning the image as it came.")

@@ -98,7 +98,7 @@ def none_of(options: Options) -> str:
     *others, last = [MARKS[kind].many for kind in options.marks]
     words = f"no {' or '.join(filter(None, (', '.join(others), last)))} were found"
     asked = "specks" in options.marks and options.specks is None
-    return f"{words}; {option('specks')} says how large specks are, where no print tells" if asked else words
+    return f"{words}; if you see some, say how large they are: {option('specks', 20)}" if asked else words
 
 
 def left(marks: Sequence[Mark]) -> list[str]:
