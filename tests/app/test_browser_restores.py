@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
-from pages import ASSETS, NOTHING, PUBLISHED, Visit, expect, native, noisy, png, upload
+from pages import ASSETS, FILES, NOTHING, PUBLISHED, Visit, expect, native, noisy, png, upload
 from PIL import Image
 
 import restore
@@ -150,17 +153,32 @@ def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: 
     visit.at("example").click()
     assert visit.restore() != first
     assert len(visit.requests) == seen, "what is loaded needs no server"
-    visit.at("prior").select_option(others[1])
-    assert f"{others[1]} cannot be used" in visit.refused()
     visit.choose(others[0])
-    visit.restore()
-    visit.context.set_offline(False)
-    visit.choose(others[1])
     visit.restore()
     visit.context.close()
     # Requests of the worker are among them.
     assert any(request.endswith(f"{zoo.preferred()}/{zoo.GRAPH}") for request in visit.requests)
     assert all(request.startswith((url, f"blob:{url}")) for request in visit.requests)
+
+
+@pytest.mark.thorough
+def test_a_prior_that_cannot_be_read_is_told_and_may_be_chosen_again(browser: Any, tmp_path: Path) -> None:
+    first, other = (zoo.find(name) for name in (zoo.preferred(), "fw-mnist"))
+    assembly.write([first, other], FILES, tmp_path / "page")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        visit = Visit(browser, f"http://127.0.0.1:{running.server_address[1]}/page/")
+        visit.restore()
+        (tmp_path / "page" / "models").rename(tmp_path / "gone")
+        visit.at("prior").select_option(other.name)
+        assert f"{other.name} cannot be used" in visit.refused()
+        (tmp_path / "gone").rename(tmp_path / "page" / "models")
+        visit.choose(first.name)
+        visit.choose(other.name)
+        visit.restore()
+        visit.context.close()
+        running.shutdown()
 
 
 # ------------------------------------------------------------------------------------------------------ by our server
