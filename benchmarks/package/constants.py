@@ -82,6 +82,7 @@ KINDS = {
         images/reading.py _SET _MOST_SCANS
         images/tiff.py MOST_PAGES MOST_ENTRIES MOST_STRIPS
         inference/marks/dots.py MOST_DOTS PATTERNS
+        inference/marks/specks.py STEPS
         inference/notebook.py SHOWN SHOWN_OF_MANY
         learning/recipe/recipe.py MAX_BYTES
         sizes.py DEFAULT_MAX_PIXELS
@@ -101,6 +102,7 @@ KINDS = {
         export/packing.py TYPICAL_STARTS FEW_STARTS
         inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
         inference/case.py SMALL_PICTURE
+        inference/marks/specks.py BANDS
         inference/marks/witness.py AT_ONCE
         inference/restore.py PICTURES_AT_ONCE
         inference/restored.py STRIP

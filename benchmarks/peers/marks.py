@@ -35,7 +35,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.marks.pieces import Pieces
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.restore import sure_marks
+from restore.inference.restore import marks_in
 from training.data.marks import MARKS, scanned
 from training.data.pages import Family, page
 from training.data.text import families_for_tests, families_to_learn_from
@@ -132,8 +132,8 @@ def by_restore(ink: Ink, **how: str | int) -> Ink:
 def pixels_removed(ink: Ink) -> int:
     """The pixels of marks that go though nobody asks; whether a picture is noisy first is not looked at."""
     options = Options()
-    found = sure_marks(Observed((~ink).astype(np.float64), Damage()), options, Engines(options))
-    return int(sum(where.sum() for where in found.values()))
+    found = marks_in(Observed((~ink).astype(np.float64), Damage()), options, Engines(options))
+    return int(sum(mark.mask.sum() for mark in found if mark.sure))
 
 
 def asked(ink: Ink, kind: str) -> int:

@@ -71,7 +71,7 @@ def restore(
 
 
 def marks_in(picture: Observed, options: Options, engines: Engines) -> list[Mark]:
-    """The marks of a picture of the kinds that options name; kinds without any are left out.
+    """The marks of a picture of the kinds that options name, or that are found quickly; kinds without any are left out.
 
     Raises:
         UsageError: if the picture is not in black and white.
@@ -80,11 +80,6 @@ def marks_in(picture: Observed, options: Options, engines: Engines) -> list[Mark
 
     case = Case.of(0, picture, options, engines, lambda share: None)
     return [] if case.blank is not None else removal.marks_of(case, _priors(case, engines))
-
-
-def sure_marks(picture: Observed, options: Options, engines: Engines) -> dict[str, np.ndarray]:
-    """The marks of a picture that are removed though nobody asks, boolean (H, W) by kind."""
-    return {mark.kind: mark.mask for mark in marks_in(picture, options, engines) if mark.sure}
 
 
 @dataclass(eq=False)

@@ -11,8 +11,8 @@ from restore.inference.marks.pieces import around
 from restore.inference.marks.scene import Mark, Scene
 from restore.inference.marks.witness import Witness
 
-# Gives a prior, in the polarity of a picture, for (its values, the pixels to leave out); None if none knows it.
-Call = Callable[[np.ndarray, np.ndarray], Witness | None]
+# Gives a prior, in the polarity of a picture, for (its values, the pixels to leave out).
+Call = Callable[[np.ndarray, np.ndarray], Witness]
 
 # Pixels by which masks grow into the soft edges of marks on a grey picture, and how much darker or lighter than ground
 # these are, of 1.

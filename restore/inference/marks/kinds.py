@@ -53,10 +53,7 @@ def _specks(scene: Scene) -> Mark | None:
     pieces, ground = scene.pieces, scene.ground
     if not pieces.count or not (ground.print or scene.most):
         return None
-    witness = scene.call(scene.white, pieces.inside)
-    if witness is None:
-        return None
-    judge = partial(witness.log_odds, scene.white)
+    judge = partial(scene.call(scene.white, pieces.inside).log_odds, scene.white)
     share = ASKED_SHARE if scene.told else UNASKED_SHARE
     found = specks_of(pieces, judge, ground, ASKED_LEAD, share) if ground.print else specks_of_size(pieces, judge)
     if found.lead <= ASKED_LEAD or not found.which.any():

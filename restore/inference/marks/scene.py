@@ -40,7 +40,7 @@ class Scene:
         ink: what is drawn, boolean (H, W), without the marks that were found.
         light: True if the ground is white.
         marked: where these were.
-        call: gives a prior for a picture, True for white, some pixels of which are left out; None if none knows it.
+        call: gives a prior for a picture, True for white, some pixels of which are left out.
         most: pixels of the largest speck; None to find it.
         told: True if the caller says that there are marks.
     """
@@ -48,7 +48,7 @@ class Scene:
     ink: np.ndarray
     light: bool
     marked: np.ndarray
-    call: Callable[[np.ndarray, np.ndarray], Witness | None]
+    call: Callable[[np.ndarray, np.ndarray], Witness]
     most: int | None = None
     told: bool = True
 

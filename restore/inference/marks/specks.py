@@ -40,8 +40,11 @@ WIDE = np.array([0.5, 0.35, 2.5])
 # Pieces are judged if more than so many specks of their shape are expected among all that are drawn.
 EXPECTED_FEW = 0.05
 
-# Half the length of strips in which content would be arranged, as a part of a picture's side.
-OF_A_SIDE = 1 / 2
+# Half the length of strips in which content would be arranged, and half the height of high ones, as parts of a side.
+OF_A_SIDE, HIGH_STRIP = 1 / 2, 1 / 8
+
+# Parts of a picture in which nats are counted, one after another.
+BANDS = 16
 
 # Specks to a pixel where the caller says how large they are, so that there are some.
 SAID_RATE = 0.01
@@ -145,10 +148,11 @@ def _in_strips(places: np.ndarray, bare: np.ndarray) -> float:
     rate = places.sum() / max(1, bare.sum())
     most = 0.0
     for turned, ground in ((places, bare), (places.T, bare.T)):
-        for high in (LEAST_HEIGHT, len(turned) // 8):
+        for high in (LEAST_HEIGHT, int(HIGH_STRIP * len(turned))):
             reach = high, max(high, int(OF_A_SIDE * len(turned.T)))
-            count, area = (around(values, *reach) for values in (turned, ground))
-            most = max(most, float(excess(count, rate * area).max(initial=0.0)))
+            counts, areas = (np.array_split(around(values, *reach), BANDS) for values in (turned, ground))
+            nats = (excess(count, rate * area).max(initial=0.0) for count, area in zip(counts, areas, strict=True))
+            most = max(most, *map(float, nats))
     return most
 
 
