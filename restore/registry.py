@@ -76,6 +76,7 @@ class SolverKind(Entry):
         smooth: True if learners can differentiate through its iterations.
         starts: True if it takes starts; otherwise it starts by itself and needs no damping.
         graph_batch: best number of images at a time for an exported graph; 0 if no graph can hold the solver.
+        coarser: how many times smaller a page is where its machine also reads it so; 1 for machines of any kind.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -86,6 +87,7 @@ class SolverKind(Entry):
     # Measured with the published priors. Messages of one image fill a processor's caches; of means, only several images
     # keep it busy.
     graph_batch: int = 2
+    coarser: int = 1
 
 
 # The class of the solvers by belief propagation, which differ by their kind.
@@ -103,6 +105,7 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
             "restore.solvers.mean_field:HardMeanField", structures=_PAIRS, smooth=True, graph_batch=16
         ),
         "up_and_down": SolverKind("restore.solvers.up_and_down:UpAndDown", smooth=True, graph_batch=16),
+        "two_sizes": SolverKind("restore.solvers.two_sizes:TwoSizes", smooth=True, graph_batch=16, coarser=2),
         "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
         "sum_product": SolverKind(_MESSAGES, {"kind": "sum"}, any_units=False, starts=False),

@@ -56,7 +56,7 @@ KINDS = {
         learning/run/report.py SEED
         priors/bits.py BIT_VALUES
         priors/mixture.py CENTRE
-        priors/page.py TINY
+        priors/page.py TINY BLOCK
         solvers/messages/belief_propagation.py KERNEL_HIDDEN_UNITS
         solvers/messages/bp_kernel.py ROW_MULTIPLE LANES
         solvers/messages/bp_triton.py ODDS_EXPONENT

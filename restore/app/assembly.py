@@ -16,7 +16,7 @@ from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.painting import UNCHANGED
 from restore.inference.scans.reading import ENOUGH, LIGHT_INK
 from restore.inference.scans.sheet import CELL, FEW, REACH, ROUNDED
-from restore.inference.tiles.blocks import PAGE_BEYOND, Cutting, into_blocks, into_parts
+from restore.inference.tiles.blocks import PAGE_BEYOND, Cutting, coarsest, into_blocks, into_parts
 from restore.registry import MARKS
 from restore.status import Status
 from restore.zoo.description import Description
@@ -86,7 +86,7 @@ def _cuttings(header: Description) -> list[Cutting]:
 
 def reading_of_pages(header: Description) -> dict[str, float]:
     """What reading a page is done with, beside the graph: see `restore.inference.scans`."""
-    sizes = {"beyond": PAGE_BEYOND, "step": header.step, "reach": REACH, "cell": CELL, "enough": ENOUGH}
+    sizes = {"beyond": PAGE_BEYOND, "step": coarsest(header), "reach": REACH, "cell": CELL, "enough": ENOUGH}
     return sizes | {"few": FEW, "least": ROUNDED, "lightInk": LIGHT_INK}
 
 

@@ -105,6 +105,8 @@ class Spec:
         if structure not in known.structures:
             others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
             return f"{solver} does not solve a {structure} machine; take {others}"
+        if known.coarser > 1 and not self.kind.pages:
+            return f"{solver} reads pages, and this is a {self.kind.words}; take up_and_down"
         return "" if known.any_units or self.plain else f"{solver} is for binary units in two layers; take tap"
 
     def task_of(self, text: str, mask: str | None = None) -> Task:

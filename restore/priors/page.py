@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
 from torch import Tensor
+from torch.nn.functional import avg_pool2d, interpolate, pad
 
 from restore.channels.views import views_of
 from restore.couplings.convolution import Convolution
 from restore.fields import Fields
 from restore.priors.convolutional import ConvolutionalDBM
 
+# The side of the blocks that become a pixel at half size.
+BLOCK = 2
+
 # The least precision to divide by, so that one of 0 does no harm.
 TINY = 1e-6
 
 
+@dataclass(frozen=True)
 class ConditionalDBM(ConvolutionalDBM):
     """A convolutional deep machine p(v, h | x) whose biases depend on a grey page x, by kernels over its views.
 
     As in the conditional RBM, x has weights to pixels and to hidden units: in `shared`, `inputs.0` (1, views, side,
     side) to pixels, and `inputs.L` (features, views, side, side) to the layers that are as fine as the page.
+
+    Attributes:
+        page: the evidence that it is under, if any.
+        small: the machine under the page at half its size, where a solver has asked for it.
 
     >>> import torch
     >>> from restore.channels.views import VIEWS
@@ -33,11 +46,59 @@ class ConditionalDBM(ConvolutionalDBM):
     True
     """
 
-    def heard(self, evidence: Fields) -> list[Fields | None]:
-        """The fields that a page, given as evidence on the image (batch, D): its grey levels, gives each layer."""
+    page: Fields | None = None
+    small: ConditionalDBM | None = None
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
         lowest = self.couplings[0]
         assert isinstance(lowest, Convolution)
-        return self.through_inputs(views_of_page(evidence, lowest.image_shape).flatten(1))
+        return lowest.image_shape
+
+    def tilt(self, *fields: Fields | None) -> Self:
+        return replace(super().tilt(*fields), page=fields[0], small=None)
+
+    def rows(self, index: Tensor) -> Self:
+        page = None if self.page is None else self.page.mapped(lambda values: _rows_of(values, index))
+        small = None if self.small is None else self.small.rows(index)
+        return replace(super().rows(index), page=page, small=small)
+
+    def heard(self, evidence: Fields) -> list[Fields | None]:
+        """The fields that a page, given as evidence on the image (batch, D): its grey levels, gives each layer."""
+        return self.through_inputs(views_of_page(evidence, self.image_shape).flatten(1))
+
+    @cached_property
+    def halved(self) -> ConditionalDBM:
+        """The same machine under the page at half its size, which has to be given."""
+        if self.small is not None:
+            return self.small
+        assert self.page is not None
+        grey, visible = levels_of(self.page)
+        rows, columns = self.image_shape
+        share = halved(visible, self.image_shape)
+        light = halved(grey * visible, self.image_shape) / share.clamp_min(1 / BLOCK**2)
+        smaller = self.of(self.shared, ((rows + 1) // BLOCK, (columns + 1) // BLOCK), self.kinds)
+        seen = (share > 0).to(light)
+        return smaller.tilt(Fields(light * seen, seen))
+
+
+def halved(values: Tensor, image_shape: tuple[int, int]) -> Tensor:
+    """The averages of an image (batch, D) over blocks of 2x2 pixels, its last row and column repeated if need be."""
+    grid = values.reshape(-1, 1, *image_shape)
+    down, right = ((size + 1) // BLOCK * BLOCK - size for size in image_shape)
+    return avg_pool2d(pad(grid, (0, right, 0, down), mode="replicate"), BLOCK).flatten(1)
+
+
+def doubled(values: Tensor, image_shape: tuple[int, int]) -> Tensor:
+    """An image at half its size (batch, D) at an image's shape again, linear between the centres of pixels."""
+    rows, columns = image_shape
+    grid = values.reshape(-1, 1, (rows + 1) // BLOCK, (columns + 1) // BLOCK)
+    whole = interpolate(grid, scale_factor=BLOCK, mode="bilinear", align_corners=False)
+    return whole.narrow(-2, 0, rows).narrow(-1, 0, columns).flatten(1)
+
+
+def _rows_of(values: Tensor, index: Tensor) -> Tensor:
+    return values.index_select(0, index) if values.dim() > 1 and len(values) > 1 else values
 
 
 def views_of_page(evidence: Fields, image_shape: tuple[int, int]) -> Tensor:
@@ -45,6 +106,10 @@ def views_of_page(evidence: Fields, image_shape: tuple[int, int]) -> Tensor:
 
     Hidden pixels have precision 0. Grey levels are given times their precision, so its size does not matter.
     """
+    return views_of(*(values.reshape(-1, 1, *image_shape) for values in levels_of(evidence)))
+
+
+def levels_of(evidence: Fields) -> tuple[Tensor, Tensor]:
+    """The grey levels (batch, D) of pages given as evidence, and 1 where they are visible, else 0."""
     visible = (evidence.quadratic > 0).to(evidence.linear).expand_as(evidence.linear)
-    grey = evidence.linear / evidence.quadratic.clamp_min(TINY)
-    return views_of(*(values.reshape(-1, 1, *image_shape) for values in (grey, visible)))
+    return evidence.linear / evidence.quadratic.clamp_min(TINY), visible

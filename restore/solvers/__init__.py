@@ -11,6 +11,7 @@ from restore.solvers.messages.relaxed_bp import RelaxedBeliefPropagation as Rela
 from restore.solvers.solution import Solution as Solution
 from restore.solvers.starts import SeveralStarts as SeveralStarts
 from restore.solvers.tap import TAP as TAP
+from restore.solvers.two_sizes import TwoSizes as TwoSizes
 from restore.solvers.up_and_down import UpAndDown as UpAndDown
 from restore.zoo.inference import Inference
 

@@ -92,12 +92,13 @@ def test_no_other_machine_learns_from_pairs() -> None:
         parse(TABLE | {"prior": {"family": "deep_convolutional", "layers": [[4, 2, 2, "spin"]], "weight_scale": 0.5}})
 
 
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["up_and_down", "two_sizes"])
+def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small reader of pages, trained from a recipe, in a folder."""
     root = tmp_path_factory.mktemp("pages")
     source = str(pages(root / "pages", 8))
-    recipe = parse(TABLE | {"data": TABLE["data"] | {"source": source}})  # type: ignore[operator]
+    learner = TABLE["learner"] | {"solver": request.param}  # type: ignore[operator]
+    recipe = parse(TABLE | {"data": TABLE["data"] | {"source": source}, "learner": learner})  # type: ignore[operator]
     session = Session(root / "run", target=root / "reader")
     train_and_save(lesson_of(recipe, text="# pages"), session, torch.device("cpu"))
     return root / "reader"

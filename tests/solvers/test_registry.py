@@ -18,7 +18,8 @@ from restore.units.layers import blank
 from restore.zoo.inference import Inference
 
 every_unit = pytest.mark.parametrize("name", UNITS)
-every_solver = pytest.mark.parametrize("name", SOLVERS)
+# Those that read pages alone have a test of their own.
+every_solver = pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.coarser == 1])
 
 
 @every_unit

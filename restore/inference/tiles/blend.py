@@ -10,7 +10,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.tiles.blocks import PAGE_BEYOND, Block, parts_of
+from restore.inference.tiles.blocks import PAGE_BEYOND, Block, coarsest, parts_of
 from restore.inference.tiles.grid import Cover, Outside
 from restore.inference.tiles.holes import filled, reach_of
 from restore.zoo.inference import Effort
@@ -114,7 +114,7 @@ def _continued(engine: PictureEngine, pages: np.ndarray, damage: Damage, effort:
 
     At a border of its own a machine sees less around a pixel, and takes more grain for ink.
     """
-    (height, width), step = pages.shape[1:], engine.header.step
+    (height, width), step = pages.shape[1:], coarsest(engine.header)
     beyond = ((0, 0), *((PAGE_BEYOND, PAGE_BEYOND + -(2 * PAGE_BEYOND + size) % step) for size in (height, width)))
 
     def mirrored(values: np.ndarray) -> np.ndarray:

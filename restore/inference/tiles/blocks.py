@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from restore.registry import SOLVERS
 from restore.zoo.description import Description
 
 # Tiles along a side of a block: enough to keep both engines busy, few enough for some hundred megabytes.
@@ -94,12 +95,17 @@ def into_parts(header: Description, side: int = PART_SIDE) -> Cutting:
     Their sides are about as many places of the finest layer. The sides of a page are whole steps of the coarsest layer,
     as in training, and so are those of its parts.
     """
-    step = header.step if header.kind.pages else 1
+    step = coarsest(header) if header.kind.pages else 1
     return Cutting(side * header.layers[0].stride, _margin(header, PART_MARGIN), step)
 
 
 def _margin(header: Description, least: int) -> int:
-    return max(least, MARGIN_STEPS * header.step) + VIEWED * header.kind.pages
+    return max(least, MARGIN_STEPS * coarsest(header)) + VIEWED * header.kind.pages
+
+
+def coarsest(header: Description) -> int:
+    """The pixels between places of the coarsest layer, at the smallest size at which it is read."""
+    return header.step * SOLVERS[header.inference.solver].coarser
 
 
 def _crossed(rows: list[Span], columns: list[Span]) -> list[Block]:
