@@ -1,4 +1,4 @@
-"""A page at two sizes: the log-odds are the average of both, each computed on its own, by definition."""
+"""A page at two sizes: the log-odds are an average of both, each computed on its own, by definition."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def odds_of(machine: ConditionalDBM, state: State) -> Tensor:
 
 @every_shape
 @pytest.mark.parametrize("sweeps", [1, 3])
-def test_log_odds_are_the_average_of_those_at_both_sizes(shape: tuple[int, int], sweeps: int) -> None:
+def test_log_odds_are_the_average_of_both_of_which_half_size_has_a_third(shape: tuple[int, int], sweeps: int) -> None:
     page, grey, visible = page_of(shape)
     small = (-(-shape[0] // 2), -(-shape[1] // 2))
     large, half = machine_of(shape).tilt(page), machine_of(small).tilt(half_of(grey, visible))
@@ -73,7 +73,7 @@ def test_log_odds_are_the_average_of_those_at_both_sizes(shape: tuple[int, int],
     for _ in range(sweeps):
         states = [plain.step(of, state) for of, state in zip((large, half), states, strict=True)]
         one, other = (odds_of(of, state).numpy() for of, state in zip((large, half), states, strict=True))
-        both = (one + enlarged(other.reshape(2, *small), shape).reshape(2, -1)) / 2
+        both = (2 * one + enlarged(other.reshape(2, *small), shape).reshape(2, -1)) / 3
         mean = torch.sigmoid(torch.from_numpy(both))
         states[0] = (mean, *states[0][1:])
     found = TwoSizes(max_iter=sweeps, tol=0.0, damping=0.0).solve(machine_of(shape).tilt(page), start)

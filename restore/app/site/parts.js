@@ -7,7 +7,7 @@ const UNSOLVED = 0.01;
 const rounded = (value) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 
 /**
- * @typedef {{length: number, margin: number, step: number}} Cutting of the cores of spans; all lengths are multiples of a step
+ * @typedef {{length: number, margin: number, step: number}} Cutting of the cores of spans; starts and lengths are multiples of a step
  * @typedef {{width: number, height: number, pixels: Float32Array, mask: Uint8Array, p: number}} Picture
  *
  * @typedef {Object} Part what is known of a picture, or of a part of it
@@ -24,7 +24,7 @@ const rounded = (value) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math
 export function spans(size, { length: core, margin, step }) {
   const count = Math.max(1, Math.ceil((size - 2 * margin) / core));
   const length = Math.ceil((size + 2 * margin * (count - 1)) / (count * step)) * step;
-  const starts = Array.from({ length: count }, (_, k) => rounded((k * (size - length)) / Math.max(1, count - 1)));
+  const starts = Array.from({ length: count }, (_, k) => step * rounded((k * Math.floor((size - length) / step)) / Math.max(1, count - 1)));
   const cuts = [0, ...starts.slice(1).map((right, k) => (starts[k] + right + length) >> 1), size];
   return starts.map((start, k) => ({ start, length, from: cuts[k], to: cuts[k + 1] }));
 }

@@ -27,13 +27,10 @@ CORE_MARGIN = 32
 PART_SIDE = 256
 PART_MARGIN = 16
 
-# A margin is at least so many steps of the coarsest layer, about as far as one sweep up and down carries.
+# A margin is at least so many steps of the coarsest layer, about as far as one sweep up and down carries. The views of a
+# grey page measure paper and ink over some hundred pixels, yet of two old pages .004 and .017 % of the pixels differ from
+# those without parts with 64 pixels around each, .015 and .026 % with 32 (by hand).
 MARGIN_STEPS = 4
-
-# The same for a prior of grey pages is so much more, whose views measure paper and ink over some hundred pixels. Of two
-# old pages .03 and .09 % of the pixels differ with 32 around them in all from those with 128, .002 and .02 % with 48 or
-# 64 (by hand).
-VIEWED = 16
 
 # So many rows and columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink
 # as inside (`benchmarks/choices/page_edges.py`).
@@ -48,7 +45,7 @@ Span: TypeAlias = tuple[slice, slice]
 
 
 class Cutting(NamedTuple):
-    """How an axis is cut into spans: how long their cores are, the least margin, and a divisor of all lengths."""
+    """How an axis is cut into spans: how long their cores are, the least margin, and a divisor of starts and lengths."""
 
     length: int
     margin: int
@@ -92,15 +89,17 @@ def into_blocks(header: Description) -> Cutting:
 def into_parts(header: Description, side: int = PART_SIDE) -> Cutting:
     """How a block is cut into parts.
 
-    Their sides are about as many places of the finest layer. The sides of a page are whole steps of the coarsest layer,
-    as in training, and so are those of its parts.
+    Their sides are about as many places of the finest layer; of a page, twice as many, for its margins are wider. The
+    sides of a page are whole steps of the coarsest layer, as in training, and so are those of its parts, which begin at
+    whole steps: what is coarser is then what it is without parts.
     """
-    step = coarsest(header) if header.kind.pages else 1
-    return Cutting(side * header.layers[0].stride, _margin(header, PART_MARGIN), step)
+    if not header.kind.pages:
+        return Cutting(side * header.layers[0].stride, _margin(header, PART_MARGIN))
+    return Cutting(2 * side * header.layers[0].stride, _margin(header, PART_MARGIN), coarsest(header))
 
 
 def _margin(header: Description, least: int) -> int:
-    return max(least, MARGIN_STEPS * coarsest(header)) + VIEWED * header.kind.pages
+    return max(least, MARGIN_STEPS * coarsest(header))
 
 
 def coarsest(header: Description) -> int:
@@ -130,6 +129,6 @@ def _alike(size: int, cutting: Cutting) -> list[Span]:
     length, margin, step = cutting
     count = max(1, -(-(size - 2 * margin) // length))
     whole = -(-(size + 2 * margin * (count - 1)) // (count * step)) * step
-    starts = np.linspace(0, size - whole, count).round().astype(int).tolist()
+    starts = (step * np.linspace(0, (size - whole) // step, count).round()).astype(int).tolist()
     cuts = [0, *((left + right + whole) // 2 for left, right in pairwise(starts)), size]
     return [(slice(*core), slice(start, start + whole)) for start, core in zip(starts, pairwise(cuts), strict=True)]
