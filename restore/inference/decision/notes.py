@@ -52,14 +52,12 @@ def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: St
         yield f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles"
     if whole.tiles[index] > 1 and not header.whole:
         yield f"restored in tiles of {size_text(header.image_shape)} pixels"
-    expected = expected_by(prior.engine)
-    if prior.invert and options.invert is None:
-        yield f"{header.name} expects {expected}, so the picture was inverted for it, and back"
     if whole.blind[index]:
         yield BLIND
     if options.fit == "resize" and not near(case.original.shape[:2], header.image_shape):
         yield f"was resized to {size_text(header.image_shape)} pixels and back, so little detail is left"
     if whole.inversion[index] > INVERTED and options.invert is not None and not header.kind.photographs:
+        expected = expected_by(prior.engine)
         yield f"looks inverted: {header.name} expects {expected}; leave {polarity(options.invert)} out"
 
 
