@@ -171,7 +171,7 @@ def iterate(
         tol: an image has converged when its state changes by at most this.
         change: how far a state has moved.
         large: few images are large: in a graph all are computed until the last has stopped, as to gather those at work
-            costs as much as they do.
+            costs as much as they do; and the first iteration stands before the loop, as it is often the only one.
     """
     loop = partial(_traced, gathers=not large) if tracing() else _gathering
     return loop(step, problem, Iterate.at(state), max_iter, tol, change).outcome()
@@ -220,7 +220,10 @@ def _traced(
     The operation is called as such: `while_loop` would have the bodies compiled before they are traced, which takes
     nearly half of an export. In return what the bodies use must be among their arguments.
     """
-    carried = (torch.zeros((), dtype=torch.int64), *now.tensors())
+    done = torch.zeros((), dtype=torch.int64)
+    if not gathers:
+        now, done = advance(step, problem, now, tol, change), done + 1
+    carried = (done, *now.tensors())
     used, rebuilt = lifted((step, problem, max_iter, tol, change))
 
     def split(tensors: State) -> tuple[Iterate, Any]:

@@ -11,6 +11,7 @@ from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.solvers.loop import State, damped
 from restore.solvers.mean_field import HardMeanField, value_of
+from restore.tracing import tracing
 from restore.units import Units
 
 
@@ -36,8 +37,10 @@ class UpAndDown(HardMeanField):
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         if len(machine.layers) < 2:
             raise UsageError("up_and_down is for machines of several layers; take hard_mean_field")
-        # Before the first sweep fields from above are 0. A graph takes no tensor twice.
-        return (start, *(start.new_zeros(start.shape[0], layer.size) for layer in machine.layers[:-1]))
+        # Before the first sweep fields from above are 0. A graph takes no tensor twice; where it makes the first sweep
+        # before its loop, one number stands for all places.
+        one = tracing() and machine.couplings[0].any_size
+        return (start, *(start.new_zeros(start.shape[0], 1 if one else layer.size) for layer in machine.layers[:-1]))
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
         layers, means = _upwards(machine, state)

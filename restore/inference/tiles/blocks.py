@@ -27,9 +27,9 @@ CORE_MARGIN = 32
 PART_SIDE = 256
 PART_MARGIN = 16
 
-# A margin is at least so many steps of the coarsest layer, about as far as one sweep up and down carries. The views of a
-# grey page measure paper and ink over some hundred pixels, yet of two old pages .004 and .017 % of the pixels differ from
-# those without parts with 64 pixels around each, .015 and .026 % with 32 (by hand).
+# A margin is at least so many steps of the coarsest layer, about as far as one sweep up and down carries. The views of
+# a grey page measure paper and ink over some hundred pixels, yet of two old pages .004 and .017 % of the pixels differ
+# from those without parts with 64 pixels around each, .015 and .026 % with 32 (by hand).
 MARGIN_STEPS = 4
 
 # So many rows and columns are mirrored at the borders of a page, where else up to seven times as much grain becomes ink
@@ -45,7 +45,7 @@ Span: TypeAlias = tuple[slice, slice]
 
 
 class Cutting(NamedTuple):
-    """How an axis is cut into spans: how long their cores are, the least margin, and a divisor of starts and lengths."""
+    """How an axis is cut into spans: the length of cores, the least margin, and a divisor of starts and lengths."""
 
     length: int
     margin: int
