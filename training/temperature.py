@@ -39,7 +39,7 @@ def main(
         held_out = lesson.as_pixels(images, device)
     if held_out is None:
         raise UsageError(f"{path.name} holds out no images; give --test")
-    tasks = tuple(map(recipe.prior.task_of, recipe.learner.restores))
+    tasks = () if recipe.prior.kind.pages else tuple(map(recipe.prior.task_of, recipe.learner.restores))
     print(f"{name}: {fitted(zoo.load(zoo.find(name)), held_out, tasks, recipe.seed):g}")
 
 
