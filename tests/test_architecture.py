@@ -76,6 +76,7 @@ DECIDING = (
     "restore",
     "restored",
     "score",
+    "crops",
     "candidates",
     "decision/",
     "rivals/",
@@ -87,10 +88,10 @@ BRANCHES_DECIDING = 12
 # line. How many functions and lines have more, which may only fall, and the most that any of them has.
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
-NAMED, MOST_NAMES = 23, 42
-DENSE, MOST_NODES = 35, 39
+NAMED, MOST_NAMES = 16, 42
+DENSE, MOST_NODES = 18, 39
 # Assignments of several values of different forms to several names at once.
-MIXED = 68
+MIXED = 43
 
 # The most rules by which a picture comes back as it was.
 MOST_RULES = 12

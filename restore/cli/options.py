@@ -98,11 +98,13 @@ _result = functools.partial(typer.Option, rich_help_panel=RESULTS)
 
 def annotated(kind: type) -> dict[str, Any]:
     """The types of the fields of options that have a help text, annotated for typer."""
-    kinds, made = get_type_hints(kind), {}
+    kinds = get_type_hints(kind)
+    made = {}
     for field in fields(kind):
         if "help" not in field.metadata:
             continue
-        help, default = field.metadata["help"], field.metadata.get("default")
+        help = field.metadata["help"]
+        default = field.metadata.get("default")
         more = {"help": f"{help} [{default}]" if default else help, **_MORE.get(field.name, {})}
         more["rich_help_panel"] = field.metadata.get("panel")
         name = field.name.replace("_", "-")

@@ -139,7 +139,8 @@ class Informed(Convolutional):
             raise UsageError(f"the stride of the first layer of a {self.words} is at most {self.coarsest}, not {step}")
 
     def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        steps, first = accumulate((layer.stride for layer in spec.layers), operator.mul), spec.layers[0].stride
+        steps = accumulate((layer.stride for layer in spec.layers), operator.mul)
+        first = spec.layers[0].stride
         return super().shapes(spec, image_shape) | {
             f"inputs.{index}": (layer.number, self.views, SIDE * first, SIDE * first)
             for index, (layer, step) in enumerate(zip(spec.layers, steps, strict=True), 1)

@@ -63,7 +63,8 @@ class Case:
         opened = engines.for_picture(original)
         opened = _of_colours(opened) if len(original.shape) > 2 else opened
         picture = _resized(replace(original, damage=assumed(original.damage, opened[0].header)), options, opened)
-        told, scanned = engines.named and picture.damage.unknown is None, original.damage.scanned
+        told = engines.named and picture.damage.unknown is None
+        scanned = original.damage.scanned
         ask = Ask.TOLD if told or scanned else Ask.FORCE if options.force else Ask.FIND
         case = cls(index, original, Reading(picture), opened, options, engines.named, ask)
         solved = ask is Ask.TOLD and not (scanned or original.filled_only)
@@ -73,7 +74,8 @@ class Case:
 
     def _read(self, engines: Engines, watch: Watch) -> Case:
         """The case in black and white; as it was, with priors of grey pictures, where grey levels are to be filled."""
-        header, careful = self.header, self.ask is Ask.FIND and not self.header.task
+        header = self.header
+        careful = self.ask is Ask.FIND and not header.task
         threshold = header.threshold / 255 if self.named else None
         inverted = self.options.invert
         reading = read(self.picture, threshold, engines, inverted, watch, careful=careful)
@@ -146,7 +148,8 @@ def _of_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
 
 def _resized(picture: Observed, options: Options, engines: Sequence[PictureEngine]) -> Observed:
     """A picture in the size of its prior, if that was asked for; and its damage, checked."""
-    header, shape = engines[0].header, picture.shape[:2]
+    header = engines[0].header
+    shape = picture.shape[:2]
     header.check_damage(picture.damage)
     if options.fit == "resize":
         require(len(picture.shape) == 2, f"{option('fit', 'resize')} is not for colours; leave it out")

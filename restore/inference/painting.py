@@ -57,7 +57,8 @@ class Draft:
 
     def untouched(self, visible: np.ndarray) -> Draft:
         """The same, with visible pixels as they were seen, and certain."""
-        means, deviations = np.where(visible, self.before, self.means), np.where(visible, 0, self.deviations)
+        means = np.where(visible, self.before, self.means)
+        deviations = np.where(visible, 0, self.deviations)
         return replace(self, means=means, deviations=deviations)
 
     def enlarged(self, shape: tuple[int, ...]) -> Draft:
@@ -86,7 +87,9 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
         doubt: why it may be wrong.
         others: further attributes of `Restored`.
     """
-    original, reading, lightened = case.original, case.reading, _lightened(case, draft)
+    original = case.original
+    reading = case.reading
+    lightened = _lightened(case, draft)
     replaced, tones, note = _replaced(case, choice, draft)
     before = draft.before
     if draft.means.shape != original.shape:
@@ -154,7 +157,8 @@ def looked_for(picture: Observed, choice: Choice) -> str:
 
 def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
     """A grey page with white paper, if that is wanted."""
-    sheet, original = case.reading.sheet, case.original
+    sheet = case.reading.sheet
+    original = case.original
     if sheet is None or not (case.answered_by_reader and case.options.soft) or draft.means.shape != original.shape:
         return None
     values = original.values()

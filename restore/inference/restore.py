@@ -233,7 +233,8 @@ class _Run:
 
 def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -> Posterior:
     """The posterior of pictures for which one candidate was chosen, all of them unchanged or none."""
-    candidate, page = choices[0].candidate, cases[0].reading.page
+    candidate = choices[0].candidate
+    page = cases[0].reading.page
     if cases[0].answered_by_reader and page is not None:
         return page
     if len(cases) == 1 and not choices[0].unchanged:
@@ -247,7 +248,8 @@ def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -
 
 def _choices(cases: Sequence[Case]) -> list[Choice]:
     """Prior, polarity and level of each picture: the only ones there are, or those that predict it best."""
-    first, pictures = cases[0], [case.picture for case in cases]
+    first = cases[0]
+    pictures = [case.picture for case in cases]
     candidates = _candidates(first)
     if len(candidates) == 1 and (first.answered_by_reader or pictures[0].damage.unknown is None):
         return [Choice(candidates[0], picture.damage) for picture in pictures]
@@ -259,7 +261,8 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
 
 def _may_have_marks(case: Case) -> bool:
     """True if marks are looked for in a picture of which nothing is said: a large one in black and white."""
-    damage, own = case.original.damage, case.options
+    damage = case.original.damage
+    own = case.options
     said = damage.touched or damage.hidden is not None or own.remove is not None or own.force
     ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
     return ink and not said and min(case.original.shape) >= LEAST_MARKED

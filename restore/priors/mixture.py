@@ -109,6 +109,14 @@ class GaussianMixture:
         total = log_weight.logsumexp(1)
         # Products with numbers that are all but zero would take ten times as long.
         probable = torch.threshold((log_weight - total[:, None]).exp(), NEGLIGIBLE, 0.0)
+        shift, variance = self._moments(axes, damped, along, probable, excess)
+        shared = off * (linear + precision * CENTRE) + precision * CENTRE**2
+        return CENTRE + shift, variance, total + shared.sum(-1) / 2
+
+    def _moments(
+        self, axes: Tensor, damped: Tensor, along: Tensor, probable: Tensor, excess: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Mean less the centre, and variance, of every pixel, (batch, D), over all components."""
         # A component shifts the centre by `gains` along its axes, and by `own` times the excess. One product gives the
         # mean of that and its product with `own`; the squares alone need the shift by each component.
         gains = axes * damped[:, None]
@@ -122,9 +130,7 @@ class GaussianMixture:
             2 * crossed + excess * (probable @ own.square())
         )
         spread = own + axes.square().sum(1) * damped.square()
-        variance = probable @ spread + (squares - shift.square()).clamp_min(0)
-        shared = off * (linear + precision * CENTRE) + precision * CENTRE**2
-        return CENTRE + shift, variance, total + shared.sum(-1) / 2
+        return shift, probable @ spread + (squares - shift.square()).clamp_min(0)
 
 
 def whitened(loadings: Tensor, trust: Tensor) -> tuple[Tensor, Tensor]:

@@ -121,7 +121,8 @@ def remedy(case: Case, why: Status, attempt: Attempt) -> str:
 
 def _by_telling(case: Case) -> str:
     """How to be restored in any case: by naming what was to be found."""
-    damage, noise = case.original.damage, option("sigma" if case.header.grey else "p")
+    damage = case.original.damage
+    noise = option("sigma" if case.header.grey else "p")
     told = case.original.filled_only or (damage.touched and damage.unknown is None)
     if case.named:
         return f"give its noise with {noise}, or {option('force')}"
