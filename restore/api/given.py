@@ -196,7 +196,7 @@ def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int
             warnings.warn(sentence, RestoreWarning, stacklevel=4)
     known = [replace(_part(damage, index, count), hidden=hidden) for index, hidden in enumerate(holes)]
     pairs = zip(items, known, strict=True)
-    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in pairs]
+    return [Observed(item.pixels, damage, BY_LUMINANCE in item.notes) for item, damage in pairs]
 
 
 def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Meter) -> Iterator[Restored]:
@@ -253,8 +253,8 @@ def _part(damage: Damage, index: int, count: int) -> Damage:
             return level
         if len(level) not in (1, count):
             raise UsageError(f"p is given for {len(level)} images, and there are {count}; give one p, or one for each")
-        own = level[index % len(level)]
-        return own.item() if own.size == 1 else own.reshape(own.shape[-2:])
+        value = level[index % len(level)]
+        return value.item() if value.size == 1 else value.reshape(value.shape[-2:])
 
     return replace(damage, p=part(damage.p))
 

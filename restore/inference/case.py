@@ -63,9 +63,9 @@ class Case:
         opened = engines.for_picture(original)
         opened = _of_colours(opened) if len(original.shape) > 2 else opened
         picture = _resized(replace(original, damage=assumed(original.damage, opened[0].header)), options, opened)
-        told = engines.named and picture.damage.unknown is None
+        certain = engines.named and picture.damage.unknown is None
         scanned = original.damage.scanned
-        ask = Ask.TOLD if told or scanned else Ask.FORCE if options.force else Ask.FIND
+        ask = Ask.TOLD if certain or scanned else Ask.FORCE if options.force else Ask.FIND
         case = cls(index, original, Reading(picture), opened, options, engines.named, ask)
         solved = ask is Ask.TOLD and not (scanned or original.filled_only)
         if not solved and (blank := level_of_blank(original)) is not None:
@@ -85,9 +85,9 @@ class Case:
         if reading.sheet is None:
             return replace(self, reading=reading)
         tones = reading.tones if self.original.filled_only else None
-        alone = not (self.named or for_others(reading.facts))
+        reader_only = not (self.named or for_others(reading.facts))
         return replace(
-            self, reading=replace(reading, tones=tones), engines=(engines.reader,) if alone else self.engines
+            self, reading=replace(reading, tones=tones), engines=(engines.reader,) if reader_only else self.engines
         )
 
     def _unread(self, reading: Reading, why: Status, engines: Engines) -> Case:
@@ -131,8 +131,8 @@ class Case:
         """Small pictures with equal keys are restored in one batch; large ones have unique keys."""
         damage, shape = self.picture.damage, self.picture.shape
         # Squares of one picture are not those of another.
-        alone = self.reading.page is not None or self.squares
-        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or alone:
+        unique = self.reading.page is not None or self.squares
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or unique:
             return self.index
         return *map(id, self.engines), self.ask, damage.unknown, type(damage.p), damage.hidden is None, shape
 

@@ -99,18 +99,18 @@ def choose(
         return choices
     rest = [pictures[index] for index in far]
     part = sample.of_some(rest)
-    found = np.array([choice.level.value for choice in choices if choice.level])[far]
+    levels = np.array([choice.level.value for choice in choices if choice.level])[far]
     # By all candidates: those that do best under one level may be behind under another.
     most = [most[index] for index in far]
-    tries = [_best(part, damage, rest, candidates, most, rival=field) for damage in _guesses(part, found)]
+    tries = [_best(part, damage, rest, candidates, most, rival=field) for damage in _guesses(part, levels)]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
 
 
-def _guesses(sample: Crops, found: np.ndarray) -> list[Damage]:
-    """The damage at the level that was found of each picture, and, of grey ones, under weak noise."""
-    levels = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
+def _guesses(sample: Crops, best: np.ndarray) -> list[Damage]:
+    """The damage at the level that predicts each picture best, and, of grey ones, under weak noise."""
+    levels = [best, np.full_like(best, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [best]
     return [sample.damage.at(level[sample.owner][:, None, None]) for level in levels]
 
 
@@ -129,7 +129,7 @@ def _best(
     scores = np.full(race.near.shape, -np.inf)
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
-    alone = sample.independent()
+    independent = sample.independent()
     choices = []
     leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
     for index, picture in enumerate(pictures):
@@ -145,7 +145,7 @@ def _best(
                 picture.damage if level is None else picture.damage.at(level.value),
                 level,
                 bits,
-                bits - float(alone[index]),
+                bits - float(independent[index]),
                 int(sample.sums(prediction.mask)[index]),
                 field=float(leads[number, index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),

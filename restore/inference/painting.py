@@ -53,7 +53,7 @@ class Draft:
 
     def without_strays(self, hidden: np.ndarray | None) -> Draft:
         """The same, with filled pixels that differ from all eight around them turned."""
-        return replace(self, means=np.where(_alone(self.means > 0.5, hidden), 1 - self.means, self.means))
+        return replace(self, means=np.where(_isolated(self.means > 0.5, hidden), 1 - self.means, self.means))
 
     def untouched(self, visible: np.ndarray) -> Draft:
         """The same, with visible pixels as they were seen, and certain."""
@@ -137,11 +137,11 @@ def _share_of_ink(before: np.ndarray, draft: Draft, replaced: np.ndarray | None,
 
 def chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
     """The fields of an answer about the chosen prior and level, if any were chosen."""
-    given = Level.given(picture.damage)
+    known = Level.given(picture.damage)
     if choice is None:
-        return {"model": "", "engine": "", "level": given}
+        return {"model": "", "engine": "", "level": known}
     model, backend = choice.candidate.names
-    return {"model": model, "engine": backend, "level": choice.level or given, "bits": choice.bits}
+    return {"model": model, "engine": backend, "level": choice.level or known, "bits": choice.bits}
 
 
 def looked_for(picture: Observed, choice: Choice) -> str:
@@ -166,9 +166,9 @@ def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
     return lightened if case.reading.other is None else np.where(case.reading.other, values, lightened)
 
 
-def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+def _isolated(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
     """Hidden pixels of a black and white picture (H, W) that differ from all eight around them, boolean (H, W)."""
     padded = np.pad(white, 1, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3), dtype=np.int8)
-    alone = windows == np.where(white, 1, 8)
-    return alone if hidden is None else alone & hidden
+    isolated = windows == np.where(white, 1, 8)
+    return isolated if hidden is None else isolated & hidden

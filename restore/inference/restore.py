@@ -262,10 +262,10 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
 def _may_have_marks(case: Case) -> bool:
     """True if marks are looked for in a picture of which nothing is said: a large one in black and white."""
     damage = case.original.damage
-    own = case.options
-    said = damage.touched or damage.hidden is not None or own.remove is not None or own.force
+    options = case.options
+    described = damage.touched or damage.hidden is not None or options.remove is not None or options.force
     ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
-    return ink and not said and min(case.original.shape) >= LEAST_MARKED
+    return ink and not described and min(case.original.shape) >= LEAST_MARKED
 
 
 def _priors(case: Case, engines: Engines) -> list[Prior]:
@@ -305,17 +305,17 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
     return replace(choice, candidate=replace(squares, prior=inner.candidate.prior))
 
 
-def _polarities(engine: PictureEngine, given: bool | None) -> tuple[bool, ...]:
+def _polarities(engine: PictureEngine, invert: bool | None) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or scores do not tell them apart."""
-    if given is not None:
-        return (given,)
+    if invert is not None:
+        return (invert,)
     return (False, True) if engine.header.polarised else (False,)
 
 
 def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
-    found = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
-    return found and bool(inversion > INVERTED)
+    chosen = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
+    return chosen and bool(inversion > INVERTED)
 
 
 def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:

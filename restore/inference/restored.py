@@ -151,8 +151,8 @@ class Restored:
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
         level = self.level if self.level and self.level.estimated else None
-        found: dict[str, Any] = {} if level is None else {level.name: level.value}
-        known = replace(damage, **found)
+        levels: dict[str, Any] = {} if level is None else {level.name: level.value}
+        known = replace(damage, **levels)
         return {
             "model": self.model or None,
             "engine": self.engine or None,

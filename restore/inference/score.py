@@ -74,7 +74,7 @@ class Prediction:
     def __add__(self, other: Prediction) -> Prediction:
         """Join predictions of different turns."""
         pairs = ((self.means, other.means), (self.variances, other.variances))
-        means, variances = (np.where(other.mask, theirs, own) for own, theirs in pairs)
+        means, variances = (np.where(other.mask, theirs, ours) for ours, theirs in pairs)
         diverged = self.diverged and other.diverged
         return Prediction(self.sample, means, variances, self.mask | other.mask, diverged)
 
@@ -130,8 +130,8 @@ class Prediction:
         """How many times as many predicted pixels are wrong as the candidate expects, (N,)."""
         white = self.means > 0.5
         wrong = np.minimum(self.means, 1 - self.means)
-        found = self.sample.sums((white != (self.sample.pixels > 0.5)) & self.mask)
-        return np.asarray((found + 1) / (self.sample.sums(np.where(self.mask, wrong, 0)) + 1))
+        count = self.sample.sums((white != (self.sample.pixels > 0.5)) & self.mask)
+        return np.asarray((count + 1) / (self.sample.sums(np.where(self.mask, wrong, 0)) + 1))
 
     @property
     def nats(self) -> np.ndarray:

@@ -120,16 +120,16 @@ class GaussianMixture:
         # A component shifts the centre by `gains` along its axes, and by `own` times the excess. One product gives the
         # mean of that and its product with `own`; the squares alone need the shift by each component.
         gains = axes * damped[:, None]
-        own = self.noise[:, None] * damped
+        excess_gain = self.noise[:, None] * damped
         weighted = (along * probable[..., None]).flatten(1)
-        both = weighted @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
-        mean, crossed = both.split(own.shape[1], 1)
-        shift = mean + excess * (probable @ own)
+        both = weighted @ torch.cat([gains, gains * excess_gain[:, None]], 2).flatten(0, 1)
+        mean, crossed = both.split(excess_gain.shape[1], 1)
+        shift = mean + excess * (probable @ excess_gain)
         apart = (along * probable.sqrt()[..., None]).transpose(0, 1) @ gains
         squares = torch.linalg.vector_norm(apart, dim=0).square() + excess * (
-            2 * crossed + excess * (probable @ own.square())
+            2 * crossed + excess * (probable @ excess_gain.square())
         )
-        spread = own + axes.square().sum(1) * damped.square()
+        spread = excess_gain + axes.square().sum(1) * damped.square()
         return shift, probable @ spread + (squares - shift.square()).clamp_min(0)
 
 
