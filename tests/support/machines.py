@@ -306,35 +306,6 @@ def random_evidence(batch: int, size: int, strength: float = 2.0, seed: int = 9)
     return Fields(linear, torch.rand(batch, size, generator=seeded(seed + 1), dtype=torch.float64))
 
 
-# Gauss-Legendre nodes of a unit with real values: far more than its smooth weight takes.
-NODES = 24
-
-
-def real_units(kind: str, size: int, seed: int) -> Units:
-    """Units of a kind with random parameters of order one."""
-    first, second, third = torch.randn(3, size, generator=seeded(seed), dtype=torch.float64)
-    if kind == "bernoulli":
-        return Bernoulli(first)
-    if kind == "spin":
-        return Spin(first)
-    slab = TruncatedGaussian(first, 2 * second, -0.5, 1.0)
-    return slab if kind == "truncated" else Spiked(third, slab)
-
-
-def real_machine(*layers: tuple[str, int], scale: float = 1.0, seed: int = 0) -> LayeredPrior:
-    """Layers of the kinds and sizes given, with normal couplings of a standard deviation."""
-    draw = seeded(seed)
-    couplings = tuple(
-        scale * torch.randn(low[1], high[1], generator=draw, dtype=torch.float64) for low, high in pairwise(layers)
-    )
-    return LayeredPrior(tuple(real_units(*layer, seed + 7 * index) for index, layer in enumerate(layers)), couplings)
-
-
-def exact(machine: LayeredPrior) -> Truth:
-    """All answers about a small machine without a batch dimension."""
-    return brute_force(machine, nodes=NODES)
-
-
 def gaussian_machine(sizes: tuple[int, ...], scale: float) -> tuple[LayeredPrior, Tensor, Tensor]:
     """A machine of Gaussian units; its joint precision and bias."""
     draw = seeded(4)
