@@ -90,6 +90,21 @@ def random_fully_visible(
     return FullyVisible.binary((scale * (upper + upper.T)).to(dtype), (bias * biases).to(dtype))
 
 
+def forest_edges(visible: int, hidden: int, seed: int) -> Tensor:
+    """A mask of edges without loops, as many as there can be, (visible, hidden)."""
+    edges = list(itertools.product(range(visible), range(hidden)))
+    tree = list(range(visible + hidden))
+    mask = torch.zeros(visible, hidden, dtype=torch.float64)
+    for index in torch.randperm(len(edges), generator=seeded(seed)).tolist():
+        i, j = edges[index]
+        first, second = tree[i], tree[visible + j]
+        if first != second:
+            mask[i, j] = 1
+            tree = [first if label == second else label for label in tree]
+    assert int(mask.sum()) == visible + hidden - 1
+    return mask
+
+
 def with_weights(prior: BoltzmannMachine, factor: float) -> BoltzmannMachine:
     """The machine with all its couplings multiplied by a factor."""
     named = prior.parameters
