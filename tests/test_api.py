@@ -215,6 +215,7 @@ FAULTS = {
     "pixels-text": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, max_pixels="9"), restore.UsageError, "max_pixels"),
     "no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
     "p": (lambda m: m.denoise(GREY, "much"), restore.UsageError, "p is"),
+    "p-of-two-for-three": (lambda m: m.denoise([GREY] * 3, np.full((2, 1, 1), 0.1)), restore.UsageError, "2 images"),
     "mask-size": (lambda m: m.complete(GREY, np.ones((3, 3), bool)), restore.InputError, "mask"),
     "mask-none": (lambda m: m.complete(GREY, None), restore.UsageError, "mask"),
     "missing-path": (lambda m: m.denoise("no-such.png", 0.1), restore.InputError, "no-such.png"),
