@@ -39,7 +39,7 @@ ROOMS = ("peers", "choices", "package")
 OTHERS = {"package/constants.py", "package/gpu.py", "package/unchanged.py"}
 
 # The pages with tables of records, and the mark of such tables: all of a record, or the one with a number.
-PAGES = ("benchmarks/README.md", "benchmarks/priors.md", "docs/onnx.md", "docs/what-for.md")
+PAGES = ("benchmarks/README.md", "benchmarks/priors.md", "docs/what-for.md")
 MARKED = re.compile(r"(?<=<!-- )(record ([\w-]+)(?: (\d+))?)(: begin -->\n).*?(?=<!-- \1: end -->)", re.DOTALL)
 
 RUN = "run"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+# All columns but the last, and but the first.
+LEFT = np.s_[:, :-1]
+RIGHT = np.s_[:, 1:]
+
 
 def components(ink: np.ndarray) -> np.ndarray:
     """The number of the component of each pixel, (H, W), from 0: ink joins by edges and corners, paper by edges.
@@ -38,10 +42,11 @@ def _meetings(ink: np.ndarray, run: np.ndarray, first: np.ndarray) -> tuple[np.n
 
     They go from the last row to the first, as the first that a run meets is the one that is best written last.
     """
-    above, below = ink[:-1], ink[1:]
+    above = ink[:-1]
+    below = ink[1:]
     beside = (above == below) & (first[:-1] | first[1:])
     pairs = [(run[:-1][beside], run[1:][beside])]
-    for here, there in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:, 1:], np.s_[:, :-1])):
+    for here, there in ((LEFT, RIGHT), (RIGHT, LEFT)):
         # A corner joins what no edge joins already.
         corner = above[here] & below[there] & ~above[there] & ~below[here]
         pairs.append((run[:-1][here][corner], run[1:][there][corner]))

@@ -75,20 +75,20 @@ def progress(description: str, total: float | None, display: Display = True) -> 
         return
     last = time.monotonic()
     kept_back = ""
-    said = ""
+    last_line = ""
     begun = False
 
     def show(done: float, note: str = "") -> None:
-        nonlocal last, kept_back, begun, said
+        nonlocal last, last_line, kept_back, begun
         begun = begun or bool(note) or done != total
         if not begun:
             return
         count = f"{done:.0%}" if isinstance(total, float) else str(done) if total is None else f"{int(done)}/{total}"
         line = f"{description} {count} {note}".rstrip()
-        kept_back = "" if line == said else line
+        kept_back = "" if line == last_line else line
         if kept_back and (done == total or time.monotonic() - last >= PLAIN_SECONDS):
             last = time.monotonic()
-            said = line
+            last_line = line
             say(line)
             kept_back = ""
 

@@ -18,11 +18,11 @@ def pick_device(name: str = "auto") -> torch.device:
         return torch.device("cuda" if count else "cpu")
     known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
     if name not in known:
-        asked = option("device", shown(str(name)))
+        device = option("device", shown(str(name)))
         if name == "mps":
-            raise UsageError("has no double precision, which solvers need; give coreml, in onnxruntime, or cpu", asked)
+            raise UsageError("has no double precision, which solvers need; give coreml, in onnxruntime, or cpu", device)
         other = "another build of torch (https://pytorch.org/get-started) may know more"
-        raise UsageError(f"torch finds no such device; choose one of auto, {', '.join(known)}; {other}", asked)
+        raise UsageError(f"torch finds no such device; choose one of auto, {', '.join(known)}; {other}", device)
     return torch.device(name)
 
 

@@ -48,7 +48,7 @@ def add_options(parser: ArgumentParser) -> None:
 def check_options(options: Any) -> None:
     """Raise BadArgsError, before any page is read, for an unknown prior, or damage that it does not know."""
     try:
-        how, damage = _given(options)
+        how, damage = _settings(options)
         if how is not None and how.model != "auto":
             header = describe(find(how.model))
             if damage.touched:
@@ -65,7 +65,7 @@ def filter_ocr_image(page: Any, image: Image.Image) -> Generator[None, Image.Ima
     """
     filtered = yield
     try:
-        how, damage = _given(page.options)
+        how, damage = _settings(page.options)
         return filtered if how is None else repaired(filtered or image, how, damage, page.pageno)
     except Exception as fault:  # of a library, too
         _LOG.warning("page %d: left as it is: %s", page.pageno + 1, reason(fault) or type(fault).__name__)
@@ -93,7 +93,7 @@ def repaired(image: Image.Image, how: Options, damage: Damage, number: int) -> I
     return result
 
 
-def _given(options: Any) -> tuple[Options | None, Damage]:
+def _settings(options: Any) -> tuple[Options | None, Damage]:
     """How to restore, and the damage, in the options; None if no option is given."""
     model, p, remove, specks = (
         getattr(options, f"restore_{name}", None) for name in ("model", "p", "remove", "specks")

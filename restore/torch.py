@@ -68,9 +68,9 @@ class Restorer(nn.Module):
         self.iterations = min(settings.max_iter, 50) if iterations is None else iterations
         if isinstance(p, str) or isinstance(sigma, str):
             raise UsageError(f"a layer finds no noise level; give p and sigma as numbers, not {p or sigma!r}")
-        own = Damage.of(p, sigma)
-        own.channel(header.grey)  # refuses what cannot be
-        self.sigma, self.p = own.sigma, own.p
+        damage = Damage.of(p, sigma)
+        damage.channel(header.grey)  # refuses what cannot be
+        self.sigma, self.p = damage.sigma, damage.p
         solver = solver_of(settings)
         assert isinstance(solver, LayeredMap)
         self.solver = solver
@@ -90,9 +90,9 @@ class Restorer(nn.Module):
 
     def extra_repr(self) -> str:
         """The settings, as printing a network shows them."""
-        own = {"model": self.description.name, "solver": self.description.inference.solver}
+        facts = {"model": self.description.name, "solver": self.description.inference.solver}
         levels = {"iterations": self.iterations, "sigma": self.sigma, "p": self.p}
-        return ", ".join(f"{name}={value}" for name, value in (own | levels).items() if value is not None)
+        return ", ".join(f"{name}={value}" for name, value in (facts | levels).items() if value is not None)
 
     def forward(self, y: Tensor, sigma: Any = None, *, p: Any = None, mask: Tensor | None = None) -> Tensor:
         """The posterior mean of each pixel, in the shape of `y`; for black and white images the probability of white.

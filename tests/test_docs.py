@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 from benchmarks.package import constants
 from restore.cli import serve
 from restore.images import tiff
-from restore.inference import candidates, score
+from restore.inference import candidates, crops
 from restore.inference.decision import facts
 from restore.inference.decision.rules import limit_of
 from restore.inference.marks import dots, lines
@@ -220,7 +220,7 @@ LIMITS: list[tuple[str, tuple[float, ...]]] = [
     (r"at least (\d+) alike", (dots.FEWEST_DOTS,)),
     (r"more than (\d+) % of the wrong pixels would stay", (round(100 * limit_of(Status.NO_GAIN, "stays")),)),
     (r"every displacement up to (\d+) pixels", (facts.PAIR_REACH,)),
-    (r"Of up to (\w+) crops of the image", (score.CROPS,)),
+    (r"Of up to (\w+) crops of the image", (crops.CROPS,)),
     (r"parts of at most (\d+)x\d+ pixels, each with (\d+) pixels around it", (blocks.PART_SIDE, blocks.PART_MARGIN)),
     (r"in a neighbourhood of some (\d+) pixels", (sheet.REACH,)),
     (r"At most (\d+) pages are taken", (tiff.MOST_PAGES,)),

@@ -158,7 +158,7 @@ def test_options_are_read_and_checked() -> None:
 
 
 def test_a_level_alone_takes_the_best_prior() -> None:
-    how, damage = ocrmypdf_plugin._given(SimpleNamespace(restore_p="0.1"))
+    how, damage = ocrmypdf_plugin._settings(SimpleNamespace(restore_p="0.1"))
     assert how is not None and (how.model, how.marks, damage.p) == ("auto", (), 0.1)
 
 

@@ -1,13 +1,11 @@
 """Pages of printed text repaired: by a prior, by filters, and by a U-Net; wrong pixels in %, as a Markdown table.
 
     python benchmarks/peers/pages.py --model conv-text --pages 4 --seed 100 --unet-minutes 5
-    python benchmarks/peers/pages.py --model conv-text --pages 4 --seed 100 --errors
 
 Pages of 600x800 pixels are drawn by seed in fonts that no prior learns from (Debian's fonts-liberation and
 fonts-freefont-ttf); the network learns from pages in other fonts. Each filter has the setting that leaves least wrong,
 chosen knowing the truth, anew for every column. Known 8x8 holes hide a tenth of a page, and only hidden pixels are
-scored there. `--errors` counts the characters that Tesseract (Debian's tesseract-ocr) reads wrongly on pages in letters
-of 10 to 12 points at 150 dpi with 10 % of their pixels inverted, with the setting that leaves fewest.
+scored there.
 """
 
 from __future__ import annotations
@@ -23,14 +21,12 @@ from benchmarks.filters import unet
 from benchmarks.filters.binary import FILTERS, Candidate, Seen
 from benchmarks.measures.scoring import HOLES, holed, inverted, least, wrong
 from benchmarks.measures.script import command_line, head, row
-from benchmarks.pictures.letters import misread, printed
 from restore.api import Restorer
 from restore.learning.run.card import machine_facts
 from training.data.pages import HEIGHT, WIDTH, page
 from training.data.text import families_for_tests
 
 FLIPS = (0.05, 0.1, 0.2, 0.3)
-ERRORS_AT = 0.1
 
 
 def with_prior(prior: Restorer) -> Candidate:
@@ -58,24 +54,6 @@ def wrong_pixels(candidates: Mapping[str, Candidate], clean: Sequence[np.ndarray
         row(name, *cells, ", ".join(settings) if len(candidate.settings) > 1 else "")
 
 
-def wrong_characters(candidates: Mapping[str, Candidate], texts: Sequence[tuple[np.ndarray, str]], seed: int) -> None:
-    """Print the table of characters that are read wrongly."""
-    clean, written = zip(*texts, strict=True)
-    noisy = inverted(clean, ERRORS_AT, seed)
-    pixels = wrong(clean, noisy)
-
-    def characters(repaired: Sequence[np.ndarray]) -> float:
-        return float(np.mean([misread(ours, text) for ours, text in zip(repaired, written, strict=True)]))
-
-    head("", "read wrongly, %", "wrong pixels, %", "setting", left=("setting",))
-    row("undamaged", f"{100 * characters(clean):.2f}", "0", "")
-    for name, candidate in candidates.items():
-        if candidate.flips:
-            share, setting, repaired = least(candidate, noisy, characters)
-            chosen = f"{setting:g}" if len(candidate.settings) > 1 else ""
-            row(name, f"{100 * share:.2f}", f"{100 * pixels(repaired):.3f}", chosen)
-
-
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument(
@@ -86,7 +64,6 @@ def main() -> None:
         "--shape", type=int, nargs=2, default=[HEIGHT, WIDTH], help="of a page, multiples of 4 [800 600]"
     )
     parser.add_argument("--seed", type=int, default=100, help="of the pages and of their damage [%(default)s]")
-    parser.add_argument("--errors", action="store_true", help="count characters that Tesseract reads wrongly")
     parser.add_argument("--unet-minutes", type=float, default=5.0, help="of processor time; 0 for none [%(default)s]")
     parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
     parser.add_argument("--threads", type=int, default=1, help="of torch [%(default)s]")
@@ -101,13 +78,8 @@ def main() -> None:
         candidates[f"`{Path(asked.model).name}`"] = with_prior(restore.load(asked.model))
     families, shape = families_for_tests(), (asked.shape[0], asked.shape[1])
     print(f"{asked.pages} pages, seed {asked.seed}; {machine_facts()}")
-    if asked.errors:
-        texts = [printed(families, asked.seed, number, shape) for number in range(asked.pages)]
-        print(f"{sum(len(text) for _, text in texts)} characters")
-        wrong_characters(candidates, texts, asked.seed)
-    else:
-        clean = [page(families, asked.seed, number, shape) > 127 for number in range(asked.pages)]
-        wrong_pixels(candidates, clean, asked.seed)
+    clean = [page(families, asked.seed, number, shape) > 127 for number in range(asked.pages)]
+    wrong_pixels(candidates, clean, asked.seed)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restore.inference.decision.facts import Facts
+from restore.inference.notebook import SHOWN, SHOWN_OF_MANY, html_of_several
 from restore.inference.restored import Level, Restored
 from restore.sizes import size_text
 
@@ -83,9 +84,8 @@ class RestoredBatch:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how the images ended, and the first of them."""
-        from restore.inference.notebook import html_of_several
-
-        return html_of_several(self.answers)
+        first = [answer.html(SHOWN // 2) for answer in self.answers[:SHOWN_OF_MANY]]
+        return html_of_several([answer.status.sentence for answer in self.answers], first)
 
 
 def _together(values: Sequence[Any]) -> np.ndarray:

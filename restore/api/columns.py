@@ -40,10 +40,10 @@ class Batches:
         images = batch[self.column]
         rows = self._rows(images, None if self.mask is None else batch[self.mask])
         column, status, notes = ([row[part] for row in rows] for part in range(3))
-        own: Any = column
+        answers: Any = column
         if rows and isinstance(images, np.ndarray):
-            own = np.fromiter(column, object, len(column)) if images.dtype == object else np.stack(column)
-        return {**batch, self.column: own, "status": status, "notes": notes}
+            answers = np.fromiter(column, object, len(column)) if images.dtype == object else np.stack(column)
+        return {**batch, self.column: answers, "status": status, "notes": notes}
 
     def _rows(self, images: Sequence[Any], masks: Sequence[Any] | None) -> list[tuple[Any, str, str]]:
         """Each image restored or as it was, what it came back as, and its notes."""

@@ -146,17 +146,15 @@ def restored(
     """
     engine = None if isinstance(prior, str) else prior
     damage, options, axis = settings(prior if isinstance(prior, str) else prior.header.name, p, how)
-    colour = in_colour(options.model, damage, engine)
-    collection = unpack(images, axis, _beyond(damage), options.max_pixels, colour)
+    collection = unpack(images, axis, _beyond(damage), options.max_pixels, in_colour(options.model, damage, engine))
     items = collection.items
-    several = is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
-    single = len(items) == 1 and not several
+    single = len(items) == 1 and not _several(images, axis)
     pictures = _observed(items, masks, damage, options.max_pixels)
     with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
-        stream = _answers(pictures, options, engines or Engines(options, engine), meter)
         answers = list[Restored]()
         results = []
-        for item, answer in zip(items, stream, strict=True):
+        engines = engines or Engines(options, engine)
+        for item, answer in zip(items, _answers(pictures, options, engines, meter), strict=True):
             name = shown(item.path) or ("the image" if single else f"image {len(answers)}")
             results.append(_result(item, answer, name, options))
             answers.append(answer if return_solution else _without_pixels(answer))
@@ -165,6 +163,11 @@ def restored(
     if not return_solution:
         return together
     return together, answers[0] if single else RestoredBatch.of(answers)
+
+
+def _several(images: Any, axis: int | None) -> bool:
+    """True for a list of images, even of one, or an array of several; `axis` is that of colours."""
+    return is_sequence(images) or getattr(images, "ndim", 0) > (2 if axis is None else 3)
 
 
 def _result(item: Item, answer: Restored, name: str, options: Options) -> Any:
@@ -193,7 +196,7 @@ def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int
             warnings.warn(sentence, RestoreWarning, stacklevel=4)
     known = [replace(_part(damage, index, count), hidden=hidden) for index, hidden in enumerate(holes)]
     pairs = zip(items, known, strict=True)
-    return [Observed(item.pixels, own, BY_LUMINANCE in item.notes) for item, own in pairs]
+    return [Observed(item.pixels, damage, BY_LUMINANCE in item.notes) for item, damage in pairs]
 
 
 def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Meter) -> Iterator[Restored]:
@@ -250,8 +253,8 @@ def _part(damage: Damage, index: int, count: int) -> Damage:
             return level
         if len(level) not in (1, count):
             raise UsageError(f"p is given for {len(level)} images, and there are {count}; give one p, or one for each")
-        own = level[index % len(level)]
-        return own.item() if own.size == 1 else own.reshape(own.shape[-2:])
+        value = level[index % len(level)]
+        return value.item() if value.size == 1 else value.reshape(value.shape[-2:])
 
     return replace(damage, p=part(damage.p))
 

@@ -56,6 +56,6 @@ def find_marks(
     items = unpack(image).items
     require(len(items) == 1, f"there are {len(items)} images; give one at a time")
     picture = Observed(items[0].pixels, Damage(), BY_LUMINANCE in items[0].notes)
-    found = {mark.kind: mark.mask for mark in marks_in(picture, options, Engines(options))}
+    masks = {mark.kind: mark.mask for mark in marks_in(picture, options, Engines(options))}
     none = np.zeros(picture.shape[:2], bool)
-    return {kind: found.get(kind, none.copy()) for kind in MARKS if kind in options.marks}
+    return {kind: masks.get(kind, none.copy()) for kind in MARKS if kind in options.marks}

@@ -103,19 +103,15 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     from restore.learning.run.session import Clock
     from restore.learning.train import session_of, train_and_save
 
-    check_names(how, TrainTables.__annotations__)
-    given: dict[str, Any] = {"name": "untitled", **how}
-    display = given.pop("progress", False)
-    tables = {key: given.pop(key) for key in given.keys() - TrainManner.__annotations__.keys()}
-    given["run"] = run = None if given.get("run") is None else Path(given["run"])
-    options = TrainOptions(**given, tables=tables)
+    options = _options(how)
+    run = options.run
     name = options.name or "untitled"
     device = pick_device(options.device)
     by_path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     items = [] if by_path else unpack(images, max_pixels=options.max_pixels).items
     lesson = lesson_of(os.fspath(images) if by_path else [item.values() for item in items], options)
     target = reserve(name, None, options.overwrite, run, options.resume) if keep else None
-    with tempfile.TemporaryDirectory() as temporary, console.progress(name, 1.0, display) as meter:
+    with tempfile.TemporaryDirectory() as temporary, console.progress(name, 1.0, how.get("progress", False)) as meter:
         session = session_of(
             options,
             run or Path(temporary),
@@ -129,3 +125,13 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
         )
         trained = train_and_save(lesson, session, device, report=run is not None)
     return Restorer(Engine.of(trained.prior, device))
+
+
+def _options(how: Mapping[str, Any]) -> TrainOptions:
+    """What a caller asks for; raises TypeError for an option that is not known."""
+    check_names(how, TrainTables.__annotations__)
+    manner = {"name": "untitled"} | {key: value for key, value in how.items() if key in TrainManner.__annotations__}
+    manner.pop("progress", None)
+    run = manner.get("run")
+    tables = {key: value for key, value in how.items() if key not in TrainManner.__annotations__}
+    return TrainOptions(**(manner | {"run": None if run is None else Path(run)}), tables=tables)

@@ -117,9 +117,9 @@ class Answers:
         options = replace(self.options, **rest)
         observed, notes = _observed(image, None, Damage(), frame, False, options)
         began = perf_counter()
-        found = marks_in(observed, options, self._engines.with_options(options))
-        counts = {mark.kind: {"count": mark.count, "words": MARKS[mark.kind].counted(mark.count)} for mark in found}
-        masks = {mark.kind: mark.mask for mark in found}
+        marks = marks_in(observed, options, self._engines.with_options(options))
+        counts = {mark.kind: {"count": mark.count, "words": MARKS[mark.kind].counted(mark.count)} for mark in marks}
+        masks = {mark.kind: mark.mask for mark in marks}
         masks["image"] = np.any([np.zeros(observed.shape, bool), *masks.values()], 0)
         pngs = {name: _mask_png(mask) for name, mask in masks.items()}
         return {"marks": counts, "notes": [*notes], "seconds": perf_counter() - began}, pngs

@@ -139,9 +139,11 @@ class SaltAndPepper:
         deviation = np.sqrt(variances + np.square(self.noise.sigma) + WIDTH**2)
         white = y >= 1
         beyond = below(np.where(white, means - 1, -means) / deviation + WIDTH / 2 / deviation)
-        within = np.exp(-(((y - means) / deviation) ** 2) / 2) / (np.sqrt(2 * np.pi) * deviation) * WIDTH
+        z = (y - means) / deviation
+        within = np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * deviation) * WIDTH
         ends = (white | (y <= 0)) / 2
-        return np.asarray(np.log(((1 - p) * np.where((y == 0) | (y == 1), beyond, within) + p * ends).clip(1e-12)))
+        noisy = np.where((y == 0) | (y == 1), beyond, within)
+        return np.asarray(np.log(((1 - p) * noisy + p * ends).clip(1e-12)))
 
 
 def below(z: np.ndarray) -> np.ndarray:

@@ -53,7 +53,8 @@ class Specks:
     def corrupt(self, x: Any, generator: Any) -> Any:
         """Damage images (..., H, W), which each have their own specks."""
         if isinstance(x, np.ndarray):
-            return np.stack([self._over(image, generator) for image in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
+            images = x.reshape(-1, *x.shape[-2:])
+            return np.stack([self._over(image, generator) for image in images]).reshape(x.shape)
         import torch
 
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
@@ -65,7 +66,8 @@ class Specks:
         room = np.array([height + LARGEST - 1, width + LARGEST - 1])
         count = generator.poisson(2 * self.rate * room.prod())
         corners = (generator.random((count, 1, 2)) * room).astype(int) - (LARGEST - 1)
-        sizes, colours = generator.integers(SMALLEST, LARGEST + 1, count), generator.integers(0, 2, count)
+        sizes = generator.integers(SMALLEST, LARGEST + 1, count)
+        colours = generator.integers(0, 2, count)
         chosen = (generator.random(count) * POLYOMINOES[sizes]).astype(int)
         down, right = np.moveaxis(corners + _cells()[sizes, chosen], -1, 0)
         inside = (down >= 0) & (down < height) & (right >= 0) & (right < width)
@@ -77,7 +79,8 @@ class Specks:
 @functools.cache
 def _cells() -> np.ndarray:
     """Rows and columns of the pixels of every shape, (sizes, shapes, `LARGEST`, 2); smaller ones repeat a pixel."""
-    cells, counts = np.zeros((LARGEST + 1, POLYOMINOES.max(), LARGEST, 2), int), [0] * (LARGEST + 1)
+    cells = np.zeros((LARGEST + 1, POLYOMINOES.max(), LARGEST, 2), int)
+    counts = [0] * (LARGEST + 1)
     for shape in _grown((), ((0, 0),), frozenset({(0, 0)})):
         size = len(shape)
         cells[size, counts[size]] = (*shape, *shape[:1] * (LARGEST - size))
@@ -89,7 +92,8 @@ def _grown(shape: tuple[Cell, ...], untried: tuple[Cell, ...], met: frozenset[Ce
     """Each shape of up to `LARGEST` pixels that goes on from another, once (Redelmeier, Discrete Math. 36, 1981)."""
     while untried:
         *rest, (row, column) = untried
-        untried, whole = tuple(rest), (*shape, (row, column))
+        untried = tuple(rest)
+        whole = (*shape, (row, column))
         yield whole
         if len(whole) < LARGEST:
             beside = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)}

@@ -49,11 +49,7 @@ def views_of(grey: Tensor, visible: Tensor) -> Tensor:
     import torch
     from torch.nn.functional import avg_pool2d, max_pool2d
 
-    share = avg_pool2d(_whole(visible), COARSE)
-    light = avg_pool2d(_whole(grey * visible), COARSE)
-    around = _blurred(light, THIN) / _blurred(share, THIN).clamp_min(LEAST_CONTRAST)
-    coarse = torch.where(share > 0, light / share.clamp_min(1 / COARSE**2), around)
-    level = torch.where(visible > 0, grey, _enlarged(coarse, grey))
+    coarse, level = _levels(grey, visible)
     papers = [_enlarged(_blurred(_closed(coarse, side), side // 2 | 1), grey) for side in (THIN, THICK)]
     near, wide = ((paper - level).clamp(0, 1) for paper in papers)
     deepest = max_pool2d(_whole(near), COARSE)
@@ -74,6 +70,18 @@ def views_of(grey: Tensor, visible: Tensor) -> Tensor:
         ],
         1,
     )
+
+
+def _levels(grey: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
+    """Averages of visible pixels over coarse ones; and grey levels, those not visible being the average around them."""
+    import torch
+    from torch.nn.functional import avg_pool2d
+
+    share = avg_pool2d(_whole(visible), COARSE)
+    light = avg_pool2d(_whole(grey * visible), COARSE)
+    around = _blurred(light, THIN) / _blurred(share, THIN).clamp_min(LEAST_CONTRAST)
+    coarse = torch.where(share > 0, light / share.clamp_min(1 / COARSE**2), around)
+    return coarse, torch.where(visible > 0, grey, _enlarged(coarse, grey))
 
 
 def views_of_odds(odds: Tensor) -> Tensor:

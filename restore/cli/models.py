@@ -57,9 +57,9 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             facts |= {"auto": header.auto, "folder": str(folder), "unfinished": header.unfinished or None}
             tell(json_module.dumps(facts))
             continue
-        tried = header.auto and not header.task
+        chosen = header.auto and not header.task
         kind = OF_PAGES if header.kind.pages else GREY if header.grey else TRIED_HEADING
-        group = kind if tried else OTHERS if published else YOURS
+        group = kind if chosen else OTHERS if published else YOURS
         groups[group].append(shown(f"  {folder.name:{width_of_names}}  {_purpose(header)}"))
     if any(groups.values()):
         tell(PRIOR)

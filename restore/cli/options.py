@@ -98,11 +98,13 @@ _result = functools.partial(typer.Option, rich_help_panel=RESULTS)
 
 def annotated(kind: type) -> dict[str, Any]:
     """The types of the fields of options that have a help text, annotated for typer."""
-    kinds, made = get_type_hints(kind), {}
+    kinds = get_type_hints(kind)
+    made = {}
     for field in fields(kind):
         if "help" not in field.metadata:
             continue
-        help, default = field.metadata["help"], field.metadata.get("default")
+        help = field.metadata["help"]
+        default = field.metadata.get("default")
         more = {"help": f"{help} [{default}]" if default else help, **_MORE.get(field.name, {})}
         more["rich_help_panel"] = field.metadata.get("panel")
         name = field.name.replace("_", "-")
@@ -111,8 +113,8 @@ def annotated(kind: type) -> dict[str, Any]:
             f"--{name}/--no-{name}" if kinds[field.name] == bool | None else f"--{name}",
             *_SHORT.get(field.name, ()),
         ]
-        own = str | None if "parser" in more else kinds[field.name]
-        made[field.name] = Annotated[own, typer.Option(*flags, **more)]
+        annotation = str | None if "parser" in more else kinds[field.name]
+        made[field.name] = Annotated[annotation, typer.Option(*flags, **more)]
     return made
 
 
@@ -195,10 +197,10 @@ def restoring(command: Callable[..., None]) -> Callable[..., None]:
         kind = Annotated[str | None, typer.Option(f"--{name}", metavar=level.metavar, help=help)]
         levels.append(_parameter(name, None, kind))
 
-    def damage(**given: Any) -> Any:
+    def damage(**levels: Any) -> Any:
         from restore.channels.damage import Damage
 
-        return Damage.of(**given)
+        return Damage.of(**levels)
 
     results = [
         _parameter(field.name, field.default, kind)
@@ -221,18 +223,20 @@ def with_parts(command: Callable[..., None], **parts: Part) -> Callable[..., Non
 
     Typer reads them from the signature.
     """
-    own = inspect.signature(command, eval_str=True)
+    signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
-    for parameter in own.parameters.values():
+    for parameter in signature.parameters.values():
         parameters += parts[parameter.name][1] if parameter.name in parts else [parameter]
 
     @functools.wraps(command)
-    def whole(**given: Any) -> None:
-        made = {name: make(**{one.name: given.pop(one.name) for one in own}) for name, (make, own) in parts.items()}
-        command(**given, **made)
+    def whole(**values: Any) -> None:
+        made = {}
+        for name, (make, entries) in parts.items():
+            made[name] = make(**{entry.name: values.pop(entry.name) for entry in entries})
+        command(**values, **made)
 
     shaped: Any = whole
-    shaped.__signature__ = own.replace(parameters=parameters)
+    shaped.__signature__ = signature.replace(parameters=parameters)
     shaped.__annotations__ = {one.name: one.annotation for one in parameters}
     return whole
 

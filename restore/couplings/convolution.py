@@ -88,8 +88,10 @@ class Convolution(Coupling):
         else:
             weights = self.weights.to(features.dtype)
             sums = conv_transpose2d(features, weights, stride=self.stride, padding=self.margin)
-        rows, columns = self.image_shape
-        return (sums if self.stride == 1 else sums.narrow(-2, 0, rows).narrow(-1, 0, columns)).flatten(-3).to(dtype)
+        if self.stride > 1:
+            rows, columns = self.image_shape
+            sums = sums.narrow(-2, 0, rows).narrow(-1, 0, columns)
+        return sums.flatten(-3).to(dtype)
 
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
         return (self.up(below) * above).sum(-1)

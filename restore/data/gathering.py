@@ -72,8 +72,8 @@ class Gathering:
             f"patches must be 0, or 2 and more of a shape such as 16x16, not {self.patches}",
         )
         require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
-        alone = (self.shape, self.patches, self.held_out) == ((), 0, 0.1)
-        require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
+        unset = (self.shape, self.patches, self.held_out) == ((), 0, 0.1)
+        require(bool(self.levels) or unset, 'levels is missing; give "binary" or "grey"')
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,8 @@ def _moved(images: Images, uniform: NDArray[np.float64], shift: int, mirror: boo
     sides = zip(images.shape[1:], steps, strict=True)
     rows, columns = ((np.arange(size) - step).clip(0, size - 1) for size, step in sides)
     columns = np.where(mirror & (uniform[2] < 0.5), columns[:, ::-1], columns)
-    return images[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    numbers = np.arange(len(images))[:, None, None]
+    return images[numbers, rows[:, :, None], columns[:, None, :]]
 
 
 def _with_contrast(images: Images, uniform: NDArray[np.float64], contrast: Sequence[float]) -> Images:

@@ -80,7 +80,9 @@ class Flips(Graph):
         prior = self.trained(image)
         ink = _ink(image, self.header)
         channel = Occlusion(mask, BitFlip(p))
-        valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
+        finite = torch.isfinite(image).all(-1).all(-1)
+        possible = (p >= 0) & (p <= 1)
+        valid = finite & possible.all(-1).all(-1)
         outputs = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
         # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.
         hidden = (mask + 0 * ink).flatten(1) > 0

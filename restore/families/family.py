@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from restore.couplings import Coupling
-    from restore.families.spec import Spec
+    from restore.families.keys import Keys
     from restore.fields import Fields
     from restore.units import Units
 
@@ -76,7 +76,7 @@ class Family:
     pages: ClassVar[bool] = False
     photographs: ClassVar[bool] = False
 
-    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+    def check(self, spec: Keys, image_shape: tuple[int, int] | None) -> None:
         """Refuse an impossible machine of this family; see `Spec.check`."""
         for name, known in (("visible", self.pixels), ("hidden_type", self.hiddens)):
             value = getattr(spec, name)
@@ -102,19 +102,19 @@ class Family:
         """True if `hidden` is a number of hidden units."""
         return self.hidden_units and not self.by_layers
 
-    def observation(self, spec: Spec) -> Observation:
+    def observation(self, spec: Keys) -> Observation:
         """The kind of observation of an exported graph, a key of `OBSERVED`."""
         return self.observed or ("noise and mask" if spec.grey else "flips and mask")
 
-    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+    def sizes(self, spec: Keys, image_shape: tuple[int, int]) -> tuple[int, ...]:
         """Number of units of every layer, the image first."""
         return image_shape[0] * image_shape[1], *(spec.hidden_counts if self.structure == "layered" else ())
 
-    def count(self, spec: Spec) -> str:
+    def count(self, spec: Keys) -> str:
         """The hidden units in words."""
         return f"{spec.hidden} hidden units" + "".join(f", {size} above them" for size in spec.deeper)
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         """The shapes of the machine's tensors in a weights file, by name."""
         sizes = self.sizes(spec, image_shape)
         shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(pairwise(sizes))}
@@ -122,11 +122,11 @@ class Family:
             shapes |= {f"units.{index}.{name}": (size,) for name in UNITS[kind].parameters}
         return shapes
 
-    def unit_kinds(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[str, ...]:
+    def unit_kinds(self, spec: Keys, image_shape: tuple[int, int]) -> tuple[str, ...]:
         """Unit type of every layer, the image first."""
         return spec.visible, *[spec.hidden_type] * (len(self.sizes(spec, image_shape)) - 1)
 
-    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> Any:
+    def machine(self, spec: Keys, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> Any:
         """Build the machine from the tensors of a weights file, in single precision."""
         from restore.couplings import Dense
         from restore.units.layers import layer_of
@@ -160,7 +160,7 @@ class Family:
         """Return the machine for images of another size, if it takes any."""
         raise UsageError(f"a {self.words} is for images of one size")
 
-    def hidden_in(self, spec: Spec, machine: Any) -> int:
+    def hidden_in(self, spec: Keys, machine: Any) -> int:
         """The number of hidden units of a trained machine, for its header."""
         return int(machine.parameters["weights.0"].shape[1]) if self.grows else int(spec.hidden)
 
@@ -169,7 +169,7 @@ class Family:
         return means
 
     def initial(
-        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+        self, spec: Keys, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> Any:
         """The machine before training, given the means of pixels, (D,); None if it depends on the images."""
         return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from restore.couplings import Coupling
-    from restore.families.spec import Spec
+    from restore.families.keys import Keys
     from restore.fields import Fields
     from restore.priors import RBM, ConditionalDBM, ConditionalRBM, ConvolutionalDBM, FullyVisible, GaussianMixture
     from restore.units import Units
@@ -51,7 +51,7 @@ class Convolutional(Family):
     # The types of features that stay bounded, by themselves or by their neighbours.
     features: ClassVar[Sequence[str]] = ("rectified", "spin", "truncated-gaussian")
 
-    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+    def check(self, spec: Keys, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)
         for layer in spec.layers:
             if min(layer[:-1]) < 1 or layer.side % (2 * layer.stride) != layer.stride:
@@ -64,7 +64,7 @@ class Convolutional(Family):
             if below.units == above.units == "rectified":
                 raise UsageError("two rectified layers in a row raise each other without bound; make one spin")
 
-    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+    def sizes(self, spec: Keys, image_shape: tuple[int, int]) -> tuple[int, ...]:
         sizes = [image_shape[0] * image_shape[1]]
         (rows, columns) = image_shape
         for layer in spec.layers:
@@ -72,11 +72,11 @@ class Convolutional(Family):
             sizes.append(rows * columns * layer.number)
         return tuple(sizes)
 
-    def count(self, spec: Spec) -> str:
+    def count(self, spec: Keys) -> str:
         layers = (f"{number} of {side}x{side}" + f" every {step}" * (step > 1) for number, side, step, _ in spec.layers)
         return f"features in {len(spec.layers)} layers: {', '.join(layers)}"
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         shapes: dict[str, tuple[int, ...]] = {"units.0.bias": (1,), "units.0.centre": (1,)}
         channels = 1
         for index, (count, side, *_) in enumerate(spec.layers):
@@ -84,10 +84,10 @@ class Convolutional(Family):
             channels = count
         return shapes
 
-    def unit_kinds(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[str, ...]:
+    def unit_kinds(self, spec: Keys, image_shape: tuple[int, int]) -> tuple[str, ...]:
         return spec.visible, *(layer.units for layer in spec.layers)
 
-    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
+    def machine(self, spec: Keys, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalDBM:
         from restore.priors import ConvolutionalDBM
 
         parameters = {name: values[name] for name in self.shapes(spec, image_shape)}
@@ -100,7 +100,7 @@ class Convolutional(Family):
         return means.mean().repeat(len(means))
 
     def initial(
-        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+        self, spec: Keys, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
     ) -> Any:
         """A machine with biases from the share of white, and normal weights.
 
@@ -133,13 +133,14 @@ class Informed(Convolutional):
     # The coarsest step at which a first layer may see the image: its blocks of 2x2 pixels are channels.
     coarsest = 2
 
-    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+    def check(self, spec: Keys, image_shape: tuple[int, int] | None) -> None:
         super().check(spec, image_shape)
         if (step := spec.layers[0].stride) > self.coarsest:
             raise UsageError(f"the stride of the first layer of a {self.words} is at most {self.coarsest}, not {step}")
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-        steps, first = accumulate((layer.stride for layer in spec.layers), operator.mul), spec.layers[0].stride
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        steps = accumulate((layer.stride for layer in spec.layers), operator.mul)
+        first = spec.layers[0].stride
         return super().shapes(spec, image_shape) | {
             f"inputs.{index}": (layer.number, self.views, SIDE * first, SIDE * first)
             for index, (layer, step) in enumerate(zip(spec.layers, steps, strict=True), 1)
@@ -155,10 +156,10 @@ class ConditionalPages(Informed):
     pages = True
     views = VIEWS
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         return super().shapes(spec, image_shape) | {"inputs.0": (1, VIEWS, SIDE, SIDE)}
 
-    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConditionalDBM:
+    def machine(self, spec: Keys, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConditionalDBM:
         from restore.priors import ConditionalDBM
 
         parameters = {name: values[name] for name in self.shapes(spec, image_shape)}
@@ -170,14 +171,14 @@ class Pairwise(Family):
     structure = "pairwise"
     hidden_units = False
 
-    def count(self, spec: Spec) -> str:
+    def count(self, spec: Keys) -> str:
         return "no hidden units"
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         (pixels,) = self.sizes(spec, image_shape)
         return super().shapes(spec, image_shape) | {"weights.0": (pixels, pixels)}
 
-    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> FullyVisible:
+    def machine(self, spec: Keys, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> FullyVisible:
         from restore.priors import FullyVisible
 
         return FullyVisible.binary(values["weights.0"], values["units.0.bias"])
@@ -192,7 +193,7 @@ class Conditional(Family):
     grows = True
     learnt = True
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         pixels, hidden = self.sizes(spec, image_shape)
         return super().shapes(spec, image_shape) | {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
 
@@ -219,16 +220,16 @@ class Mixture(Family):
     special: ClassVar[Mapping[str, int]] = {"components": 1}
     photographs = True
 
-    def count(self, spec: Spec) -> str:
+    def count(self, spec: Keys) -> str:
         return f"{spec.components} times {spec.hidden} hidden units"
 
-    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    def shapes(self, spec: Keys, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
         (pixels,) = self.sizes(spec, image_shape)
         count = spec.components
         assert spec.hidden != "auto"
         return {"weights.0": (pixels, count * spec.hidden), "units.noise": (count,), "units.log_share": (count,)}
 
-    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> GaussianMixture:
+    def machine(self, spec: Keys, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> GaussianMixture:
         from restore.priors import GaussianMixture
 
         return GaussianMixture.of(values)

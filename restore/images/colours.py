@@ -18,7 +18,13 @@ _ALIKE = 2
 
 # Axes of colour in which photographs are restored plane by plane: light, red against blue, green against both. They are
 # orthonormal, so noise has the same sigma in each (Ruderman, Cronin & Chiao, J. Opt. Soc. Am. A 15, 1998).
-AXES = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
+AXES = np.array(
+    [
+        [1, 1, 1],
+        [1, 0, -1],
+        [1, -2, 1],
+    ]
+) / np.sqrt([[3], [2], [6]])
 # Planes are turned about middle grey, so that the planes of colour of a grey picture are of middle grey.
 MIDDLE = 0.5
 

@@ -77,7 +77,7 @@ def _in_xmp(data: bytes) -> re.Pattern[bytes]:
 
 def _upright(data: bytes) -> bytes:
     """The same data, in which neither XMP nor EXIF says that a picture is turned; it keeps its length."""
-    return _IN_EXIF.sub(b"\\g<1>\x01", _in_xmp(data).sub(lambda said: b" " * len(said[0]), data))
+    return _IN_EXIF.sub(b"\\g<1>\x01", _in_xmp(data).sub(lambda match: b" " * len(match[0]), data))
 
 
 def _profile(kind: bytes, data: bytes) -> tuple[bytes, bytes]:

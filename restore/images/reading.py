@@ -237,9 +237,9 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
 def _scans(content: bytes) -> int:
     """The number of scans of a JPEG, in all its pictures."""
     count, at = 0, 0
-    while found := _MARKER.search(content, at):
-        kind = found[0][1]
-        at = found.end()
+    while marker := _MARKER.search(content, at):
+        kind = marker[0][1]
+        at = marker.end()
         count += kind == 0xDA
         if kind not in (0x01, 0xD8, 0xD9) and at + 2 <= len(content):  # others tell their length
             at += max(2, int.from_bytes(content[at : at + 2], "big"))

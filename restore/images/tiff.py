@@ -29,7 +29,9 @@ _FAX = (3, 4)
 # Where strips or tiles begin, and how long they are.
 _PLACES, _LENGTHS = (Tag.StripOffsets, Tag.TileOffsets), (Tag.StripByteCounts, Tag.TileByteCounts)
 # Bytes of a value, by its type.
-_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_BYTES = dict.fromkeys((3, 8), 2)
+_BYTES |= dict.fromkeys((4, 9, 11, 13), 4)
+_BYTES |= dict.fromkeys((5, 10, 12, 16, 17, 18), 8)
 # Directories within a directory, by tag, and those within them: EXIF, what it says of other readers, and GPS.
 _WITHIN = {34665: (40965,), 34853: (), 40965: ()}
 # What describes how pixels are stored, or is derived from them; orientation, profile and XMP are kept by other means.

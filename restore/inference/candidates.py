@@ -76,7 +76,8 @@ class Planes(Prior):
     """A prior of grey pictures that restores colours, (H, W, 3), plane by plane; it is compared by green alone."""
 
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
-        planes, parts = in_planes(picture.values()), list[Posterior]()
+        planes = in_planes(picture.values())
+        parts = list[Posterior]()
 
         def share(done: float) -> None:
             watch((len(parts) + done) / 3)
@@ -162,11 +163,18 @@ def squares_in(picture: Observed) -> list[Squares]:
     height, width = picture.shape
     if height * width > HALF_PRECISION_PIXELS:
         return []
-    white, visible = picture.values() > 0.5, picture.visible
-    down = ((white[1:] != white[:-1]) & visible[1:] & visible[:-1]).sum(1)
-    across = ((white[:, 1:] != white[:, :-1]) & visible[:, 1:] & visible[:, :-1]).sum(0)
+    white = picture.values() > 0.5
+    visible = picture.visible
+    down = _changes(white, visible)
+    across = _changes(white.T, visible.T)
     sides = [side for side in SQUARE_SIDES if side < min(height, width)]
     return [Squares(side, _most_changed(down, side), _most_changed(across, side)) for side in sides]
+
+
+def _changes(white: np.ndarray, visible: np.ndarray) -> np.ndarray:
+    """How many pixels are seen to differ from those before them, for each row but the first."""
+    seen = visible[1:] & visible[:-1]
+    return np.asarray(((white[1:] != white[:-1]) & seen).sum(1))
 
 
 def _most_changed(changes: np.ndarray, side: int) -> int:

@@ -63,8 +63,9 @@ class Case:
         opened = engines.for_picture(original)
         opened = _of_colours(opened) if len(original.shape) > 2 else opened
         picture = _resized(replace(original, damage=assumed(original.damage, opened[0].header)), options, opened)
-        told, scanned = engines.named and picture.damage.unknown is None, original.damage.scanned
-        ask = Ask.TOLD if told or scanned else Ask.FORCE if options.force else Ask.FIND
+        certain = engines.named and picture.damage.unknown is None
+        scanned = original.damage.scanned
+        ask = Ask.TOLD if certain or scanned else Ask.FORCE if options.force else Ask.FIND
         case = cls(index, original, Reading(picture), opened, options, engines.named, ask)
         solved = ask is Ask.TOLD and not (scanned or original.filled_only)
         if not solved and (blank := level_of_blank(original)) is not None:
@@ -73,7 +74,8 @@ class Case:
 
     def _read(self, engines: Engines, watch: Watch) -> Case:
         """The case in black and white; as it was, with priors of grey pictures, where grey levels are to be filled."""
-        header, careful = self.header, self.ask is Ask.FIND and not self.header.task
+        header = self.header
+        careful = self.ask is Ask.FIND and not header.task
         threshold = header.threshold / 255 if self.named else None
         inverted = self.options.invert
         reading = read(self.picture, threshold, engines, inverted, watch, careful=careful)
@@ -83,9 +85,9 @@ class Case:
         if reading.sheet is None:
             return replace(self, reading=reading)
         tones = reading.tones if self.original.filled_only else None
-        alone = not (self.named or for_others(reading.facts))
+        reader_only = not (self.named or for_others(reading.facts))
         return replace(
-            self, reading=replace(reading, tones=tones), engines=(engines.reader,) if alone else self.engines
+            self, reading=replace(reading, tones=tones), engines=(engines.reader,) if reader_only else self.engines
         )
 
     def _unread(self, reading: Reading, why: Status, engines: Engines) -> Case:
@@ -129,8 +131,8 @@ class Case:
         """Small pictures with equal keys are restored in one batch; large ones have unique keys."""
         damage, shape = self.picture.damage, self.picture.shape
         # Squares of one picture are not those of another.
-        alone = self.reading.page is not None or self.squares
-        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or alone:
+        unique = self.reading.page is not None or self.squares
+        if len(shape) > 2 or shape[0] * shape[1] > SMALL_PICTURE or unique:
             return self.index
         return *map(id, self.engines), self.ask, damage.unknown, type(damage.p), damage.hidden is None, shape
 
@@ -146,7 +148,8 @@ def _of_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
 
 def _resized(picture: Observed, options: Options, engines: Sequence[PictureEngine]) -> Observed:
     """A picture in the size of its prior, if that was asked for; and its damage, checked."""
-    header, shape = engines[0].header, picture.shape[:2]
+    header = engines[0].header
+    shape = picture.shape[:2]
     header.check_damage(picture.damage)
     if options.fit == "resize":
         require(len(picture.shape) == 2, f"{option('fit', 'resize')} is not for colours; leave it out")

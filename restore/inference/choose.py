@@ -16,9 +16,10 @@ from restore.channels.quiet import quietest
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.candidates import Candidate
+from restore.inference.crops import FIRST, FOLDS, Crops
 from restore.inference.restored import Level
 from restore.inference.rivals.ising import Neighbours
-from restore.inference.score import FIRST, FOLDS, Crops, Prediction, level_of
+from restore.inference.score import Prediction, level_of
 from restore.status import Status
 from restore.zoo import leave_out
 
@@ -98,15 +99,19 @@ def choose(
         return choices
     rest = [pictures[index] for index in far]
     part = sample.of_some(rest)
-    found = np.array([choice.level.value for choice in choices if choice.level])[far]
-    guesses = [found, np.full_like(found, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [found]
+    levels = np.array([choice.level.value for choice in choices if choice.level])[far]
     # By all candidates: those that do best under one level may be behind under another.
     most = [most[index] for index in far]
-    levels = [part.damage.at(level[part.owner][:, None, None]) for level in guesses]
-    tries = [_best(part, level, rest, candidates, most, rival=field) for level in levels]
+    tries = [_best(part, damage, rest, candidates, most, rival=field) for damage in _guesses(part, levels)]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
+
+
+def _guesses(sample: Crops, best: np.ndarray) -> list[Damage]:
+    """The damage at the level that predicts each picture best, and, of grey ones, under weak noise."""
+    levels = [best, np.full_like(best, WEAK_NOISE)] if sample.damage.unknown == "sigma" else [best]
+    return [sample.damage.at(level[sample.owner][:, None, None]) for level in levels]
 
 
 def _best(
@@ -124,11 +129,13 @@ def _best(
     scores = np.full(race.near.shape, -np.inf)
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
-    alone, choices = sample.independent(), []
+    independent = sample.independent()
+    choices = []
     leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
-        prediction, bits = race.predictions[number], float(scores[number, index])
+        prediction = race.predictions[number]
+        bits = float(scores[number, index])
         level = level_of(prediction, index)
         if level is not None:
             level = replace(level, value=min(level.value, most[index]))
@@ -138,7 +145,7 @@ def _best(
                 picture.damage if level is None else picture.damage.at(level.value),
                 level,
                 bits,
-                bits - float(alone[index]),
+                bits - float(independent[index]),
                 int(sample.sums(prediction.mask)[index]),
                 field=float(leads[number, index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),
@@ -192,7 +199,8 @@ class _Race:
     def _plan(self) -> list[tuple[Sequence[int], np.ndarray]]:
         """Which turns to predict in which crops: a few first."""
         sample = self._sample
-        first, every = np.flatnonzero(sample.rank < FIRST), np.arange(len(sample.pixels))
+        first = np.flatnonzero(sample.rank < FIRST)
+        every = np.arange(len(sample.pixels))
         plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
         if len(first) < len(every):
             plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))

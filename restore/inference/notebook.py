@@ -1,19 +1,15 @@
-"""An answer as HTML, for notebooks."""
+"""Pictures and what is said of them as HTML, for notebooks."""
 
 from __future__ import annotations
 
 import base64
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
-
-if TYPE_CHECKING:
-    from restore.inference.restored import Restored
 
 # The longer side of a picture on the screen, in pixels; smaller ones are enlarged by a whole number.
 SHOWN = 320
@@ -25,40 +21,29 @@ SHOWN_OF_MANY = 3
 TO_FILL = np.array([1.0, 0.6, 0.2])
 
 
-def html_of(answer: Restored, side: int = SHOWN) -> str:
-    """The picture before, after, and twice its standard deviations (white: a guess), side by side; facts and notes."""
-    after = answer.picture(soft=answer.lightened is not None)
-    panels = {"after": after, "uncertainty": 2 * answer.deviations}
-    if answer.observed is not None:
-        before = answer.observed.values()
-        hidden = answer.observed.damage.hidden
-        if hidden is not None:
-            before = np.where(hidden[..., None], TO_FILL, before if before.ndim == 3 else before[..., None])
-        panels = {"before": before, **panels}
+def html_of(panels: Mapping[str, np.ndarray], sentence: str, notes: Sequence[str], side: int = SHOWN) -> str:
+    """Pictures side by side, each with its name, and below them a sentence and notes."""
     figures = "".join(
         f'<figure style="margin:0"><img src="{_png(values, side)}" '
         f'style="image-rendering:pixelated;border:1px solid #888" alt="{name}"><figcaption>{name}</figcaption></figure>'
         for name, values in panels.items()
     )
-    level = answer.level
-    facts = [
-        answer.model and f"restored with {answer.model}",
-        "" if level is None or np.ndim(level.value) else f"{level.name} = {level.value:.3g}",
-        "" if answer.changed is None else f"{answer.changed:.2%} of the pixels changed",
-        answer.status.sentence,
-    ]
-    facts = [f"as it came, {answer.outcome}: {answer.objection}"] if answer.unchanged else facts
-    known = {answer.status.sentence, level.sentence if level is not None and level.estimated else ""}
-    notes = "".join(f"<li>{escape(note)}</li>" for note in answer.notes if note not in known)
-    shown = escape(", ".join(filter(None, facts)))
-    return f'<div style="display:flex;gap:8px;flex-wrap:wrap">{figures}</div><p>{shown}</p><ul>{notes}</ul>'
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    row = f'<div style="display:flex;gap:8px;flex-wrap:wrap">{figures}</div>'
+    return f"{row}<p>{escape(sentence)}</p><ul>{items}</ul>"
 
 
-def html_of_several(answers: Sequence[Restored]) -> str:
-    """How many pictures ended how, and the first of them."""
-    ends = Counter(answer.status.sentence for answer in answers)
-    counts = "".join(f"<li>{count} of {len(answers)}: {escape(end)}</li>" for end, count in ends.most_common())
-    return f"<ul>{counts}</ul>" + "".join(html_of(answer, SHOWN // 2) for answer in answers[:SHOWN_OF_MANY])
+def html_of_several(ends: Sequence[str], first: Sequence[str]) -> str:
+    """How many pictures ended how, and the first of them, in HTML."""
+    counts = "".join(f"<li>{count} of {len(ends)}: {escape(end)}</li>" for end, count in Counter(ends).most_common())
+    return f"<ul>{counts}</ul>" + "".join(first)
+
+
+def with_holes(values: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+    """A picture in which pixels to fill are coloured."""
+    if hidden is None:
+        return values
+    return np.where(hidden[..., None], TO_FILL, values if values.ndim == 3 else values[..., None])
 
 
 def _png(values: np.ndarray, side: int) -> str:

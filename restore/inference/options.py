@@ -47,13 +47,13 @@ _MEMORY = _help("Computing", "Memory for messages or matrices of a solver, in to
 _PIXELS = _help("Computing", "Refuse larger images before decoding them.")
 
 
-def polarity(given: bool) -> str:
+def polarity(invert: bool) -> str:
     """The option of the polarity, as it was given.
 
     >>> polarity(False)
     'invert=False'
     """
-    return remedy("--invert" if given else "--no-invert", f"invert={given}")
+    return remedy("--invert" if invert else "--no-invert", f"invert={invert}")
 
 
 def kinds_of(text: str | None) -> tuple[str, ...]:

@@ -53,11 +53,12 @@ class Draft:
 
     def without_strays(self, hidden: np.ndarray | None) -> Draft:
         """The same, with filled pixels that differ from all eight around them turned."""
-        return replace(self, means=np.where(_alone(self.means > 0.5, hidden), 1 - self.means, self.means))
+        return replace(self, means=np.where(_isolated(self.means > 0.5, hidden), 1 - self.means, self.means))
 
     def untouched(self, visible: np.ndarray) -> Draft:
         """The same, with visible pixels as they were seen, and certain."""
-        means, deviations = np.where(visible, self.before, self.means), np.where(visible, 0, self.deviations)
+        means = np.where(visible, self.before, self.means)
+        deviations = np.where(visible, 0, self.deviations)
         return replace(self, means=means, deviations=deviations)
 
     def enlarged(self, shape: tuple[int, ...]) -> Draft:
@@ -86,7 +87,9 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
         doubt: why it may be wrong.
         others: further attributes of `Restored`.
     """
-    original, reading, lightened = case.original, case.reading, _lightened(case, draft)
+    original = case.original
+    reading = case.reading
+    lightened = _lightened(case, draft)
     replaced, tones, note = _replaced(case, choice, draft)
     before = draft.before
     if draft.means.shape != original.shape:
@@ -134,11 +137,11 @@ def _share_of_ink(before: np.ndarray, draft: Draft, replaced: np.ndarray | None,
 
 def chosen(choice: Choice | None, picture: Observed) -> dict[str, Any]:
     """The fields of an answer about the chosen prior and level, if any were chosen."""
-    given = Level.given(picture.damage)
+    known = Level.given(picture.damage)
     if choice is None:
-        return {"model": "", "engine": "", "level": given}
+        return {"model": "", "engine": "", "level": known}
     model, backend = choice.candidate.names
-    return {"model": model, "engine": backend, "level": choice.level or given, "bits": choice.bits}
+    return {"model": model, "engine": backend, "level": choice.level or known, "bits": choice.bits}
 
 
 def looked_for(picture: Observed, choice: Choice) -> str:
@@ -154,7 +157,8 @@ def looked_for(picture: Observed, choice: Choice) -> str:
 
 def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
     """A grey page with white paper, if that is wanted."""
-    sheet, original = case.reading.sheet, case.original
+    sheet = case.reading.sheet
+    original = case.original
     if sheet is None or not (case.answered_by_reader and case.options.soft) or draft.means.shape != original.shape:
         return None
     values = original.values()
@@ -162,9 +166,9 @@ def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
     return lightened if case.reading.other is None else np.where(case.reading.other, values, lightened)
 
 
-def _alone(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+def _isolated(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
     """Hidden pixels of a black and white picture (H, W) that differ from all eight around them, boolean (H, W)."""
     padded = np.pad(white, 1, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3), dtype=np.int8)
-    alone = windows == np.where(white, 1, 8)
-    return alone if hidden is None else alone & hidden
+    isolated = windows == np.where(white, 1, 8)
+    return isolated if hidden is None else isolated & hidden

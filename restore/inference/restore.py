@@ -233,7 +233,8 @@ class _Run:
 
 def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -> Posterior:
     """The posterior of pictures for which one candidate was chosen, all of them unchanged or none."""
-    candidate, page = choices[0].candidate, cases[0].reading.page
+    candidate = choices[0].candidate
+    page = cases[0].reading.page
     if cases[0].answered_by_reader and page is not None:
         return page
     if len(cases) == 1 and not choices[0].unchanged:
@@ -247,7 +248,8 @@ def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -
 
 def _choices(cases: Sequence[Case]) -> list[Choice]:
     """Prior, polarity and level of each picture: the only ones there are, or those that predict it best."""
-    first, pictures = cases[0], [case.picture for case in cases]
+    first = cases[0]
+    pictures = [case.picture for case in cases]
     candidates = _candidates(first)
     if len(candidates) == 1 and (first.answered_by_reader or pictures[0].damage.unknown is None):
         return [Choice(candidates[0], picture.damage) for picture in pictures]
@@ -259,10 +261,11 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
 
 def _may_have_marks(case: Case) -> bool:
     """True if marks are looked for in a picture of which nothing is said: a large one in black and white."""
-    damage, own = case.original.damage, case.options
-    said = damage.touched or damage.hidden is not None or own.remove is not None or own.force
+    damage = case.original.damage
+    options = case.options
+    described = damage.touched or damage.hidden is not None or options.remove is not None or options.force
     ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
-    return ink and not said and min(case.original.shape) >= LEAST_MARKED
+    return ink and not described and min(case.original.shape) >= LEAST_MARKED
 
 
 def _priors(case: Case, engines: Engines) -> list[Prior]:
@@ -302,17 +305,17 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
     return replace(choice, candidate=replace(squares, prior=inner.candidate.prior))
 
 
-def _polarities(engine: PictureEngine, given: bool | None) -> tuple[bool, ...]:
+def _polarities(engine: PictureEngine, invert: bool | None) -> tuple[bool, ...]:
     """The polarities to choose between; one where it is given, or scores do not tell them apart."""
-    if given is not None:
-        return (given,)
+    if invert is not None:
+        return (invert,)
     return (False, True) if engine.header.polarised else (False,)
 
 
 def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
-    found = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
-    return found and bool(inversion > INVERTED)
+    chosen = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
+    return chosen and bool(inversion > INVERTED)
 
 
 def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:

@@ -12,6 +12,7 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.errors import NotRestored
 from restore.inference.decision.facts import Facts
+from restore.inference.notebook import SHOWN, html_of, with_holes
 from restore.registry import LEVELS
 from restore.sizes import size_text
 from restore.status import Outcome, Status
@@ -107,9 +108,24 @@ class Restored:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture before and after, how uncertain it is, and the notes."""
-        from restore.inference.notebook import html_of
+        return self.html()
 
-        return html_of(self)
+    def html(self, side: int = SHOWN) -> str:
+        """The picture before, after, and twice its standard deviations (white: a guess); facts and notes."""
+        panels = {"after": self.picture(soft=self.lightened is not None), "uncertainty": 2 * self.deviations}
+        if self.observed is not None:
+            panels = {"before": with_holes(self.observed.values(), self.observed.damage.hidden), **panels}
+        level = self.level
+        facts = [
+            self.model and f"restored with {self.model}",
+            "" if level is None or np.ndim(level.value) else f"{level.name} = {level.value:.3g}",
+            "" if self.changed is None else f"{self.changed:.2%} of the pixels changed",
+            self.status.sentence,
+        ]
+        facts = [f"as it came, {self.outcome}: {self.objection}"] if self.unchanged else facts
+        known = {self.status.sentence, level.sentence if level is not None and level.estimated else ""}
+        notes = [note for note in self.notes if note not in known]
+        return html_of(panels, ", ".join(filter(None, facts)), notes, side)
 
     def picture(self, *, soft: bool) -> np.ndarray:
         """The picture to write, (H, W): the estimate, or if `soft` the grey levels of a page, or means."""
@@ -135,8 +151,8 @@ class Restored:
     def record(self, damage: Damage) -> dict[str, Any]:
         """What became of a picture with this damage, as values that JSON can hold; its notes are without the level."""
         level = self.level if self.level and self.level.estimated else None
-        found: dict[str, Any] = {} if level is None else {level.name: level.value}
-        known = replace(damage, **found)
+        levels: dict[str, Any] = {} if level is None else {level.name: level.value}
+        known = replace(damage, **levels)
         return {
             "model": self.model or None,
             "engine": self.engine or None,

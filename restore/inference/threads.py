@@ -23,11 +23,11 @@ def count() -> int:
     return (int(setting) if setting.isdecimal() else 0) or processors()
 
 
-def processors(own: Path = OWN_GROUP, groups: Path = GROUPS) -> int:
+def processors(own_group: Path = OWN_GROUP, groups: Path = GROUPS) -> int:
     """The number of processors that this process may use, by its affinity and the quota of its control groups."""
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError):
-        folder = groups / own.read_text("utf-8").rpartition("::")[2].strip().strip("/")
+        folder = groups / own_group.read_text("utf-8").rpartition("::")[2].strip().strip("/")
         for group in (folder, *folder.parents):
             with suppress(OSError, ValueError):  # no such group, or "max"
                 quota, period = map(int, (group / "cpu.max").read_text("utf-8").split())

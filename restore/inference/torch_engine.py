@@ -133,13 +133,13 @@ class Engine:
             # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
-        much = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // MANY_HIDDEN)
+        weight = max(1, header.inference.starts, header.components // 8, sum(header.sizes[1:]) // MANY_HIDDEN)
         rows = ROWS_AT_ONCE[self.device.type]
         free = room(self.device)
         rows = rows if free is None else min(rows, free // (4 * ARRAYS_PER_ROW * sum(header.sizes)))
         first = 0
         kept = self.device
-        size = max(1, rows // much)
+        size = max(1, rows // weight)
         with torch.inference_mode():
             while first < len(observed):
                 try:

@@ -13,8 +13,13 @@ BIT_VALUES = (128, 64, 32, 16, 8, 4, 2, 1)
 def pack(images: Tensor) -> Tensor:
     """Pack images (..., pixels) of zeros and ones into bytes (..., bytes)."""
     places = torch.tensor(BIT_VALUES, dtype=torch.uint8, device=images.device)
-    bits = pad(images.to(torch.uint8), (0, -images.shape[-1] % 8)).unflatten(-1, (-1, 8))
-    return (bits * places).sum(-1, dtype=torch.uint8)
+    return (_bytewise(images.to(torch.uint8)) * places).sum(-1, dtype=torch.uint8)
+
+
+def _bytewise(values: Tensor) -> Tensor:
+    """Values of pixels (..., pixels) by eights, (..., bytes, 8); the last are filled up with zeros."""
+    missing = -values.shape[-1] % 8
+    return pad(values, (0, missing)).unflatten(-1, (-1, 8))
 
 
 def unpack(packed: Tensor, pixels: int) -> Tensor:
@@ -32,8 +37,7 @@ def inner_products(fields: Tensor, packed: Tensor) -> Tensor:
     """
     if fields.is_cuda:
         return fields @ unpack(packed, fields.shape[-1]).to(fields.dtype).T
-    bytewise = pad(fields, (0, -fields.shape[-1] % 8)).unflatten(-1, (-1, 8))
     values = torch.arange(256, dtype=torch.uint8, device=packed.device)[:, None]
-    tables = bytewise @ unpack(values, 8).to(fields.dtype).T
+    tables = _bytewise(fields) @ unpack(values, 8).to(fields.dtype).T
     entries = packed + 256 * torch.arange(packed.shape[-1], device=packed.device)
     return tables.flatten(1).index_select(1, entries.flatten()).unflatten(1, packed.shape).sum(-1)

@@ -37,7 +37,8 @@ class ConditionalRBM:
     def __post_init__(self) -> None:
         sizes = tuple(layer.size for layer in self.machine.layers)
         shapes = tuple(tuple(value.shape) for value in (self.visible_input, self.hidden_input))
-        if any(len(shape) != 2 for shape in shapes) or shapes != tuple((size, shapes[0][1]) for size in sizes):
+        axes = {len(shape) for shape in shapes}
+        if axes != {2} or shapes != tuple((size, shapes[0][1]) for size in sizes):
             raise ValueError(f"inputs of shapes {shapes} do not lead to layers of sizes {sizes}")
 
     @property

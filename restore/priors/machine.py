@@ -102,5 +102,5 @@ class BoltzmannMachine(ABC):
 
     def energy(self, states: Sequence[Tensor]) -> Tensor:
         """Minus the log of the unnormalised probability of states, given per layer; (batch,)."""
-        own = torch.stack([layer.log_weight(x).sum(-1) for layer, x in zip(self.layers, states, strict=True)]).sum(0)
-        return -own - self.interaction(states)
+        weights = [layer.log_weight(x).sum(-1) for layer, x in zip(self.layers, states, strict=True)]
+        return -torch.stack(weights).sum(0) - self.interaction(states)

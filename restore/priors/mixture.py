@@ -109,22 +109,28 @@ class GaussianMixture:
         total = log_weight.logsumexp(1)
         # Products with numbers that are all but zero would take ten times as long.
         probable = torch.threshold((log_weight - total[:, None]).exp(), NEGLIGIBLE, 0.0)
+        shift, variance = self._moments(axes, damped, along, probable, excess)
+        shared = off * (linear + precision * CENTRE) + precision * CENTRE**2
+        return CENTRE + shift, variance, total + shared.sum(-1) / 2
+
+    def _moments(
+        self, axes: Tensor, damped: Tensor, along: Tensor, probable: Tensor, excess: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Mean less the centre, and variance, of every pixel, (batch, D), over all components."""
         # A component shifts the centre by `gains` along its axes, and by `own` times the excess. One product gives the
         # mean of that and its product with `own`; the squares alone need the shift by each component.
         gains = axes * damped[:, None]
-        own = self.noise[:, None] * damped
+        excess_gain = self.noise[:, None] * damped
         weighted = (along * probable[..., None]).flatten(1)
-        both = weighted @ torch.cat([gains, gains * own[:, None]], 2).flatten(0, 1)
-        mean, crossed = both.split(own.shape[1], 1)
-        shift = mean + excess * (probable @ own)
+        both = weighted @ torch.cat([gains, gains * excess_gain[:, None]], 2).flatten(0, 1)
+        mean, crossed = both.split(excess_gain.shape[1], 1)
+        shift = mean + excess * (probable @ excess_gain)
         apart = (along * probable.sqrt()[..., None]).transpose(0, 1) @ gains
         squares = torch.linalg.vector_norm(apart, dim=0).square() + excess * (
-            2 * crossed + excess * (probable @ own.square())
+            2 * crossed + excess * (probable @ excess_gain.square())
         )
-        spread = own + axes.square().sum(1) * damped.square()
-        variance = probable @ spread + (squares - shift.square()).clamp_min(0)
-        shared = off * (linear + precision * CENTRE) + precision * CENTRE**2
-        return CENTRE + shift, variance, total + shared.sum(-1) / 2
+        spread = excess_gain + axes.square().sum(1) * damped.square()
+        return shift, probable @ spread + (squares - shift.square()).clamp_min(0)
 
 
 def whitened(loadings: Tensor, trust: Tensor) -> tuple[Tensor, Tensor]:

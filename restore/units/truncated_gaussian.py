@@ -153,9 +153,8 @@ def _moments(rule: Quadrature, piece: Piece, curvature: Tensor) -> tuple[Tensor,
 def _law(rule: Quadrature, split: Split) -> tuple[Tensor, Tensor, Tensor]:
     """Log-partition, mean and variance of a weight."""
     up, down, curvature, largest = split
-    (mass, distance, variance), (other_mass, other_distance, other_variance) = (
-        _moments(rule, piece, curvature) for piece in (up, down)
-    )
+    mass, distance, variance = _moments(rule, up, curvature)
+    other_mass, other_distance, other_variance = _moments(rule, down, curvature)
     total = mass + other_mass
     share = other_mass / total
     centre = up.end + distance

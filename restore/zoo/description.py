@@ -172,17 +172,17 @@ class Description(Spec):
             UsageError: if damage is given to a conditional prior, or none to another one; if Gaussian noise is given to
                 a prior of binary images.
         """
-        given = p or sigma or mask
+        anything = p or sigma or mask
         if sigma and not self.grey:
             instead = f"choose a prior of grey images, or give {option('p')}"
             raise UsageError(f"knows no grey images, which {option('sigma')} is for; {instead}", self.name)
-        if self.task and given:
+        if self.task and anything:
             learnt = f"has learnt to undo {shown(self.task)} from the damaged image alone"
             raise UsageError(f"{learnt}; denoise without a level or a mask, or choose another model", self.name)
-        if self.grey and not given:
+        if self.grey and not anything:
             noise = "the standard deviation of the noise, where black is 0 and white is 1"
             raise UsageError(f"sigma is missing; give {noise}, such as {option('sigma', 0.1)}")
-        if not self.task and not given:
+        if not self.task and not anything:
             raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
 
     def check_damage(self, damage: Damage) -> None:
@@ -208,8 +208,8 @@ class Description(Spec):
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": NEWEST}
-        told = {key: value for key, value in facts.items() if key not in UNTOLD or value != UNTOLD[key]}
-        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in told.items()}
+        kept = {key: value for key, value in facts.items() if key not in UNTOLD or value != UNTOLD[key]}
+        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in kept.items()}
 
     @classmethod
     def from_header(cls, header: Mapping[str, str] | None, where: str | Path) -> Description:
@@ -269,5 +269,5 @@ class Description(Spec):
         yield "modes of a prior of grey images" if self.grey and inference.modes else ""
         warm = self.temperature != 1 and (self.grey or not SOLVERS[inference.solver].smooth)
         yield f"a temperature of {self.temperature} of a prior of grey images, or without log-odds" if warm else ""
-        told = bool(self.task) == self.kind.learnt and not (self.task and inference.starts)
-        yield "" if told else f"a {self.kind.words} with the task {self.task!r} and {inference.starts} starts"
+        fits = bool(self.task) == self.kind.learnt and not (self.task and inference.starts)
+        yield "" if fits else f"a {self.kind.words} with the task {self.task!r} and {inference.starts} starts"

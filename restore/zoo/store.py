@@ -184,8 +184,8 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
     machine = description.kind.machine(description, description.image_shape, values)
-    own = {name: values[stored_as] for name, stored_as in _pointwise(description).items()}
-    pixels = layer_of(description.visible, own) if own else None
+    parameters = {name: values[stored_as] for name, stored_as in _pointwise(description).items()}
+    pixels = layer_of(description.visible, parameters) if parameters else None
     return TrainedPrior(description, machine, values["pixel_means"], stored["modes"], pixels)
 
 

@@ -289,6 +289,17 @@ def test_pages_of_others_cannot_post(server: Server) -> None:
         check_headers(answer)
 
 
+def ended(connection: socket.socket) -> bytes:
+    """What comes on a connection until the other side ends it."""
+    result = b""
+    try:
+        while part := connection.recv(2**16):
+            result += part
+    except ConnectionResetError:  # with some of what was sent unread
+        pass
+    return result
+
+
 HEAD = "POST /denoise HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 SMUGGLED = "GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -308,12 +319,7 @@ def test_a_request_is_parsed_once(server: Server, head: str, status: int) -> Non
     with socket.create_connection(address(server), HANG) as connection:
         connection.sendall(f"{head}\r\n{SMUGGLED}".encode())
         connection.shutdown(socket.SHUT_WR)
-        result = b""
-        try:
-            while part := connection.recv(2**16):
-                result += part
-        except ConnectionResetError:  # closed with some of it unread
-            pass
+        result = ended(connection)
     assert int(result.split()[1]) == status and result.count(b"HTTP/1.1 ") == 1
 
 
@@ -417,17 +423,6 @@ def test_who_has_gone_from_the_queue_gives_the_place_back(site: dict[str, bytes]
             wait_for(lambda: running.workers.inside == 3)
             held.free.set()
     assert [answer.status for answer, _ in others] == [200] * 2
-
-
-def ended(connection: socket.socket) -> bytes:
-    """What comes on a connection until the other side ends it."""
-    result = b""
-    try:
-        while part := connection.recv(2**16):
-            result += part
-    except ConnectionResetError:  # with some of what was sent unread
-        pass
-    return result
 
 
 @pytest.mark.parametrize(

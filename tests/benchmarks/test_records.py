@@ -44,6 +44,7 @@ SENTENCES = [
     ("benchmarks/README.md", r"goes through: (\d+) in (\d+) files [^,]+, (\d+) in (\d+) without", "path_length"),
     ("benchmarks/README.md", r"leaves less wrong in \*\*(\d+) of (\d+)\*\* cases", "elsewhere"),
     ("docs/what-for.md", r"F is ([\d.]+); the best threshold has ([\d.]+)\n", "real_pages-held_out"),
+    ("docs/onnx.md", r"takes `tap-mnist` (\d+) ms in onnxruntime and (\d+) ms in Chromium", "browser"),
     ("docs/gpu.md", r"digits by TAP \((\d+) a second", "engines"),
 ]
 

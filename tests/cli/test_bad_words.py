@@ -11,6 +11,7 @@ from commands import Run, fault, image, levels
 from PIL import Image
 
 # One file of each kind; all others are read in tests of images.
+MASK_FILES = ("missing", "other-size", "all-white", "soft")
 FILES = ("missing", "looping-link", "text", "cut-png", "bomb-png", "nan", "film-gif", "jpeg-named-png", "1x1", "alpha")
 
 
@@ -27,7 +28,7 @@ def test_bad_image(
         fault(capsys)
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.MASKS if c.possible])
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.MASKS if c.row in MASK_FILES])
 def test_bad_mask(
     case: bad_images.Case, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,10 +67,7 @@ def test_a_given_polarity_that_does_not_fit_is_noticed(
 
 
 USAGE = {
-    "p-above-one": ["--p", "1.5"],
     "p-negative": ["--p", "-0.1"],
-    "p-nan": ["--p", "nan"],
-    "p-no-number": ["--p", "much"],
     "unknown-option": ["--p", "0.1", "--sharpness", "3"],
     "max-pixels-zero": ["--p", "0.1", "--max-pixels", "0"],
     "no-such-device": ["--p", "0.1", "--device", "cuda:9"],

@@ -14,11 +14,12 @@ from restore.channels import levels as scales
 from restore.channels.damage import Damage, Observed
 from restore.channels.noise import WIDTH
 from restore.channels.quiet import quietest
-from restore.inference import score as room
+from restore.inference import crops as room
 from restore.inference.candidates import Prior
 from restore.inference.choose import choose
+from restore.inference.crops import Crops
 from restore.inference.engine import Posterior
-from restore.inference.score import Crops, Prediction
+from restore.inference.score import SURER, Prediction
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -67,7 +68,7 @@ def test_the_score_is_the_mean_log_probability_of_pixels_that_were_not_shown(see
     # The level is compared even where it is told, so that no prior gains by a level that suits it by chance; and
     # solvers may be too sure. Log-odds are counted in bins of 1/80, so log p is off by 1/160 nats a pixel at most.
     odds = np.log(means / (1 - means))
-    softer = [1 / (1 + np.exp(-odds / surer)) for surer in room.SURER]
+    softer = [1 / (1 + np.exp(-odds / surer)) for surer in SURER]
     wanted = max(
         log_shown(softened, picture, level, level)[shown].mean() for softened in softer for level in LEVELS
     ) / np.log(2)

@@ -98,6 +98,13 @@ def test_edges_are_found_where_colours_change(side: int) -> None:
         assert squares[side] == (top, left)
 
 
+def test_what_is_hidden_changes_no_colour() -> None:
+    picture, hidden = code(10, 4), np.zeros((40, 40), bool)
+    hidden[1::4] = hidden[:, 2::4] = True
+    seen = Observed(np.where(hidden, 1 - picture, picture), Damage("auto", hidden=hidden))
+    assert [(one.top, one.left) for one in squares_in(seen) if one.side == 4] == [(0, 0)]
+
+
 def test_edges_are_where_colours_change_most_often_not_where_there_are_most_rows() -> None:
     """Of seven rows, two lie a row after an edge of squares of four, and only one lies at an edge."""
     picture = np.zeros((7, 30))

@@ -14,7 +14,6 @@ from conditionals import (
     all_states,
     assert_close,
     exact_clamped,
-    forest,
     log_weight,
     log_z,
     mean_field,
@@ -24,14 +23,14 @@ from conditionals import (
     statistics,
     step_of,
     to_the_end,
-    total,
     with_weights,
     worst,
 )
 from directions import assert_slopes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import numerical_gradients, seeded
+from machines import forest_edges, numerical_gradients, seeded
+from textbook import total
 from torch import Tensor
 
 from restore.fields import Fields
@@ -209,7 +208,7 @@ def test_logistic_regression_climbs_the_likelihood_of_independent_pixels(sizes: 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_belief_propagation_has_the_exact_gradient_on_forests(sizes: tuple[int, int, int], seed: int) -> None:
-    edges = forest(*sizes[:2], seed)
+    edges = forest_edges(*sizes[:2], seed)
     prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes)
     prior = with_weights(prior, prior.weights * edges)
     step = step_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), prior, pairs)

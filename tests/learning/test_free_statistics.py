@@ -13,8 +13,8 @@ from machines import (
     FLAT,
     gaussian_answers,
     gaussian_machine,
+    random_machine,
     random_rbm,
-    real_machine,
     seeded,
     two_patterns,
 )
@@ -47,10 +47,10 @@ def adaptive(machine: LayeredPrior, start: Tensor | None = None, **changed: Any)
     [
         random_rbm(5, 4, scale=0.6, seed=3),
         random_rbm(3, 5, scale=0.8, seed=4),
-        real_machine(("truncated", 3), ("bernoulli", 2), scale=0.5, seed=3),
-        real_machine(("spiked", 2), ("spin", 3), scale=0.4, seed=5),
+        random_machine(("symmetric", 3), ("bernoulli", 2), scale=0.5, seed=3),
+        random_machine(("spiked-symmetric", 2), ("spin", 3), scale=0.4, seed=5),
     ],
-    ids=["rbm", "more-hidden", "truncated", "spiked-spin"],
+    ids=["rbm", "more-hidden", "symmetric", "spiked-spin"],
 )
 def test_statistics_are_the_slopes_of_log_partition(machine: LayeredPrior) -> None:
     solver = AdaptiveTAP(**PRECISE | {"tol": FLAT})

@@ -9,13 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from conditionals import SIZES, all_states, log_weight, log_z, random_prior, scores, some_pairs, total
+from conditionals import SIZES, all_states, log_weight, log_z, random_prior, scores, some_pairs
 from directions import some_images
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import brute_force, random_deep, random_fully_visible, random_rbm, seeded, with_weights
 from oracle import binary_states, exact_moments, log_likelihood
 from priors import random_deep_prior
+from textbook import total
 from torch import Tensor
 
 from restore.channels import BitFlip

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from machines import seeded
+from textbook import total
 from torch import Tensor
 
 from restore.learning.learners import LEARNERS
@@ -52,12 +53,6 @@ def scores(prior: ConditionalRBM, observed: Tensor, clean: Tensor | None = None)
     return joint + np.einsum("ni,si->ns", visible_own, visible)[:, :, None] + answered[:, None, :]
 
 
-def total(logs: np.ndarray) -> np.ndarray:
-    """Log of a sum over the last axis."""
-    top = logs.max(-1, keepdims=True)
-    return np.log(np.exp(logs - top).sum(-1)) + top[..., 0]
-
-
 def log_weight(prior: ConditionalRBM, pairs: Pairs) -> np.ndarray:
     """log of the unnormalised p(v | x), (images,)."""
     return total(scores(prior, pairs.observed, pairs.clean))
@@ -88,21 +83,6 @@ def some_pairs(sizes: tuple[int, int, int] = (5, 3, 4), count: int = 4, seed: in
     observed = torch.randn(count, sizes[2], generator=draw, dtype=torch.float64)
     clean = torch.bernoulli(torch.full((count, sizes[0]), 0.5, dtype=torch.float64), generator=draw)
     return Pairs((observed > 0).double() if binary else observed, clean)
-
-
-def forest(visible: int, hidden: int, seed: int) -> Tensor:
-    """A mask of edges without loops, as many as there can be, (visible, hidden)."""
-    edges = list(itertools.product(range(visible), range(hidden)))
-    tree = list(range(visible + hidden))
-    mask = torch.zeros(visible, hidden, dtype=torch.float64)
-    for index in torch.randperm(len(edges), generator=seeded(seed)).tolist():
-        i, j = edges[index]
-        first, second = tree[i], tree[visible + j]
-        if first != second:
-            mask[i, j] = 1
-            tree = [first if label == second else label for label in tree]
-    assert int(mask.sum()) == visible + hidden - 1
-    return mask
 
 
 def with_weights(prior: ConditionalRBM, weights: Tensor) -> ConditionalRBM:

@@ -19,7 +19,7 @@ import onnxruntime
 import pytest
 import torch
 from filelock import FileLock
-from machines import random_rbm, seeded, two_patterns, with_weights
+from machines import seeded, two_patterns, with_weights
 from onnx import external_data_helper, numpy_helper
 from priors import (
     SPIKED,
@@ -348,15 +348,7 @@ PUBLISHED = published_folder()
 
 
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
-    pixels = shape[0] * shape[1]
-    return TrainedPrior(
-        Description(
-            name, shape, 127, "made up", "tap", "0123", Inference(modes=modes, starts=3, tol=1e-5), hidden=hidden
-        ),
-        random_rbm(pixels, hidden, dtype=torch.float32),
-        torch.rand(pixels, generator=seeded(1)) * 0.8 + 0.1,
-        pack(torch.bernoulli(torch.full((modes, pixels), 0.5), generator=seeded(2))),
-    )
+    return random_prior(shape, hidden, modes, name)
 
 
 def conditional_prior(name: str = "small") -> TrainedPrior:

@@ -90,6 +90,21 @@ def random_fully_visible(
     return FullyVisible.binary((scale * (upper + upper.T)).to(dtype), (bias * biases).to(dtype))
 
 
+def forest_edges(visible: int, hidden: int, seed: int) -> Tensor:
+    """A mask of edges without loops, as many as there can be, (visible, hidden)."""
+    edges = list(itertools.product(range(visible), range(hidden)))
+    tree = list(range(visible + hidden))
+    mask = torch.zeros(visible, hidden, dtype=torch.float64)
+    for index in torch.randperm(len(edges), generator=seeded(seed)).tolist():
+        i, j = edges[index]
+        first, second = tree[i], tree[visible + j]
+        if first != second:
+            mask[i, j] = 1
+            tree = [first if label == second else label for label in tree]
+    assert int(mask.sum()) == visible + hidden - 1
+    return mask
+
+
 def with_weights(prior: BoltzmannMachine, factor: float) -> BoltzmannMachine:
     """The machine with all its couplings multiplied by a factor."""
     named = prior.parameters
@@ -304,35 +319,6 @@ def bars_and_stripes(size: int) -> Tensor:
 def random_evidence(batch: int, size: int, strength: float = 2.0, seed: int = 9) -> Fields:
     linear = strength * torch.randn(batch, size, generator=seeded(seed), dtype=torch.float64)
     return Fields(linear, torch.rand(batch, size, generator=seeded(seed + 1), dtype=torch.float64))
-
-
-# Gauss-Legendre nodes of a unit with real values: far more than its smooth weight takes.
-NODES = 24
-
-
-def real_units(kind: str, size: int, seed: int) -> Units:
-    """Units of a kind with random parameters of order one."""
-    first, second, third = torch.randn(3, size, generator=seeded(seed), dtype=torch.float64)
-    if kind == "bernoulli":
-        return Bernoulli(first)
-    if kind == "spin":
-        return Spin(first)
-    slab = TruncatedGaussian(first, 2 * second, -0.5, 1.0)
-    return slab if kind == "truncated" else Spiked(third, slab)
-
-
-def real_machine(*layers: tuple[str, int], scale: float = 1.0, seed: int = 0) -> LayeredPrior:
-    """Layers of the kinds and sizes given, with normal couplings of a standard deviation."""
-    draw = seeded(seed)
-    couplings = tuple(
-        scale * torch.randn(low[1], high[1], generator=draw, dtype=torch.float64) for low, high in pairwise(layers)
-    )
-    return LayeredPrior(tuple(real_units(*layer, seed + 7 * index) for index, layer in enumerate(layers)), couplings)
-
-
-def exact(machine: LayeredPrior) -> Truth:
-    """All answers about a small machine without a batch dimension."""
-    return brute_force(machine, nodes=NODES)
 
 
 def gaussian_machine(sizes: tuple[int, ...], scale: float) -> tuple[LayeredPrior, Tensor, Tensor]:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import random_rbm, seeded
+from machines import forest_edges, random_rbm, seeded
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
@@ -51,8 +51,8 @@ class Beliefs:
 
 
 def total(logs: np.ndarray, axis: int = -1) -> np.ndarray:
-    top = logs.max(axis, keepdims=True)
-    return (top + np.log(np.exp(logs - top).sum(axis, keepdims=True))).squeeze(axis)
+    """Log of a sum."""
+    return np.logaddexp.reduce(logs, axis)
 
 
 def entropy(logs: np.ndarray) -> np.ndarray:
@@ -179,21 +179,8 @@ def rounded(machine: RBM) -> RBM:
 def forest(visible: int, hidden: int, seed: int, scale: float = 2.0, bias: float = 1.0) -> RBM:
     """A machine whose weights that are not zero form a random forest."""
     machine = random_rbm(visible, hidden, scale=scale, bias=bias, seed=seed)
-    draw = np.random.default_rng(seed)
-    root = list(range(visible + hidden))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            node = root[node]
-        return node
-
-    keep = torch.zeros(visible, hidden, dtype=torch.float64)
-    for edge in draw.permutation(visible * hidden):
-        i, j = divmod(int(edge), hidden)
-        if find(i) != find(visible + j) and draw.random() < 0.9:
-            root[find(i)] = find(visible + j)
-            keep[i, j] = 1
-    return rounded(with_values(machine, machine.weights * keep))
+    kept = torch.rand(visible, hidden, generator=seeded(seed)) < 0.9
+    return rounded(with_values(machine, machine.weights * forest_edges(visible, hidden, seed) * kept))
 
 
 def with_values(machine: RBM, weights: Tensor | None = None, **biases: Tensor) -> RBM:

@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import fits
+import pytest
 import torch
 from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of, run
 from machines import bars_and_stripes
@@ -148,25 +149,17 @@ def raised(kind: type[BaseException], work: Callable[[], Any]) -> str:
     return "nothing"
 
 
-class Patch:
-    """As much of pytest's as `after_step` needs."""
-
-    def setattr(self, place: Any, name: str, value: Any) -> None:
-        setattr(place, name, value)
-
-
 def stopped_and_resumed(folder: Path) -> tuple[str, dict[str, Tensor]]:
     """A run that process 1 is told to stop in step 6, and where it ends."""
     recipe = recipe_of("pcd")
-    original = type(recipe.learner).step
 
     def stop(step: int) -> None:
         if step == 6 and rank() == 1:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    after_step(Patch(), recipe.learner, stop)  # type: ignore[arg-type]
-    said = raised(Stopped, lambda: run(recipe, folder))
-    type(recipe.learner).step = original
+    with pytest.MonkeyPatch.context() as patched:
+        after_step(patched, recipe.learner, stop)
+        said = raised(Stopped, lambda: run(recipe, folder))
     last = checkpoints.load(folder)
     assert last is not None
     return f"{said} at step {last.step}", run(recipe, folder, resume=True).parameters
@@ -174,17 +167,14 @@ def stopped_and_resumed(folder: Path) -> tuple[str, dict[str, Tensor]]:
 
 def refused_by_disk(folder: Path) -> str:
     """What is raised when the first process cannot write."""
-    original = checkpoints.save
 
     def full(*arguments: Any) -> None:
         assert rank() == 0
         raise TrainingError("the disk is full")
 
-    checkpoints.save = full
-    try:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(checkpoints, "save", full)
         return raised(TrainingError, lambda: run(recipe_of("cd"), folder))
-    finally:
-        checkpoints.save = original
 
 
 def main(folder: Path) -> None:

@@ -77,10 +77,10 @@ def _jobs(sources: Sequence[Place], output: str | None, beside: dict[str, str], 
     folder = path_of(masks) if masks is not None and is_folder(masks) else None
     jobs = []
     for source, target in targets:
-        own = {str(paths[source]): word for word, paths in pairs.items()}
-        formats = {name: "PNG" if name == STDIO else format_of(name) for name in (*own, str(target))}
+        beside = {str(paths[source]): word for word, paths in pairs.items()}
+        formats = {name: "PNG" if name == STDIO else format_of(name) for name in (*beside, str(target))}
         mask = str(folder / source.name) if folder else masks
-        jobs.append(Job(str(source), str(target), formats, own, mask))
+        jobs.append(Job(str(source), str(target), formats, beside, mask))
     return jobs
 
 

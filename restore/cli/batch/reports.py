@@ -99,11 +99,11 @@ def _restored(records: Sequence[dict[str, Any]], damage: Damage, verb: str) -> s
     return ", ".join(filter(None, (f"{verb} with {names}", *levels, share)))
 
 
-def _level(records: Sequence[dict[str, Any]], kind: str, given: Any) -> str:
+def _level(records: Sequence[dict[str, Any]], kind: str, level: Any) -> str:
     """A level of noise: found, or as it was given; empty if there is none."""
     levels = [float(np.mean(record[kind])) for record in records if record["found"] == kind]
     if not levels:
-        return "" if given is None or given == "auto" else f"{kind} = {given}"  # a page is read without a level
+        return "" if level is None or level == "auto" else f"{kind} = {level}"  # a page is read without a level
     span = _span([f"{level:.2g}" for level in levels])
     return f"{kind} = {np.median(levels):.2g} (found{f', {span}' if ' to ' in span else ''})"
 

@@ -41,10 +41,10 @@ def folders(root: Path, name: str) -> list[Path]:
 
 def own_split(name: str, split: Split, root: Path | None = None) -> Path | None:
     """Find a split among a user's own data sets: the array NAME/train.npy, or the folder NAME/train of images."""
-    return _own(name, f"{split}.npy", root) or _own(name, split, root)
+    return _of_user(name, f"{split}.npy", root) or _of_user(name, split, root)
 
 
-def _own(name: str, file: str, root: Path | None) -> Path | None:
+def _of_user(name: str, file: str, root: Path | None) -> Path | None:
     """A file of a named set below the user's folder; None if it is not there."""
     parent = _parent(root)
     try:
@@ -60,9 +60,9 @@ def _parent(root: Path | None) -> Path | None:
 
 def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
     # A user's own copies may be packed differently, or unpacked, so only their content counts.
-    own = _own(name, file.name, root) or _own(name, file.name.removesuffix(".gz"), root)
-    if own is not None:
-        return own
+    path = _of_user(name, file.name, root) or _of_user(name, file.name.removesuffix(".gz"), root)
+    if path is not None:
+        return path
     from platformdirs import user_cache_dir
 
     try:

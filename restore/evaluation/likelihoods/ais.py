@@ -97,12 +97,12 @@ def log_weights(
     start = torch.zeros_like(visible_bias) if base is None else base.to(weights)
     if start.shape != visible_bias.shape:
         raise ModelError(f"a base of shape {tuple(start.shape)} does not fit a machine of {len(visible_bias)} pixels")
-    pixels, hidden = weights.shape
     # Buffers, so that no step allocates memory; states overwrite their uniform numbers.
-    visible, hidden_state = weights.new_empty(runs, pixels), weights.new_empty(runs, hidden)
+    visible = weights.new_empty(runs, len(visible_bias))
+    hidden_state = weights.new_empty(runs, len(hidden_bias))
     visible_odds, odds = torch.empty_like(visible), torch.empty_like(hidden_state)
     gain = visible_bias - start
-    total = (log_one_plus_exp(start.double()).sum() + hidden * math.log(2)).expand(runs).clone()
+    total = (log_one_plus_exp(start.double()).sum() + len(hidden_bias) * math.log(2)).expand(runs).clone()
 
     _sample(start.expand(runs, -1), visible, generator)
     for step, (before, after) in enumerate(pairwise(betas), 1):

@@ -82,8 +82,8 @@ def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
         pixels: how many were predicted.
         harmless: True if only hidden pixels are to change, so that any lead will do that is not chance.
     """
-    told = float(np.mean(1 - 2 * np.asarray(p))) ** 4
-    needed = 0.0 if harmless else max(MARGIN_PER_PIXEL * told, LEAST_MARGIN)
+    clarity = float(np.mean(1 - 2 * np.asarray(p))) ** 4
+    needed = 0.0 if harmless else max(MARGIN_PER_PIXEL * clarity, LEAST_MARGIN)
     return ahead / max(needed, MARGIN_IN_ALL / max(pixels, 1))
 
 

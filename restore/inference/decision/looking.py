@@ -89,7 +89,8 @@ def _odd(picture: Observed, corner: tuple[int, int]) -> int:
     white = (part.values() > 0.5).astype(np.uint8)
     across = white[:, :-2] + white[:, 1:-1] + white[:, 2:]
     around = across[:-2] + across[1:-1] + across[2:]
-    odd = np.where(white[1:-1, 1:-1] > 0, around <= 9 - ODD, around >= ODD)
+    inside = white[1:-1, 1:-1] > 0
+    odd = np.where(inside, around <= 9 - ODD, around >= ODD)
     return int(odd.sum())
 
 

@@ -29,7 +29,8 @@ def patterned(draft: Draft, visible: np.ndarray) -> np.ndarray:
 
     Of a picture that is one tile, all of it.
     """
-    after, stays = draft.after, np.zeros(visible.shape, bool)
+    after = draft.after
+    stays = np.zeros(visible.shape, bool)
     differs = (draft.before != after) & visible
     for rows in _tiles(visible.shape[0]):
         for columns in _tiles(visible.shape[1]):
@@ -51,7 +52,8 @@ def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: 
     Of a picture `sized` as a prior that was named the noise that stays is not measured: such a prior may change few
     pixels, with little to gain.
     """
-    p, after = choice.damage.p, draft.after
+    p = choice.damage.p
+    after = draft.after
     differs = draft.before != after
     if draft.grey or p is None or not visible.any():
         return Facts()

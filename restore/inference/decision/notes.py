@@ -45,7 +45,8 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
 
 
 def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: Status) -> Iterator[str]:
-    header, options = prior.engine.header, case.options
+    header = prior.engine.header
+    options = case.options
     if status is not Status.CONVERGED:
         yield status.sentence
     elif whole.unsettled[index] and not header.stops_as_learnt:

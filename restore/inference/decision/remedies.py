@@ -121,9 +121,10 @@ def remedy(case: Case, why: Status, attempt: Attempt) -> str:
 
 def _by_telling(case: Case) -> str:
     """How to be restored in any case: by naming what was to be found."""
-    damage, noise = case.original.damage, option("sigma" if case.header.grey else "p")
-    told = case.original.filled_only or (damage.touched and damage.unknown is None)
+    damage = case.original.damage
+    noise = option("sigma" if case.header.grey else "p")
+    has_level = case.original.filled_only or (damage.touched and damage.unknown is None)
     if case.named:
         return f"give its noise with {noise}, or {option('force')}"
-    known = f"name a prior with {option('model')}" + ("" if told else f" and its noise with {noise}")
+    known = f"name a prior with {option('model')}" + ("" if has_level else f" and its noise with {noise}")
     return f"{known}, train one with `restore train`, or give {option('force')}"
