@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.inference.marks.pieces import Pieces, around
+from restore.inference.marks.pieces import Pieces, around, closed
 
 # Pixels between bare ground and whatever is drawn, or the height of the usual letter if that is more: words are not
 # further apart; and the share of the pixels as near as that which pieces of small type cover: its letters are no larger
-# than specks, but stand among others.
-AWAY, COVERED_BY_TYPE = 12, 0.05
+# than specks, but stand among others. Bare ground is no gap between lines or words, of short ones in small type, either:
+# squares that reach so many times as far as this fit into it (`benchmarks/peers/marks.py --tuning`).
+AWAY, COVERED_BY_TYPE, WIDER = 12, 0.05, 3
 
 # Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels as many
 # lie as are no chance if pieces lie everywhere as on the emptiest fifth.
@@ -65,10 +66,8 @@ class Ground:
             edges[part] |= differs
         height, letter, print = _letters(ink, whole)
         away = max(AWAY, height if print else 0)
-        small = pieces.inside
-        for _ in range(2):
-            type = around(small, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2
-            edges, small = edges | small & type, small & ~type
+        edges |= pieces.inside & (around(pieces.inside, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2)
+        edges |= closed(edges, WIDER * away)
         edges |= pieces.mask(_crowded(pieces, around(edges, away) == 0))
         bare = around(edges, away) == 0
         return cls(bare, bare & (around(edges, 2 * away) > 0), letter, print)
