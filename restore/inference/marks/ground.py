@@ -14,8 +14,8 @@ from restore.inference.marks.pieces import Pieces, around, closed
 # squares that reach so many times as far as this fit into it (`benchmarks/peers/marks.py --tuning`).
 AWAY, COVERED_BY_TYPE, WIDER = 12, 0.05, 3
 
-# Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels as many
-# lie as are no chance if pieces lie everywhere as on the emptiest fifth.
+# Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels, or in a
+# strip as large, as many lie as are no chance if pieces lie everywhere as on the emptiest fifth.
 CROWD, EMPTIER = 15, 0.2
 
 # Nats from which no chance explains that there are so many.
@@ -74,11 +74,14 @@ class Ground:
 
 
 def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
-    """Which pieces have more others around them than are to be expected, (N,)."""
+    """Which pieces have more others on free ground around them than are to be expected, (N,)."""
     places = np.zeros(free.shape, bool)
     rows, columns = np.rint(pieces.centres).astype(int).T
-    places[rows, columns] = True
-    count = around(places, CROWD)
+    places[rows, columns] = free[rows, columns]
+    slim = LEAST_HEIGHT // 2
+    long = ((2 * CROWD + 1) ** 2 // LEAST_HEIGHT - 1) // 2
+    windows = (CROWD, CROWD), (slim, long), (long, slim)
+    count = np.maximum.reduce([around(places, *reach) for reach in windows])
     crowd = np.zeros(free.shape, bool)
     expected = float(np.quantile(count[free], EMPTIER)) if free.any() else 0.0
     every = np.arange(count.max() + 1)
