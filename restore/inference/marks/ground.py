@@ -10,9 +10,12 @@ from restore.inference.marks.pieces import Pieces, around, closed
 
 # Pixels between bare ground and whatever is drawn, or the height of the usual letter if that is more: words are not
 # further apart; and the share of the pixels as near as that which pieces of small type cover: its letters are no larger
-# than specks, but stand among others. Bare ground is no gap between lines or words, of short ones in small type, either:
-# squares that reach so many times as far as this fit into it (`benchmarks/peers/marks.py --tuning`).
-AWAY, COVERED_BY_TYPE, WIDER = 12, 0.05, 3
+# than specks, but stand among others.
+AWAY, COVERED_BY_TYPE = 12, 0.05
+
+# Squares that reach so many times as far as that fit into bare ground, or it is a gap between lines or words, in which
+# short words of small type lie. Thin Arabic of `benchmarks/peers/marks.py --tuning` has them.
+WIDER = 3
 
 # Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels, or in a
 # strip as large, as many lie as are no chance if pieces lie everywhere as on the emptiest fifth.
