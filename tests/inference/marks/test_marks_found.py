@@ -66,10 +66,10 @@ def test_a_page_full_of_small_type_is_bare_nowhere_among_it() -> None:
 
 def test_gaps_between_words_are_not_bare() -> None:
     ink = np.zeros((HEIGHT, WIDTH), bool)
-    for row in range(60, 240, 24):
-        for column in range(40, 380, 45):
+    for row in range(60, 240, 20):
+        for column in range(40, 380, 49):
             ink[row : row + 10, column : column + 3] = ink[row + 9, column : column + 16] = True
-    ink[130:132, 204:206] = ink[20:22, 150:152] = True  # between words, and in the margin
+    ink[130:132, 218:220] = ink[20:22, 150:152] = True  # between words, and in the margin
     pieces, found = ground(ink)
     assert found.print
     np.testing.assert_array_equal(pieces.boxes[pieces.mean(found.bare.astype(float)) == 1, 0], [20])
