@@ -14,7 +14,7 @@ from restore.inference.marks.pieces import Pieces, around, closed
 AWAY, COVERED_BY_TYPE = 12, 0.05
 
 # Squares that reach so many times as far as that fit into bare ground, or it is a gap between lines or words, in which
-# short words of small type lie. Thin Arabic of `benchmarks/peers/marks.py --tuning` has them.
+# short words of small type lie, as on pages of thin Arabic.
 WIDER = 3
 
 # Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels, or in a
