@@ -102,6 +102,7 @@ KINDS = {
         export/packing.py TYPICAL_STARTS FEW_STARTS
         inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
         inference/case.py SMALL_PICTURE
+        inference/marks/pieces.py COARSER
         inference/marks/specks.py BANDS
         inference/marks/witness.py AT_ONCE
         inference/restore.py PICTURES_AT_ONCE

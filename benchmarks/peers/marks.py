@@ -239,7 +239,7 @@ def content(families: list[Family], seed: int) -> None:
     """Small pieces of content lost beside specks, of all: told, by area opening of 20, and untold."""
     opening = ("area opening of 20: wrong", "lost")
     head("content beside specks", "before", "told", "lost", *opening, "as scanned: before", "told", "lost")
-    for name in ("accents", "Arabic", "leaders", "form", "dotted map"):
+    for name in ("accents", "Arabic", "Arabic, thin", "leaders", "form", "dotted map"):
         cells = list[str]()
         for worn in (False, True):
             dice = np.random.default_rng([seed, len(name)])

@@ -30,8 +30,8 @@ def _sheet() -> Sheet:
     return image, ImageDraw.Draw(image)
 
 
-def _ink(image: Image.Image) -> np.ndarray:
-    return np.asarray(image) < 128
+def _ink(image: Image.Image, below: int = 128) -> np.ndarray:
+    return np.asarray(image) < below
 
 
 def _font(fonts: Fonts, dice: np.random.Generator, size: int, glyph: str = "e") -> ImageFont.FreeTypeFont:
@@ -44,7 +44,7 @@ def _font(fonts: Fonts, dice: np.random.Generator, size: int, glyph: str = "e") 
     raise LookupError(f"no font has {glyph}")
 
 
-def _text(text: str, glyph: str, fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
+def _text(text: str, glyph: str, fonts: Fonts, dice: np.random.Generator, below: int = 128) -> np.ndarray:
     words = text.split()
     image, draw = _sheet()
     font, place, top = _font(fonts, dice, int(dice.integers(17, 26)), glyph), int(dice.integers(20)), 22
@@ -55,7 +55,7 @@ def _text(text: str, glyph: str, fonts: Fonts, dice: np.random.Generator) -> np.
         place += 1
         draw.text((30, top), line, 0, font)
         top += int(1.5 * font.size)
-    return _ink(image)
+    return _ink(image, below)
 
 
 def accents(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
@@ -64,6 +64,11 @@ def accents(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
 
 def arabic(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
     return _text(ARABIC, "ش", fonts, dice)
+
+
+def thin_arabic(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
+    """Of which most letters are no larger than specks."""
+    return _text(ARABIC, "ش", fonts, dice, below=60)
 
 
 def leaders(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
@@ -170,6 +175,7 @@ def birds(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
 CONTENT: dict[str, Callable[[Fonts, np.random.Generator], np.ndarray]] = {
     "accents": accents,
     "Arabic": arabic,
+    "Arabic, thin": thin_arabic,
     "leaders": leaders,
     "Braille": braille,
     "dotted map": dotted_map,

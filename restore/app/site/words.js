@@ -19,6 +19,6 @@ export function advice(remedy) {
 /** A note of the server. @param {string} note */
 export function noted(note) {
   return note
-    .replace(/; remove='[^']*' removes them/, "; “Show marks” shows them")
+    .replace(/; remove='[^']*' removes (them|it)/, "; “Show marks” shows $1")
     .replace(/; leave invert=\w+ out/, "; let its polarity be found");
 }

@@ -10,9 +10,6 @@ from restore.inference.marks.pieces import around
 # picture.
 BAND, ALONG, WITHIN = 5, 0.6, 1 / 3
 
-# Beside it is ground: so many pixels inwards at most this share of a side has ink, or it is a drawing.
-BESIDE_IT, BARE = 6, 0.5
-
 # Pixels by which the rim of a border is rough.
 ROUGH = 3
 

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.inference.marks.pieces import Pieces, around
+from restore.inference.marks.pieces import Pieces, around, closed
 
 # Pixels between bare ground and whatever is drawn, or the height of the usual letter if that is more: words are not
 # further apart; and the share of the pixels as near as that which pieces of small type cover: its letters are no larger
 # than specks, but stand among others.
 AWAY, COVERED_BY_TYPE = 12, 0.05
 
-# Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels as many
-# lie as are no chance if pieces lie everywhere as on the emptiest fifth.
+# Squares that reach so many times as far as that fit into bare ground, or it is a gap between lines or words, in which
+# short words of small type lie, as on pages of thin Arabic.
+WIDER = 3
+
+# Other pieces are a crowd, such as leaders and dots of a map, where in the square that reaches `CROWD` pixels, or in a
+# strip as large, as many lie as are no chance if pieces lie everywhere as on the emptiest fifth.
 CROWD, EMPTIER = 15, 0.2
 
 # Nats from which no chance explains that there are so many.
@@ -65,21 +69,22 @@ class Ground:
             edges[part] |= differs
         height, letter, print = _letters(ink, whole)
         away = max(AWAY, height if print else 0)
-        small = pieces.inside
-        for _ in range(2):
-            type = around(small, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2
-            edges, small = edges | small & type, small & ~type
+        edges |= pieces.inside & (around(pieces.inside, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2)
+        edges |= closed(edges, WIDER * away)
         edges |= pieces.mask(_crowded(pieces, around(edges, away) == 0))
         bare = around(edges, away) == 0
         return cls(bare, bare & (around(edges, 2 * away) > 0), letter, print)
 
 
 def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
-    """Which pieces have more others around them than are to be expected, (N,)."""
+    """Which pieces have more others on free ground around them than are to be expected, (N,)."""
     places = np.zeros(free.shape, bool)
     rows, columns = np.rint(pieces.centres).astype(int).T
-    places[rows, columns] = True
-    count = around(places, CROWD)
+    places[rows, columns] = free[rows, columns]
+    slim = LEAST_HEIGHT // 2
+    long = ((2 * CROWD + 1) ** 2 // LEAST_HEIGHT - 1) // 2
+    windows = (CROWD, CROWD), (slim, long), (long, slim)
+    count = np.maximum.reduce([around(places, *reach) for reach in windows])
     crowd = np.zeros(free.shape, bool)
     expected = float(np.quantile(count[free], EMPTIER)) if free.any() else 0.0
     every = np.arange(count.max() + 1)

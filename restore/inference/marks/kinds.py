@@ -30,7 +30,7 @@ MOST_DIRT = 1 / 500
 def _border(scene: Scene) -> Mark | None:
     mask = border(scene.ink)
     # Never sure: a heading in a black band, or a drawing at the foot of a page, lies at its edge, too.
-    return Mark("border", mask, 1) if mask.any() else None
+    return Mark("border", mask, 1, on_ground=True) if mask.any() else None
 
 
 def _dots(scene: Scene) -> Mark | None:

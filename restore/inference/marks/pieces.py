@@ -10,6 +10,9 @@ import numpy as np
 from restore.components import components
 from restore.inference.restored import STRIP
 
+# The side of cells in which masks are closed, in pixels.
+COARSER = 4
+
 # Pieces to a pixel from which a picture is a dither or a halftone, in which nothing can be told.
 DITHERED = 1 / 60
 
@@ -128,6 +131,24 @@ def around(mask: np.ndarray, far: int, along: int | None = None) -> np.ndarray:
         padded = np.pad(mask[low:high].astype(found.dtype), (rows, (across, across)))
         found[top:after] = _sums(_sums(padded, 2 * far + 1), 2 * across + 1, 1)
     return found
+
+
+def closed(mask: np.ndarray, far: int) -> np.ndarray:
+    """A mask with the gaps filled that squares which reach `far` pixels do not fit into, to some pixels.
+
+    Beyond its sides all is free. Cells of pixels are True if one of them is, and are closed.
+
+    >>> closed(np.array([[1, 0, 0, 1, 0, 0]], bool).repeat(9, 1), 12).astype(int)[:, ::9].tolist()
+    [[1, 1, 1, 1, 0, 0]]
+    """
+    height, width = mask.shape
+    blocks = np.pad(mask, ((0, -height % COARSER), (0, -width % COARSER)))
+    coarse = blocks.reshape(len(blocks) // COARSER, COARSER, -1, COARSER).any((1, 3))
+    reach = far // COARSER
+    free = around(np.pad(coarse, reach + 1), reach) == 0
+    inner = slice(reach + 1, -reach - 1)
+    filled = (around(free, reach) == 0)[inner, inner]
+    return np.asarray(filled.repeat(COARSER, 0).repeat(COARSER, 1)[:height, :width])
 
 
 def _sums(values: np.ndarray, length: int, axis: int = 0) -> np.ndarray:

@@ -20,8 +20,10 @@ from restore.inference.marks.kinds import QUICK
 from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
+from restore.inference.painting import at_lowest
 from restore.inference.restored import Restored, as_it_came, share_changed
 from restore.registry import MARKS
+from restore.status import Outcome, Status
 
 
 def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
@@ -50,7 +52,15 @@ def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
 def without(case: Case, priors: Sequence[Prior], attempt: Attempt) -> Restored:
     """A picture without the marks that are to be removed."""
     found = marks_of(case, priors)
-    return _hiding(case, found, attempt) if found else as_it_came(case.original, none_of(case.options))
+    if found:
+        return _hiding(case, found, attempt)
+    clean = as_it_came(case.original, none_of(case.options))
+    usual = attempt(case.original, replace(case.options, remove="none", specks=None))
+    if usual.unchanged or usual.level is None or at_lowest(usual.level):
+        return clean
+    why = f"{_any_of(case.options)} cannot be told from its noise ({usual.level.sentence})"
+    what = f"leave {option('remove')} out to remove that"
+    return replace(clean, outcome=Outcome.NOT_SURE, status=Status.TOO_NOISY, reason=why, remedy=what)
 
 
 def looked_over(case: Case, answer: Restored, priors: Sequence[Prior], attempt: Attempt) -> Restored:
@@ -63,18 +73,38 @@ def looked_over(case: Case, answer: Restored, priors: Sequence[Prior], attempt: 
 
 
 def _hiding(case: Case, marks: Sequence[Mark], attempt: Attempt) -> Restored:
-    """The answer about a picture in which marks are hidden, and filled as any hole is."""
-    answer = attempt(hidden_in(case, marks), replace(case.options, remove="none", specks=None))
+    """The answer about a picture without marks: ground where they lie on nothing else, filled as any hole elsewhere."""
+    bare = np.any([np.zeros_like(marks[0].mask), *(mark.mask for mark in marks if mark.on_ground)], 0)
+    rest = [mark for mark in marks if not mark.on_ground]
+    bared = _bared(case, bare)
+    if rest or case.original.damage.hidden is not None:
+        answer = attempt(hidden_in(bared, rest), replace(case.options, remove="none", specks=None))
+    else:
+        answer = replace(as_it_came(bared.original, ""), outcome=Outcome.RESTORED)
     if answer.not_sure:
         return answer
-    notes = (*removed(marks), *answer.notes)
+    replaced = None if answer.replaced is None else answer.replaced | bare
     return replace(
         answer,
-        notes=notes,
+        notes=(*removed(marks), *answer.notes),
         marks={mark.kind: mark.mask for mark in marks},
         observed=case.original,
-        changed=share_changed(case.original, answer.estimate, answer.replaced),
+        replaced=replaced,
+        changed=share_changed(case.original, answer.estimate, replaced),
     )
+
+
+def _bared(case: Case, mask: np.ndarray) -> Case:
+    """A picture with ground where a mask is True; on a grey one at its soft edges, too."""
+    if not mask.any():
+        return case
+    white = np.asarray(case.picture.values()) > 0.5
+    values = case.original.values()
+    ground = white == (white.mean() >= 0.5)
+    if _soft(case):
+        mask = with_soft_edges(mask, white, values)
+    pixels = np.where(mask, np.median(values[ground]), values).astype(values.dtype)
+    return replace(case, original=replace(case.original, pixels=pixels))
 
 
 def hidden_in(case: Case, marks: Sequence[Mark]) -> Observed:
@@ -83,9 +113,14 @@ def hidden_in(case: Case, marks: Sequence[Mark]) -> Observed:
     hidden = ~original.visible
     for mark in marks:
         hidden |= mark.mask
-    if case.reading.cut is not None or case.reading.sheet is not None:
+    if _soft(case):
         hidden = with_soft_edges(hidden, white, original.values())
     return replace(original, damage=replace(original.damage, hidden=hidden))
+
+
+def _soft(case: Case) -> bool:
+    """True for a picture with grey levels, on which marks have soft edges."""
+    return case.reading.cut is not None or case.reading.sheet is not None
 
 
 def removed(marks: Sequence[Mark]) -> list[str]:
@@ -95,19 +130,26 @@ def removed(marks: Sequence[Mark]) -> list[str]:
 
 def none_of(options: Options) -> str:
     """What is said where there are none."""
-    *others, last = [MARKS[kind].many for kind in options.marks]
-    words = f"no {' or '.join(filter(None, (', '.join(others), last)))} were found"
+    words = f"no {_any_of(options)} were found"
     asked = "specks" in options.marks and options.specks is None
     return f"{words}; if you see some, say how large they are: {option('specks', 20)}" if asked else words
+
+
+def _any_of(options: Options) -> str:
+    *others, last = [MARKS[kind].many for kind in options.marks]
+    return " or ".join(filter(None, (", ".join(others), last)))
 
 
 def left(marks: Sequence[Mark]) -> list[str]:
     """What is said of marks that were found, and left."""
     names = option("remove", ",".join(mark.kind for mark in marks))
-    return [f"{_counted(marks)} left; {names} removes them"] if marks else []
+    return [f"{_counted(marks)} left; {names} removes {'them' if _several(marks) else 'it'}"] if marks else []
 
 
 def _counted(marks: Sequence[Mark]) -> str:
     words = [MARKS[mark.kind].counted(mark.count) for mark in marks]
-    several = len(marks) > 1 or marks[0].count > 1
-    return f"{' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))} {'were' if several else 'was'}"
+    return f"{' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))} {'were' if _several(marks) else 'was'}"
+
+
+def _several(marks: Sequence[Mark]) -> bool:
+    return len(marks) > 1 or marks[0].count > 1

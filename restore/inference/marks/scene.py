@@ -24,12 +24,14 @@ class Mark:
         mask: their pixels, boolean (H, W).
         count: how many there are.
         sure: True if they cannot be part of the picture, so that nobody has to ask for their removal.
+        on_ground: True if there is only ground beneath them, so that nothing has to be predicted.
     """
 
     kind: str
     mask: np.ndarray
     count: int
     sure: bool = False
+    on_ground: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,9 +117,13 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
-    """Which pieces are specks where the caller says how large these are: all that the prior would not expect."""
-    odds = judge(pieces)
-    return Found(odds < np.log(SAID_RATE), np.inf)
+    """Which pieces are specks where the caller says how large these are: all that the prior would not expect.
+
+    Those that are too often alike, such as dashes, are not.
+    """
+    own = ~_drawn(pieces)
+    own[own] = judge(pieces.chosen(own)) < np.log(SAID_RATE)
+    return Found(own, np.inf)
 
 
 def _on_bare_ground(odds: np.ndarray, area: int) -> tuple[np.ndarray, float]:

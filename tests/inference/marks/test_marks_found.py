@@ -64,6 +64,17 @@ def test_a_page_full_of_small_type_is_bare_nowhere_among_it() -> None:
     assert bare.mean() < 0.01
 
 
+def test_gaps_between_words_are_not_bare() -> None:
+    ink = np.zeros((HEIGHT, WIDTH), bool)
+    for row in range(60, 240, 20):
+        for column in range(40, 380, 49):
+            ink[row : row + 10, column : column + 3] = ink[row + 9, column : column + 16] = True
+    ink[130:132, 218:220] = ink[20:22, 150:152] = True  # between words, and in the margin
+    pieces, found = ground(ink)
+    assert found.print
+    np.testing.assert_array_equal(pieces.boxes[pieces.mean(found.bare.astype(float)) == 1, 0], [20])
+
+
 # --- dots ---
 
 
@@ -231,6 +242,17 @@ def test_dots_that_are_alike_are_drawn() -> None:
 def test_a_dither_has_no_specks() -> None:
     ink = np.random.default_rng(2).random((HEIGHT, WIDTH)) < 0.03
     assert not specks_of(Pieces.of(ink, 9), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5).which.any()
+
+
+def test_where_their_size_is_said_dashes_stay() -> None:
+    ink, dirt = dirty(60)
+    ink[120:280] = dirt[120:280] = False
+    for row in range(140, 270, 16):
+        ink[row, 20:400] = np.arange(380) % 12 < 7
+    pieces, _ = ground(ink)
+    found = specks_of_size(pieces, lambda some: np.full(some.count, -14.0)).which
+    real = pieces.mean(dirt.astype(float)) > 0.5
+    assert found[real].mean() > 0.75 and not found[pieces.sizes == 7].any()
 
 
 def test_where_their_size_is_said_the_prior_alone_decides() -> None:

@@ -9,7 +9,7 @@ from scipy import ndimage, stats
 
 from restore.components import components
 from restore.inference.marks.ground import excess
-from restore.inference.marks.pieces import Pieces, around
+from restore.inference.marks.pieces import COARSER, Pieces, around, closed
 from restore.inference.restored import STRIP
 
 PICTURES = st.tuples(st.integers(1, 30), st.integers(1, 30), st.floats(0.1, 0.9), st.integers(0, 2**32))
@@ -94,3 +94,17 @@ def test_excess_bounds_the_tail_of_poisson_counts() -> None:
         bound = np.exp(-excess(counts, expected))
         assert (stats.poisson.sf(counts - 1, expected) <= bound + 1e-12).all()
         assert (bound[15:] < 0.05).all()
+
+
+def test_a_closing_by_cells_fills_what_squares_do_not_fit_into() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        mask = rng.random((67, 90)) < 0.003
+        far = int(rng.integers(2 * COARSER, 24))
+        narrow, wide = (
+            ndimage.binary_closing(np.pad(mask, 60), np.ones((2 * reach + 1, 2 * reach + 1)))[60:-60, 60:-60]
+            for reach in (far - 2 * COARSER, far + 2 * COARSER)
+        )
+        near = ndimage.binary_dilation(wide, iterations=COARSER, structure=np.ones((3, 3)))
+        found = closed(mask, far)
+        assert (mask <= found).all() and (narrow <= found).all() and (found <= near).all()

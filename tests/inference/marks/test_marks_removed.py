@@ -18,10 +18,11 @@ from restore.errors import UsageError
 from restore.inference.candidates import Prior
 from restore.inference.marks import removal
 from restore.inference.marks.pieces import Pieces
+from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Restored
+from restore.inference.restored import Level, Restored
 from restore.status import Outcome, Status
 
 OLD_PAGE = Path(__file__).parents[3] / "assets" / "old-page.png"
@@ -83,6 +84,37 @@ def test_a_picture_without_marks_comes_back_as_it_came() -> None:
     found = answer(TEXT, remove="border,dots,lines")
     assert found.outcome is Outcome.CLEAN and found.reason and not found.marks
     np.testing.assert_array_equal(found.estimate > 0.5, ~TEXT)
+
+
+def test_beneath_a_border_lies_ground_whatever_a_prior_expects() -> None:
+    ink = TEXT.copy()
+    ink[:12] = True
+    alone, grey = answer(ink, remove="border"), np.where(ink, 60, 230).astype(np.uint8)
+    np.testing.assert_array_equal(alone.estimate > 0.5, ~TEXT)
+    assert alone.outcome is Outcome.RESTORED and alone.notes == ("1 black border was removed",)
+    np.testing.assert_array_equal(package.denoise(grey, remove="border"), np.where(TEXT, 60, 230))
+
+
+@pytest.mark.parametrize(("level", "noisy"), [(0.05, True), (0.002, False), (None, False)])
+def test_marks_that_cannot_be_told_from_noise(level: float | None, noisy: bool) -> None:
+    ink = ~np.array(TEXT)
+    case = SimpleNamespace(original=Observed(ink.astype(float), Damage()), options=Options(remove="lines,specks"))
+    usual = SimpleNamespace(unchanged=level is None, level=level and Level("p", level))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(removal, "marks_of", lambda *_: [])
+        found = removal.without(case, (), lambda *_: usual)  # type: ignore[arg-type]
+    assert (found.outcome is Outcome.NOT_SURE) is noisy
+    words = "lines or specks cannot be told from its noise (p = 0.05 was found)"
+    assert found.reason.startswith(words if noisy else "no lines or specks were found")
+
+
+def test_one_mark_is_left_and_several_are() -> None:
+    none = np.zeros((2, 2), bool)
+    for count, words in (
+        (1, "1 line was left; remove='lines' removes it"),
+        (2, "2 lines were left; remove='lines' removes them"),
+    ):
+        assert removal.left([Mark("lines", none, count)]) == [words]
 
 
 def test_marks_are_hidden_beside_a_mask() -> None:
