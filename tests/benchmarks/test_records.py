@@ -21,8 +21,8 @@ Rows = dict[str, tuple[tuple[str, str], ...]]
 CLAIMS: dict[str, Rows] = {
     "README.md": {
         "page, 10 % flipped": (("what_for", "page of print"),),
-        "16 old pages in grey": tuple(
-            ("real_pages-held_out", row) for row in ("restore", "Otsu", "closing and dividing")
+        "42 old pages in grey": tuple(
+            ("real_pages-left_out", row) for row in ("restore", "Otsu", "closing and dividing")
         ),
         "code, 10 % flipped": (("what_for", "square modules, as in a QR code"),),
         "OCR, 5 % flipped": tuple(
@@ -43,7 +43,7 @@ CLAIMS: dict[str, Rows] = {
 SENTENCES = [
     ("benchmarks/README.md", r"goes through: (\d+) in (\d+) files [^,]+, (\d+) in (\d+) without", "path_length"),
     ("benchmarks/README.md", r"leaves less wrong in \*\*(\d+) of (\d+)\*\* cases", "elsewhere"),
-    ("docs/what-for.md", r"F is ([\d.]+); the best threshold has ([\d.]+)\n", "real_pages-held_out"),
+    ("docs/what-for.md", r"F is ([\d.]+); the best threshold has ([\d.]+)\n", "real_pages-left_out"),
     ("docs/onnx.md", r"takes `tap-mnist` (\d+) ms in onnxruntime and (\d+) ms in Chromium", "browser"),
     ("docs/gpu.md", r"digits by TAP \((\d+) a second", "engines"),
 ]
