@@ -94,8 +94,9 @@ DENSE, MOST_NODES = 18, 39
 # Assignments of several values of different forms to several names at once.
 MIXED = 43
 
-# The most rules by which a picture comes back as it was.
-MOST_RULES = 12
+# The most rules by which a picture comes back as it was; and the most numbers that decide what becomes of it: their
+# limits, and what is tuned where that is decided.
+MOST_RULES, MOST_NUMBERS = 12, 64
 
 # Constants that are the same kind of thing in several modules, such as a logger or the files of a data set.
 SHARED_NAMES = {"EXAMPLE", "TYPE_CHECKING", "_LOG", "_MIRRORS", "_SEED", "_SIDE", "_TEST", "_TRAIN"}
@@ -275,10 +276,14 @@ def test_lines_can_be_read() -> None:
     assert len(found) == MIXED, found
 
 
-def test_few_rules_decide() -> None:
-    from restore.inference.decision.rules import RULES
+def test_few_rules_and_numbers_decide() -> None:
+    from benchmarks.package import constants
+    from restore.inference.decision.rules import READ_BY_OTHERS, RULES
 
     assert len(RULES) <= MOST_RULES
+    rooms = tuple(f"restore/inference/{name}" for name in DECIDING)
+    tuned = [one for one in constants.constants() if one.kind == "tuned" and one.file.startswith(rooms)]
+    assert len(RULES) + len(READ_BY_OTHERS) + len(tuned) <= MOST_NUMBERS
 
 
 def constants(path: Path) -> Iterator[str]:
