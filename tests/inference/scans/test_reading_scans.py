@@ -134,8 +134,8 @@ def test_a_drawing_is_a_page_and_white_dots_within_its_ink_stay_white(halftone: 
         drawing[top : top + 70, left : left + 60] = 0
         drawing[top + 3 : top + 67, left + 33 : left + 57] = 1
         drawing[top + 10 : top + 62 : 9, left + 36 : left + 54] = 0
-        for down, right in product((0, 1), repeat=2):
-            dots[top + 5 + down : top + 67 : 6, left + 5 + right : left + 28 : 6] = True
+        for down, right in product((0, 1, 2), repeat=2):
+            dots[top + 5 + down : top + 67 : 8, left + 5 + right : left + 28 : 8] = True
     drawing[dots] = halftone
     noise = 0.01 * np.random.default_rng(0).standard_normal(drawing.shape)
     read_as = reading(0.05 + 0.9 * gaussian_filter(drawing, 0.7) + noise, "auto")
