@@ -10,12 +10,12 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine, ConditionalDBM
 from restore.priors.page import doubled, halved
-from restore.solvers.loop import State
+from restore.solvers.loop import State, damped
 from restore.solvers.mean_field import value_of
 from restore.solvers.solution import Solution
 from restore.solvers.up_and_down import UpAndDown
 
-# The share of the page at half its size: with a half, a third more of the dots of small print are lost.
+# The share of the page at half its size: with a half, twice as many of the dots of small print are lost (by hand).
 SHARE = 1 / 3
 
 
@@ -49,6 +49,7 @@ class TwoSizes(UpAndDown):
         _, *large = super().step(page, state[:depth])
         small = super().step(page.halved, state[depth:])
         mean = value_of(page.layers[0], self.fields_of_image(page, (state[0], *large, *small)))
+        (mean,) = damped((mean,), (state[0],), self.damping)
         return (mean, *large, *small)
 
     def moments(self, machine: BoltzmannMachine, state: State) -> tuple[list[Tensor], list[Tensor]]:

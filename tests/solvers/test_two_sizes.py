@@ -63,23 +63,26 @@ def odds_of(machine: ConditionalDBM, state: State) -> Tensor:
 
 
 @every_shape
-@pytest.mark.parametrize("sweeps", [1, 3])
-def test_log_odds_are_the_average_of_both_of_which_half_size_has_a_third(shape: tuple[int, int], sweeps: int) -> None:
+@pytest.mark.parametrize(("sweeps", "damping"), [(1, 0.0), (3, 0.0), (3, 0.4)])
+def test_log_odds_are_the_average_of_both_of_which_half_size_has_a_third(
+    shape: tuple[int, int], sweeps: int, damping: float
+) -> None:
     page, grey, visible = page_of(shape)
     small = (-(-shape[0] // 2), -(-shape[1] // 2))
     large, half = machine_of(shape).tilt(page), machine_of(small).tilt(half_of(grey, visible))
-    plain, start = UpAndDown(damping=0.0), torch.rand(2, shape[0] * shape[1], generator=seeded(1)).double()
+    plain, start = UpAndDown(damping=damping), torch.rand(2, shape[0] * shape[1], generator=seeded(1)).double()
     states = [plain.init(large, start), plain.init(half, halved(start, shape))]
     for _ in range(sweeps):
+        before = states[0][0]
         states = [plain.step(of, state) for of, state in zip((large, half), states, strict=True)]
         one, other = (odds_of(of, state).numpy() for of, state in zip((large, half), states, strict=True))
         both = (2 * one + enlarged(other.reshape(2, *small), shape).reshape(2, -1)) / 3
-        mean = torch.sigmoid(torch.from_numpy(both))
+        mean = (1 - damping) * torch.sigmoid(torch.from_numpy(both)) + damping * before
         states[0] = (mean, *states[0][1:])
-    found = TwoSizes(max_iter=sweeps, tol=0.0, damping=0.0).solve(machine_of(shape).tilt(page), start)
+    found = TwoSizes(max_iter=sweeps, tol=0.0, damping=damping).solve(machine_of(shape).tilt(page), start)
     torch.testing.assert_close(found.means[0], mean, atol=1e-9, rtol=0)
     assert [len(layer[0]) for layer in found.means] == [layer.size for layer in large.layers]
-    warm = TwoSizes(max_iter=sweeps, tol=0.0, damping=0.0, temperature=2.0).solve(machine_of(shape).tilt(page), start)
+    warm = TwoSizes(sweeps, 0.0, damping, temperature=2.0).solve(machine_of(shape).tilt(page), start)
     torch.testing.assert_close(warm.means[0], torch.sigmoid(torch.from_numpy(both) / 2), atol=1e-9, rtol=0)
 
 
