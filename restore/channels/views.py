@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 # The number of views of grey pages, and of the log-odds of black and white pixels, and the side of the square window in
@@ -50,13 +52,14 @@ def views_of(grey: Tensor, visible: Tensor) -> Tensor:
     from torch.nn.functional import avg_pool2d, max_pool2d
 
     coarse, level = _levels(grey, visible)
-    papers = [_enlarged(_blurred(_closed(coarse, side), side // 2 | 1), grey) for side in (THIN, THICK)]
+    shape = grey.shape[-2:]
+    papers = [enlarged(_blurred(_closed(coarse, side), side // 2 | 1), shape) for side in (THIN, THICK)]
     near, wide = ((paper - level).clamp(0, 1) for paper in papers)
-    deepest = max_pool2d(_whole(near), COARSE)
-    ink, far = (_enlarged(_blurred(_largest(deepest, side), side // 4 * 2 + 1), grey) for side in (INK, FAR))
-    mean, square = (_blurred(avg_pool2d(_whole(power), COARSE), AVERAGED) for power in (level, level.square()))
+    deepest = max_pool2d(whole(near), COARSE)
+    ink, far = (enlarged(_blurred(_largest(deepest, side), side // 4 * 2 + 1), shape) for side in (INK, FAR))
+    mean, square = (_blurred(avg_pool2d(whole(power), COARSE), AVERAGED) for power in (level, level.square()))
     deviation = (square - mean.square()).clamp_min(LEAST_CONTRAST**2).sqrt()
-    mean, deviation = _enlarged(mean, grey), _enlarged(deviation, grey)
+    mean, deviation = enlarged(mean, shape), enlarged(deviation, shape)
     return torch.cat(
         [
             2 * near / (ink + LEAST_INK) - 1,
@@ -77,11 +80,11 @@ def _levels(grey: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
     import torch
     from torch.nn.functional import avg_pool2d
 
-    share = avg_pool2d(_whole(visible), COARSE)
-    light = avg_pool2d(_whole(grey * visible), COARSE)
+    share = avg_pool2d(whole(visible), COARSE)
+    light = avg_pool2d(whole(grey * visible), COARSE)
     around = _blurred(light, THIN) / _blurred(share, THIN).clamp_min(LEAST_CONTRAST)
     coarse = torch.where(share > 0, light / share.clamp_min(1 / COARSE**2), around)
-    return coarse, torch.where(visible > 0, grey, _enlarged(coarse, grey))
+    return coarse, torch.where(visible > 0, grey, enlarged(coarse, grey.shape[-2:]))
 
 
 def views_of_odds(odds: Tensor) -> Tensor:
@@ -97,21 +100,22 @@ def views_of_odds(odds: Tensor) -> Tensor:
     return torch.cat([mean, mean.abs()], -1)
 
 
-def _whole(grid: Tensor) -> Tensor:
-    """A grid (N, 1, H, W) continued to whole coarse pixels."""
+def whole(grid: Tensor, block: int = COARSE) -> Tensor:
+    """A grid (N, 1, H, W) continued to whole blocks of so many pixels a side."""
     from torch.nn.functional import pad
 
     # Not `-size % COARSE`, which the exporter of graphs cannot simplify.
-    down, right = ((size + COARSE - 1) // COARSE * COARSE - size for size in grid.shape[-2:])
+    down, right = ((size + block - 1) // block * block - size for size in grid.shape[-2:])
     return pad(grid, (0, right, 0, down), mode="replicate")
 
 
-def _enlarged(coarse: Tensor, like: Tensor) -> Tensor:
+def enlarged(coarse: Tensor, shape: Sequence[int], block: int = COARSE) -> Tensor:
+    """A grid (N, 1, h, w) of blocks at the height and width of all pixels, linear between the centres of blocks."""
     from torch.nn.functional import interpolate
 
-    height, width = like.shape[-2:]
-    whole = interpolate(coarse, scale_factor=COARSE, mode="bilinear", align_corners=False)
-    return whole.narrow(-2, 0, height).narrow(-1, 0, width)
+    height, width = shape
+    larger = interpolate(coarse, scale_factor=block, mode="bilinear", align_corners=False)
+    return larger.narrow(-2, 0, height).narrow(-1, 0, width)
 
 
 def _blurred(grid: Tensor, side: int) -> Tensor:

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Self
 
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate, pad
+from torch.nn.functional import avg_pool2d
 
-from restore.channels.views import views_of
+from restore.channels.views import enlarged, views_of, whole
 from restore.couplings.convolution import Convolution
 from restore.fields import Fields
 from restore.priors.convolutional import ConvolutionalDBM
@@ -84,17 +84,14 @@ class ConditionalDBM(ConvolutionalDBM):
 
 def halved(values: Tensor, image_shape: tuple[int, int]) -> Tensor:
     """The averages of an image (batch, D) over blocks of 2x2 pixels, its last row and column repeated if need be."""
-    grid = values.reshape(-1, 1, *image_shape)
-    down, right = ((size + 1) // BLOCK * BLOCK - size for size in image_shape)
-    return avg_pool2d(pad(grid, (0, right, 0, down), mode="replicate"), BLOCK).flatten(1)
+    return avg_pool2d(whole(values.reshape(-1, 1, *image_shape), BLOCK), BLOCK).flatten(1)
 
 
 def doubled(values: Tensor, image_shape: tuple[int, int]) -> Tensor:
     """An image at half its size (batch, D) at an image's shape again, linear between the centres of pixels."""
     rows, columns = image_shape
     grid = values.reshape(-1, 1, (rows + 1) // BLOCK, (columns + 1) // BLOCK)
-    whole = interpolate(grid, scale_factor=BLOCK, mode="bilinear", align_corners=False)
-    return whole.narrow(-2, 0, rows).narrow(-1, 0, columns).flatten(1)
+    return enlarged(grid, image_shape, BLOCK).flatten(1)
 
 
 def _rows_of(values: Tensor, index: Tensor) -> Tensor:

@@ -37,7 +37,8 @@ class TwoSizes(UpAndDown):
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         # A graph's loop has what the machine has, and would else make it once more.
-        return super().solve(replace(_paged(machine), small=_paged(machine).halved), start)
+        page = _paged(machine)
+        return super().solve(replace(page, small=page.halved), start)
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         page = _paged(machine)

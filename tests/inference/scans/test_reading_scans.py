@@ -126,16 +126,25 @@ def test_photographed_writing_is_a_page(name: str) -> None:
     assert "read as a page" in result.notes[0] and set(np.unique(result.picture.values())) == {0, 1}
 
 
+# conv-scan blackens the finest dots since it reads pages at two sizes; at one size they stayed.
+LOST = pytest.mark.xfail(strict=True, reason="white dots of 2x2 pixels in ink become black")
+
+
+@pytest.mark.parametrize(("side", "pitch"), [pytest.param(2, 6, id="fine"), pytest.param(3, 8, id="coarse")])
 @pytest.mark.parametrize("halftone", [False, True], ids=["black", "halftone"])
-def test_a_drawing_is_a_page_and_white_dots_within_its_ink_stay_white(halftone: bool) -> None:
+def test_a_drawing_is_a_page_and_white_dots_within_its_ink_stay_white(
+    request: pytest.FixtureRequest, halftone: bool, side: int, pitch: int
+) -> None:
     """Halftones, as in a drawing, which black would hide."""
+    if halftone and side == 2:
+        request.applymarker(LOST)
     drawing, dots = np.ones((240, 240)), np.zeros((240, 240), bool)
     for top, left in ((30, 30), (30, 140), (140, 30), (140, 140)):
         drawing[top : top + 70, left : left + 60] = 0
         drawing[top + 3 : top + 67, left + 33 : left + 57] = 1
         drawing[top + 10 : top + 62 : 9, left + 36 : left + 54] = 0
-        for down, right in product((0, 1, 2), repeat=2):
-            dots[top + 5 + down : top + 67 : 8, left + 5 + right : left + 28 : 8] = True
+        for down, right in product(range(side), repeat=2):
+            dots[top + 5 + down : top + 67 : pitch, left + 5 + right : left + 28 : pitch] = True
     drawing[dots] = halftone
     noise = 0.01 * np.random.default_rng(0).standard_normal(drawing.shape)
     read_as = reading(0.05 + 0.9 * gaussian_filter(drawing, 0.7) + noise, "auto")
