@@ -127,6 +127,21 @@ KINDS = {
     """,
 }
 
+# The files of restore/inference/ that decide what becomes of a picture.
+DECIDING = (
+    "case",
+    "choose",
+    "painting",
+    "restore",
+    "restored",
+    "score",
+    "crops",
+    "candidates",
+    "decision/",
+    "rivals/",
+    "scans/",
+)
+
 OPENING = """# Constants
 
 Every number that `restore/` sets by name: {total} in {files} files.
@@ -252,6 +267,12 @@ def above(lines: list[str], index: int) -> str:
 def constants() -> list[Constant]:
     """All constants of the package, by file."""
     return [constant for path in sorted((ROOT / "restore").rglob("*.py")) for constant in constants_of(path)]
+
+
+def deciding() -> list[Constant]:
+    """The tuned ones that decide what becomes of a picture."""
+    files = tuple(f"restore/inference/{name}" for name in DECIDING)
+    return [constant for constant in constants() if constant.kind == "tuned" and constant.file.startswith(files)]
 
 
 def dates_of(file: str) -> list[str]:

@@ -129,13 +129,13 @@ def _best(
     scores = np.full(race.near.shape, -np.inf)
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
-    independent = sample.independent()
     choices = []
     leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
     for index, picture in enumerate(pictures):
         number = int(scores[:, index].argmax())
         prediction = race.predictions[number]
         bits = float(scores[number, index])
+        independent = float(sample.independent(prediction.mask)[index])
         level = level_of(prediction, index)
         if level is not None:
             level = replace(level, value=min(level.value, most[index]))
@@ -145,7 +145,7 @@ def _best(
                 picture.damage if level is None else picture.damage.at(level.value),
                 level,
                 bits,
-                bits - float(independent[index]),
+                bits - independent,
                 int(sample.sums(prediction.mask)[index]),
                 field=float(leads[number, index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),

@@ -115,8 +115,11 @@ class Crops:
         of_crops = values.sum((-2, -1))
         return np.stack([of_crops[..., self.owner == index].sum(-1) for index in range(self.count)], -1)
 
-    def independent(self) -> np.ndarray:
-        """The score of independent pixels, which share one distribution, (N,)."""
+    def independent(self, predicted: np.ndarray) -> np.ndarray:
+        """The score of independent pixels, which share one distribution, on pixels (C, h, w) that were predicted, (N,).
+
+        On the same pixels as a prior's: in others a share of noise differs by chance, which would count as a lead.
+        """
         visible = self.visible
         count = self.sums(visible).clip(1)
         mean = (self.sums(np.where(visible, self.pixels, 0)) + 0.5) / (count + 1)
@@ -125,7 +128,8 @@ class Crops:
         # They describe what was observed, so that noise adds nothing.
         spread = square[self.owner][:, None, None]
         log_p = Damage(0.0, 0.0).log_predictive(self.pixels, at_crops, spread, grey=self.grey)
-        return np.asarray(self.sums(np.where(visible, log_p, 0)) / count / np.log(2))
+        nats = self.sums(np.where(predicted, log_p, 0))
+        return np.asarray(nats / self.sums(predicted).clip(1) / np.log(2))
 
 
 def _most_of_holes(hidden: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

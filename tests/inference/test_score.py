@@ -268,13 +268,15 @@ def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
 def test_independent_pixels_know_the_share_of_white_alone() -> None:
     _, picture = spots(30, 40)
     hidden = np.random.default_rng(3).random(picture.shape) < 0.2
-    (choice,) = choose(
-        [Observed(picture, Damage("auto", hidden=hidden))], [Knowing(np.full(picture.shape, 0.5))], grey=False
-    )
+    seen = Observed(picture, Damage("auto", hidden=hidden))
+    (choice,) = choose([seen], [Knowing(np.full(picture.shape, 0.5))], grey=False)
     visible = picture[~hidden]
-    # The entropy of a coin with this share, up to the half pixel of either colour that is added.
+    # A coin with the share of white of all visible pixels, up to the half pixel of either colour that is added, on
+    # those which the prior predicts: copies of the holes, which are not all of them.
     share = (visible.sum() + 0.5) / (visible.size + 1)
-    entropy = -np.where(visible > 0.5, np.log2(share), np.log2(1 - share)).mean()
+    predicted = picture[Crops.of([seen], grey=False).folds[:, 0].any(0) & ~hidden]
+    assert predicted.size < visible.size
+    entropy = -np.where(predicted > 0.5, np.log2(share), np.log2(1 - share)).mean()
     assert choice.bits is not None and choice.ahead is not None
     assert choice.bits - choice.ahead == pytest.approx(-entropy, abs=1e-6)
     # A prior that says nothing loses to it by what the coin knows.
