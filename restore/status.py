@@ -57,7 +57,7 @@ _SENTENCES = {
     Status.NOT_INK: "it has grey tones, not only black and white",
     Status.TOO_NOISY: "its noise is too strong to be told from texture",
     Status.NO_GAIN: "most of the wrong pixels would stay wrong",
-    Status.NOT_NOISE: "the pixels that would change form a pattern, so they are probably detail",
+    Status.NOT_NOISE: "what would change does not look like noise, so it is probably detail",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
     Status.CLASSES: "it looks like a map of classes, not like a picture",
     Status.FAILED: "restoring it failed",

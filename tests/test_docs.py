@@ -218,7 +218,6 @@ LIMITS: list[tuple[str, tuple[float, ...]]] = [
     ),
     (r"at least (\d+) pixels long and at most (\d+) thick", (lines.SHORTEST, lines.THICKEST)),
     (r"at least (\d+) alike", (dots.FEWEST_DOTS,)),
-    (r"more than (\d+) % of the wrong pixels would stay", (round(100 * limit_of(Status.NO_GAIN, "stays")),)),
     (r"every displacement up to (\d+) pixels", (facts.PAIR_REACH,)),
     (r"Of up to (\w+) crops of the image", (crops.CROPS,)),
     (r"parts of at most (\d+)x\d+ pixels, each with (\d+) pixels around it", (blocks.PART_SIDE, blocks.PART_MARGIN)),

@@ -12,14 +12,13 @@ import numpy as np
 # Distance, in pixels, up to which pairs of changed pixels are counted.
 PAIR_REACH = 8
 
-# Pairs of changed pixels may exceed those of independent changes by this factor, and by this share of all pixels
-# (`benchmarks/choices/no_harm.py`, seeds 0, 1, 2 and 4).
-PAIRED, MORE = 1.5, 0.003
+# What is so many standard errors beyond its expectation may be chance.
+CHANCE = 3.0
 
-# The lead that a prior needs over independent pixels: bits per pixel without noise, at least, and bits in all. Flips of
+# The lead that a prior needs over independent pixels: bits per pixel without noise, and bits in all. Flips of
 # probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py
 # --tuning`). Among many candidates one is ahead by chance (`benchmarks/choices/no_harm.py --seed 11 --only grain`).
-MARGIN_PER_PIXEL, LEAST_MARGIN, MARGIN_IN_ALL = 0.025, 0.005, 4.5
+MARGIN_PER_PIXEL, MARGIN_IN_ALL = 0.025, 4.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +37,10 @@ class Facts:
         lead: the score ahead of independent pixels, as a multiple of what is needed.
         field: the score ahead of an Ising field, in nats.
         level: the probability of flips that was found.
-        stays: the share of the wrong pixels that the posterior expects to stay wrong.
-        pairs: pairs of changed pixels beyond those of independent changes, as a multiple of what chance makes.
+        mended: the share of visible pixels that would change, as a multiple of the level, if that is told from detail.
+        beyond: the share of visible pixels that would change, less the level.
+        pairs: pairs of changed pixels beyond those of independent changes, per changed pixel; of the part of a large
+            picture that has most.
         flips: the share of visible pixels that would change.
     """
 
@@ -54,15 +55,16 @@ class Facts:
     lead: float = nan
     field: float = nan
     level: float = nan
-    stays: float = nan
+    mended: float = nan
+    beyond: float = nan
     pairs: float = nan
     flips: float = nan
 
     def __or__(self, other: Facts) -> Facts:
         """These facts, and those that were measured since.
 
-        >>> (Facts(lead=1.0) | Facts(stays=0.2)).measured
-        {'lead': 1.0, 'stays': 0.2}
+        >>> (Facts(lead=1.0) | Facts(mended=0.9)).measured
+        {'lead': 1.0, 'mended': 0.9}
         """
         return replace(self, **other.measured)
 
@@ -83,22 +85,17 @@ def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
         harmless: True if only hidden pixels are to change, so that any lead will do that is not chance.
     """
     clarity = float(np.mean(1 - 2 * np.asarray(p))) ** 4
-    needed = 0.0 if harmless else max(MARGIN_PER_PIXEL * clarity, LEAST_MARGIN)
+    needed = 0.0 if harmless else MARGIN_PER_PIXEL * clarity
     return ahead / max(needed, MARGIN_IN_ALL / max(pixels, 1))
 
 
-def stays_of(means: np.ndarray, p: Any, visible: np.ndarray) -> float:
-    """The share of the wrong visible pixels that a posterior expects to stay wrong: mean min(m, 1 - m) by mean p."""
-    now = np.broadcast_to(p, means.shape)[visible].mean()
-    expected = np.minimum(means, 1 - means)[visible].mean()
-    return float(expected / now) if now else np.inf
-
-
 def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> float:
-    """How often changed pixels are together beyond independent ones, as a multiple of what chance alone makes.
+    """How many changed pixels have others at certain displacements beyond chance, per changed pixel.
 
-    Fine lines, dots and grids of a picture are beside each other, or in steps. What goes beyond the pairs that may be,
-    in standard errors and squared, is summed over the displacements: half of these is what chance alone makes.
+    Independent changes have no pattern; what a picture had of fine lines, dots and grids is beside each other, or in
+    steps. It is the root of the sum over displacements of (pairs - expected)^2, less what independent changes, whose
+    pairs vary as Poisson's law says, make of this sum: its expectation, and `CHANCE` standard errors and those of one
+    pair.
 
     Args:
         changed, white, visible: boolean (H, W): the pixels that changed; the restored picture, whose two colours may
@@ -107,19 +104,17 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
     >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
     >>> every = np.ones((200, 200), bool)
-    >>> [pairs_of(changed, every, every) <= 1 for changed in (flips, lines)]
-    [True, False]
+    >>> [round(pairs_of(changed, every, every), 1) for changed in (flips, lines)]
+    [0.0, 2.7]
     """
     colours = visible & white, visible & ~white
-    rates = [float(changed[colour].mean()) if colour.any() else 0.0 for colour in colours]
-    alike = [_pairs(colour) for colour in colours]
-    mixed = _pairs(visible) - sum(alike)
-    pairs = _pairs(changed)
-    light, dark = rates
-    expected = light**2 * alike[0] + dark**2 * alike[1] + light * dark * mixed
-    allowed = np.minimum(PAIRED * expected, expected + MORE * visible.sum())
-    beyond = (pairs - allowed).clip(0) ** 2 / (1 + expected)
-    return float(beyond.sum() / (beyond.size / 2))
+    light, dark = (float(changed[colour].mean()) if colour.any() else 0.0 for colour in colours)
+    of_white, of_black = (_pairs(colour) for colour in colours)
+    mixed = _pairs(visible) - of_white - of_black
+    expected = light**2 * of_white + dark**2 * of_black + light * dark * mixed
+    squares = ((_pairs(changed) - expected) ** 2 - expected).sum()
+    by_chance = CHANCE * np.sqrt(1 + (2 * expected**2 + expected).sum())
+    return float(np.sqrt(max(0.0, squares - by_chance)) / max(np.count_nonzero(changed), 1))
 
 
 def _pairs(of: np.ndarray) -> np.ndarray:

@@ -16,7 +16,8 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
 from restore.inference.case import Case
 from restore.inference.choose import Choice
-from restore.inference.decision.facts import Facts, pairs_of, stays_of
+from restore.inference.decision.facts import Facts, pairs_of
+from restore.inference.decision.measured import agreement
 from restore.inference.decision.rules import Ask, objection
 from restore.inference.painting import spotless
 from restore.status import Status
@@ -27,9 +28,6 @@ LOOKED_SIDE, AROUND, LOOKED = 192, 32, 8
 
 # An odd pixel differs from so many of the eight around it.
 ODD = 6
-
-# So much further than a limit have to be the facts of some parts, and so many parts have to agree, to speak for all.
-FURTHER, AGREED = 1.2, 7
 
 
 def found_clean(case: Case, choice: Choice) -> bool:
@@ -47,22 +45,24 @@ def found_clean(case: Case, choice: Choice) -> bool:
 
 
 def found_hopeless(case: Case, choice: Choice) -> Status | None:
-    """Why no restoration of a large picture in black and white can be trusted, if parts all over it agree."""
+    """Why no restoration of a large picture in black and white can be trusted, if that of no part all over it can."""
     corners = _parts(case, choice) if case.ask is Ask.FIND and choice.level is not None else []
     if not corners:
         return None
     spread = np.linspace(0, len(corners) - 1, LOOKED).astype(int).tolist()
     seen, means = _solved(case.picture, choice, [corners[place] for place in spread])
-    every = np.ones(seen.shape, bool)
-    after = means > 0.5
-    differs = after != (seen > 0.5)
+    level = float(choice.damage.known("p"))
+    reasons = [_reason(*part, level) for part in zip(seen > 0.5, means > 0.5, strict=True)]
+    return reasons[0] if all(reasons) else None
+
+
+def _reason(before: np.ndarray, after: np.ndarray, level: float) -> Status | None:
+    """Why the restoration of a part cannot be trusted."""
+    differs = before != after
     if not differs.any():
         return None
-    parts = zip(differs, after, every, strict=True)
-    against = sum(objection(Facts(pairs=pairs_of(*part) / FURTHER)) is not None for part in parts)
-    if against >= AGREED:
-        return Status.NOT_NOISE
-    return objection(Facts(stays=stays_of(means, choice.damage.known("p"), every) / FURTHER))
+    pairs = pairs_of(differs, after, np.ones(differs.shape, bool))
+    return objection(agreement(float(differs.mean()), level) | Facts(pairs=pairs))
 
 
 def _parts(case: Case, choice: Choice) -> list[tuple[int, int]]:

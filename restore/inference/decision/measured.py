@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import numpy as np
 
 from restore.inference.choose import Choice
-from restore.inference.decision.facts import Facts, lead_of, pairs_of, stays_of
+from restore.inference.crops import UNDAMAGED
+from restore.inference.decision.facts import Facts, lead_of, pairs_of
 from restore.inference.decision.rules import objection
 from restore.inference.painting import Draft
 
@@ -29,15 +33,18 @@ def patterned(draft: Draft, visible: np.ndarray) -> np.ndarray:
 
     Of a picture that is one tile, all of it.
     """
-    after = draft.after
     stays = np.zeros(visible.shape, bool)
-    differs = (draft.before != after) & visible
-    for rows in _tiles(visible.shape[0]):
-        for columns in _tiles(visible.shape[1]):
-            tile = rows, columns
-            pairs = pairs_of(differs[tile], after[tile], visible[tile])
-            stays[tile] = objection(Facts(pairs=pairs)) is not None
+    for tile, pairs in _pairs(draft, visible):
+        stays[tile] = objection(Facts(pairs=pairs)) is not None
     return stays
+
+
+def _pairs(draft: Draft, visible: np.ndarray) -> Iterator[tuple[tuple[slice, slice], float]]:
+    """The tiles of an answer, and how many of their changed pixels belong together."""
+    after = draft.after
+    differs = (draft.before != after) & visible
+    for tile in product(*map(_tiles, visible.shape)):
+        yield tile, pairs_of(differs[tile], after[tile], visible[tile])
 
 
 def _tiles(length: int) -> list[slice]:
@@ -49,17 +56,25 @@ def _tiles(length: int) -> list[slice]:
 def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: bool) -> Facts:
     """What was measured of an answer in black and white that may change visible pixels, boolean (H, W).
 
-    Of a picture `sized` as a prior that was named the noise that stays is not measured: such a prior may change few
-    pixels, with little to gain.
+    Of a picture `sized` as a prior that was named it is not measured how many pixels change, as those are few.
     """
     p = choice.damage.p
-    after = draft.after
-    differs = draft.before != after
+    differs = draft.before != draft.after
     if draft.grey or p is None or not visible.any():
         return Facts()
     facts = Facts(flips=float(differs[visible].mean()))
     if not differs.any():
         return facts
     if not sized:
-        facts |= Facts(stays=stays_of(draft.means, choice.damage.known("p"), visible))
-    return facts if isinstance(p, np.ndarray) else facts | Facts(pairs=pairs_of(differs & visible, after, visible))
+        facts |= agreement(facts.flips, float(np.broadcast_to(choice.damage.known("p"), visible.shape)[visible].mean()))
+    if isinstance(p, np.ndarray):
+        return facts
+    return facts | Facts(pairs=max(pairs for _, pairs in _pairs(draft, visible)))
+
+
+def agreement(flips: float, level: float) -> Facts:
+    """How the share of pixels that would change agrees with the level of flips.
+
+    A low level may be that of detail that is predicted badly: then there are fewer flips.
+    """
+    return Facts(mended=flips / level if level > UNDAMAGED else np.nan, beyond=flips - level)

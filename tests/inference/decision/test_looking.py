@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from enumerated import ANY_SIZE, SHAPE, FieldEngine, Opened, small_machine
+from scipy.ndimage import maximum_filter
 
 from restore.channels.damage import Damage, Observed
 from restore.inference.decision import looking
@@ -30,13 +31,13 @@ def answered(picture: np.ndarray, damage: Damage = UNDAMAGED) -> tuple[Restored,
 
 
 def flipped(picture: np.ndarray, where: tuple[slice, slice], count: int) -> np.ndarray:
-    """A picture with so many flips in a part of it, no two of them side by side."""
+    """A picture with so many flips in a part of it, anywhere, but no two of them side by side."""
     seen = picture.copy()
     part = seen[where]
-    rows, columns = (2 * np.arange(size // 2) for size in part.shape)
-    places = np.random.default_rng(0).choice(rows.size * columns.size, count, replace=False)
-    chosen = rows[places // columns.size], columns[places % columns.size]
-    part[chosen] = 1 - part[chosen]
+    chance = np.random.default_rng(0).random(part.shape)
+    alone = np.flatnonzero(chance == maximum_filter(chance, 3))
+    chosen = np.random.default_rng(1).choice(alone, count, replace=False)
+    part.flat[chosen] = 1 - part.flat[chosen]
     return seen
 
 
