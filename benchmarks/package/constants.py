@@ -50,6 +50,8 @@ KINDS = {
         images/tiff.py _FAX
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
+        inference/restored.py UNEQUAL
+        inference/scans/parts.py SCALE
         inference/scans/sheet.py ROUNDED MEDIAN
         learning/optimizers.py NEWTON_SCHULZ NEWTON_SCHULZ_STEPS
         learning/rules/mixture.py FLATTEST

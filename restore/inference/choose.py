@@ -30,10 +30,6 @@ ENOUGH_PREDICTED = 8000
 # that weak noise counts as texture, and again under the level that is then found. Photographs, by hand.
 WEAK_NOISE = 0.03
 
-# The lag, in nats, at which a candidate is given up; or the root of the number of predicted pixels if that is less.
-# Leads vary by about as much.
-LOST = 40.0
-
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -236,4 +232,4 @@ class _Race:
         for number in np.flatnonzero(self.near.any(1)).tolist():
             nats[number] = np.where(self.near[number], self.predictions[number].nats, -np.inf)
         count = np.max([self._sample.sums(prediction.mask) for prediction in self.predictions.values()], 0)
-        self.near &= nats >= nats.max(0) - np.minimum(LOST, count**0.5)
+        self.near &= nats >= nats.max(0) - count**0.5  # leads vary by about as much

@@ -14,10 +14,6 @@ from restore.channels.damage import Damage, Observed
 FOLDS = 4
 WIDEST_HOLE = 12
 
-# The share of pixels that copies of a picture's own holes hide, and how many copies at most; and the largest share that
-# holes have which are copied: with more, little would be left to see.
-COPIED, COPIES_AT_MOST, MOST_COPIED = 0.125, 16, 0.25
-
 # The side of a crop in pixels, the greatest number of crops, and how many of them show which candidates may win.
 CROP_SIDE = 56
 CROPS = 8
@@ -159,9 +155,9 @@ def _folds_like(hole: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Pixels to hide in each turn, boolean (FOLDS, h, w): single ones, copies of holes, or blocks if those are wide."""
     draw = np.random.default_rng(0)
     share = hole.mean() if hole.size else 0.0
-    if 0 < share <= MOST_COPIED:
-        copies = int(np.ceil(COPIED / share)) if share < COPIED else 1
-        moves = draw.integers(0, shape, (FOLDS, min(copies, COPIES_AT_MOST), 2))
+    if 0 < share <= 1 / FOLDS:  # with more, little would be left to see
+        copies = int(np.ceil(1 / (2 * FOLDS * share)))
+        moves = draw.integers(0, shape, (FOLDS, copies, 2))
         copies_of = [np.any([np.roll(hole, tuple(move), (0, 1)) for move in turn], 0) for turn in moves.tolist()]
         first = np.argmax(copies_of, 0)  # each pixel is hidden once
         return np.array(copies_of) & _turns(first)

@@ -31,6 +31,7 @@ from restore.inference.options import Options
 from restore.inference.painting import Draft, at_lowest, chosen, painted, spotless
 from restore.inference.restored import Level, Restored, blank, not_sure
 from restore.inference.rivals.diffusion import Diffusion
+from restore.inference.scans.reading import LEAST_PAGE
 from restore.inference.tiles.blend import Watch
 from restore.status import Outcome, Status
 from restore.zoo import leave_out
@@ -44,9 +45,6 @@ MOST_PATTERNED = 0.25
 
 # The most small pictures that are restored at a time.
 PICTURES_AT_ONCE = 256
-
-# Smaller pictures have no marks unless somebody says so: there is no ground on which they would show.
-LEAST_MARKED = 64
 
 
 def restore(
@@ -265,7 +263,7 @@ def _may_have_marks(case: Case) -> bool:
     options = case.options
     described = damage.touched or damage.hidden is not None or options.remove is not None or options.force
     ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
-    return ink and not described and min(case.original.shape) >= LEAST_MARKED
+    return ink and not described and min(case.original.shape) >= LEAST_PAGE
 
 
 def _priors(case: Case, engines: Engines) -> list[Prior]:

@@ -18,7 +18,8 @@ from restore.sizes import size_text
 from restore.status import Outcome, Status
 
 # Values differ if they are further apart than rounding to 16 bits; and rows that are worked on at a time.
-UNEQUAL, STRIP = 1e-5, 256
+UNEQUAL = 2**-16
+STRIP = 256
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,17 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import Prior
 from restore.inference.case import Case
 from restore.inference.choose import Choice
+from restore.inference.crops import CROPS
 from restore.inference.decision.facts import Facts, pairs_of
 from restore.inference.decision.measured import agreement
 from restore.inference.decision.rules import Ask, objection
 from restore.inference.painting import spotless
+from restore.inference.tiles.blocks import CORE_MARGIN, PART_SIDE
 from restore.status import Status
 
-# The side of a part, what is solved around it, and the number of parts that are looked at: of fewer than four times as
-# many all are solved.
-LOOKED_SIDE, AROUND, LOOKED = 192, 32, 8
+# The side of a part without what is solved around it. As many parts are looked at as there are crops to choose by; of
+# fewer than four times as many all are solved.
+LOOKED_SIDE = PART_SIDE - 2 * CORE_MARGIN
 
 # An odd pixel differs from so many of the eight around it.
 ODD = 6
@@ -37,7 +39,7 @@ def found_clean(case: Case, choice: Choice) -> bool:
         return False
     picture = case.picture
     odd = np.array([_odd(picture, corner) for corner in corners])
-    places = np.argsort(-odd, kind="stable")[:LOOKED]
+    places = np.argsort(-odd, kind="stable")[:CROPS]
     seen, means = _solved(picture, choice, [corners[place] for place in places.tolist()])
     changed = int(((means > 0.5) != (seen > 0.5)).sum())
     in_all = changed * (1 + odd.sum()) / (1 + odd[places].sum())
@@ -49,7 +51,7 @@ def found_hopeless(case: Case, choice: Choice) -> Status | None:
     corners = _parts(case, choice) if case.ask is Ask.FIND and choice.level is not None else []
     if not corners:
         return None
-    spread = np.linspace(0, len(corners) - 1, LOOKED).astype(int).tolist()
+    spread = np.linspace(0, len(corners) - 1, CROPS).astype(int).tolist()
     seen, means = _solved(case.picture, choice, [corners[place] for place in spread])
     level = float(choice.damage.known("p"))
     reasons = [_reason(*part, level) for part in zip(seen > 0.5, means > 0.5, strict=True)]
@@ -73,13 +75,13 @@ def _parts(case: Case, choice: Choice) -> list[tuple[int, int]]:
         return []
     tops, lefts = (_starts(size) for size in picture.shape[:2])
     corners = [(top, left) for top in tops for left in lefts]
-    return corners if len(corners) >= 4 * LOOKED else []
+    return corners if len(corners) >= 4 * CROPS else []
 
 
 def _starts(size: int) -> list[int]:
     """Where parts start along an axis, side by side; the last one may reach over the one before."""
-    last = size - LOOKED_SIDE - AROUND
-    return [*range(AROUND, last, LOOKED_SIDE), last] if last >= AROUND else []
+    last = size - LOOKED_SIDE - CORE_MARGIN
+    return [*range(CORE_MARGIN, last, LOOKED_SIDE), last] if last >= CORE_MARGIN else []
 
 
 def _odd(picture: Observed, corner: tuple[int, int]) -> int:
@@ -96,10 +98,9 @@ def _odd(picture: Observed, corner: tuple[int, int]) -> int:
 
 def _solved(picture: Observed, choice: Choice, corners: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Parts as they are seen, and the posterior means of their pixels, (N, LOOKED_SIDE, LOOKED_SIDE)."""
-    side = LOOKED_SIDE + 2 * AROUND
-    starts = [(top - AROUND, left - AROUND) for top, left in corners]
-    parts = [picture.part(slice(top, top + side), slice(left, left + side)) for top, left in starts]
+    starts = [(top - CORE_MARGIN, left - CORE_MARGIN) for top, left in corners]
+    parts = [picture.part(slice(top, top + PART_SIDE), slice(left, left + PART_SIDE)) for top, left in starts]
     seen = np.stack([part.values() for part in parts])
     means = choice.candidate.solve(seen, Damage(choice.damage.p), starts).means
-    inner = (slice(None), slice(AROUND, -AROUND), slice(AROUND, -AROUND))
+    inner = (slice(None), slice(CORE_MARGIN, -CORE_MARGIN), slice(CORE_MARGIN, -CORE_MARGIN))
     return seen[inner], means[inner]

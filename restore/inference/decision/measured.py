@@ -39,7 +39,7 @@ def patterned(draft: Draft, visible: np.ndarray) -> np.ndarray:
     return stays
 
 
-def _pairs(draft: Draft, visible: np.ndarray) -> Iterator[tuple[tuple[slice, slice], float]]:
+def _pairs(draft: Draft, visible: np.ndarray) -> Iterator[tuple[tuple[slice, ...], float]]:
     """The tiles of an answer, and how many of their changed pixels belong together."""
     after = draft.after
     differs = (draft.before != after) & visible

@@ -12,10 +12,8 @@ from restore.errors import RestoreError, option
 from restore.inference.case import Case
 from restore.inference.options import Options, polarity
 from restore.inference.restored import Restored
+from restore.inference.tiles.blocks import PART_SIDE
 from restore.status import Outcome, Status
-
-# The side, in pixels, of the part of a picture on which advice is tried.
-TRIED_SIDE = 256
 
 # Restores a picture, as the caller would if the advice were followed.
 Attempt = Callable[[Observed, Options], Restored]
@@ -54,10 +52,9 @@ class Remedy:
 
 
 def _middle(picture: Observed) -> Observed:
-    """The middle of a picture, at most `TRIED_SIDE` pixels high and wide."""
+    """The middle of a picture, at most one part high and wide."""
     rows, columns = (
-        slice(max(0, (size - TRIED_SIDE) // 2), (size + TRIED_SIDE) // 2)
-        for size in (picture.shape[0], picture.shape[1])
+        slice(max(0, (size - PART_SIDE) // 2), (size + PART_SIDE) // 2) for size in (picture.shape[0], picture.shape[1])
     )
     return replace(picture.part(rows, columns), coloured=picture.coloured)
 

@@ -10,7 +10,7 @@ from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.scans.sheet import largest
 
-# The prior sees the averages of squares of so many pixels a side.
+# The prior sees, and has learnt from, the averages of squares of so many pixels a side.
 SCALE = 4
 
 # A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: stains

@@ -28,8 +28,8 @@ ENOUGH = 2**20
 # most, of their middles .04 (`benchmarks/choices/page_limits.py`).
 LIGHT_INK = 0.5
 
-# The least side of a page, in pixels: smaller pictures show no paper around their ink.
-LEAST_PAGE = 48
+# The least side of a page, in pixels: smaller pictures show no paper around their ink, nor ground around marks.
+LEAST_PAGE = 64
 
 
 @dataclass(frozen=True, eq=False)

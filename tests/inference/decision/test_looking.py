@@ -66,17 +66,17 @@ def test_so_few_flips_that_there_is_no_noise_stay_as_they_did() -> None:
     assert (many.estimate != SQUARES).sum() < 60  # those beside an edge
 
 
-@pytest.mark.parametrize("size", [looking.LOOKED_SIDE + 2 * looking.AROUND - 1, 1000, 1500, 1501])
+@pytest.mark.parametrize("size", [looking.LOOKED_SIDE + 2 * looking.CORE_MARGIN - 1, 1000, 1500, 1501])
 def test_parts_cover_what_has_neighbours_enough(size: int) -> None:
     starts = looking._starts(size)
     covered = np.zeros(size, int)
     for start in starts:
-        assert start >= looking.AROUND and start + looking.LOOKED_SIDE + looking.AROUND <= size
+        assert start >= looking.CORE_MARGIN and start + looking.LOOKED_SIDE + looking.CORE_MARGIN <= size
         covered[start : start + looking.LOOKED_SIDE] += 1
     if starts:
-        assert covered[looking.AROUND : size - looking.AROUND].all()
+        assert covered[looking.CORE_MARGIN : size - looking.CORE_MARGIN].all()
     else:
-        assert size < looking.LOOKED_SIDE + 2 * looking.AROUND
+        assert size < looking.LOOKED_SIDE + 2 * looking.CORE_MARGIN
 
 
 def test_pictures_with_holes_and_given_levels_are_solved() -> None:
