@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from math import isnan, nan
 from typing import Any
 
@@ -107,29 +106,20 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
     >>> [round(pairs_of(changed, every, every), 1) for changed in (flips, lines)]
     [0.0, 2.7]
     """
-    colours = visible & white, visible & ~white
-    light, dark = (float(changed[colour].mean()) if colour.any() else 0.0 for colour in colours)
-    of_white, of_black = (_pairs(colour) for colour in colours)
-    mixed = _pairs(visible) - of_white - of_black
-    expected = light**2 * of_white + dark**2 * of_black + light * dark * mixed
+    rates = np.zeros(visible.shape)
+    for colour in (visible & white, visible & ~white):
+        rates[colour] = changed[colour].mean() if colour.any() else 0.0
+    expected = _pairs(rates)
     squares = ((_pairs(changed) - expected) ** 2 - expected).sum()
     by_chance = CHANCE * np.sqrt(1 + (2 * expected**2 + expected).sum())
     return float(np.sqrt(max(0.0, squares - by_chance)) / max(np.count_nonzero(changed), 1))
 
 
-def _pairs(of: np.ndarray) -> np.ndarray:
-    """How many pairs of pixels of a set (H, W) there are at every displacement up to `PAIR_REACH`, and its opposite."""
-    sums = list[int]()
-    for down in range(PAIR_REACH + 1):
-        for across in range(-PAIR_REACH if down else 1, PAIR_REACH + 1):
-            rows, columns = (_overlap(size, by) for size, by in zip(of.shape, (down, across), strict=True))
-            both = of[rows[0], columns[0]] & of[rows[1], columns[1]]
-            sums.append(int(np.count_nonzero(both)))
-    return np.array(sums)
-
-
-@cache
-def _overlap(size: int, by: int) -> tuple[slice, slice]:
-    """The part of an axis that is there after a displacement, too; and where it then is."""
-    before = slice(max(0, -by), max(0, size - max(0, by)))
-    return before, slice(max(0, by), max(0, size + min(0, by)))
+def _pairs(values: np.ndarray) -> np.ndarray:
+    """Sums of products of pixels (H, W) with those at each displacement up to `PAIR_REACH`; of two opposites one."""
+    height, width = (-(-(size + PAIR_REACH) // 16) * 16 for size in values.shape)  # with room for no wrapping around
+    power = np.abs(np.fft.rfft2(values, (height, width))) ** 2
+    sums = np.fft.irfft2(power, (height, width))
+    below = sums[1 : PAIR_REACH + 1]
+    ways = sums[0, 1 : PAIR_REACH + 1], below[:, : PAIR_REACH + 1], below[:, -PAIR_REACH:]
+    return np.concatenate([way.ravel() for way in ways])
