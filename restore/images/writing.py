@@ -16,6 +16,9 @@ from restore.images import pdf, tiff
 from restore.images.formats import FORMATS
 from restore.images.picture import Picture
 
+# So many rows of a picture become levels at a time.
+ROWS_AT_ONCE = 64
+
 # Compressions of a TIFF that lose nothing, of any pixels and of bits alone; others are replaced by the first.
 _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
@@ -52,10 +55,11 @@ def to_levels(
     levels = picture.levels.copy()
     changed = np.ones(whole[:2], bool) if hidden is None else hidden
     white = np.float64(picture.white)
-    # Row by row, as the numbers take several times the memory of the levels.
-    for number in np.flatnonzero(changed.any(1)).tolist():
-        where = changed[number]
-        levels[number][where] = np.rint(restored[number][where].clip(0, 1) * white)
+    # In strips, as the numbers take several times the memory of the levels.
+    for top in range(0, whole[0], ROWS_AT_ONCE):
+        rows = slice(top, top + ROWS_AT_ONCE)
+        where = changed[rows]
+        levels[rows][where] = np.rint(restored[rows][where].clip(0, 1) * white)
     return levels
 
 
