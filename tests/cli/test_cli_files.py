@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from threading import Lock
@@ -16,7 +14,6 @@ import numpy as np
 import pytest
 from commands import QUICK, Run, again, command, fault, images, levels, stamps, strokes
 from PIL import Image
-from processes import HANG, wait_for
 
 from restore.cli.batch import run as running
 from restore.cli.batch import work
@@ -235,49 +232,6 @@ def test_faults_in_threads_name_options_as_the_command_does(
     assert run(*words, "--max-pixels", 10) == 6
     assert capsys.readouterr().err.count("--max-pixels") == 5
     assert set(threading.enumerate()) <= before
-
-
-# The command, which writes two results and holds the others back until there is a file.
-HELD = """
-import sys, time
-from itertools import count
-from pathlib import Path
-from restore.cli import main
-from restore.cli.batch import work
-number, write, go = count(), work.write_atomically, Path(sys.argv.pop(1))
-def held(*arguments):
-    late = next(number) >= 2
-    while late and not go.exists():
-        time.sleep(0.02)
-    write(*arguments)
-work.write_atomically = held
-main()
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
-    ids=["int", "term", "kill"],
-)
-def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int, code: int, tmp_path: Path) -> None:
-    count, go = 16, tmp_path / "go"
-    source, target = strokes(tmp_path / "in", count), tmp_path / "out"
-    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{target}/", "--quiet")
-    process = subprocess.Popen([sys.executable, "-c", HELD, str(go), *map(str, words)], stderr=subprocess.PIPE)
-    wait_for(lambda: any(target.glob("*.restored.png")), process)
-    process.send_signal(number)
-    go.touch()
-    _, said = process.communicate(timeout=HANG)
-    assert process.returncode == code and b"Traceback" not in said
-    done = stamps(target)
-    assert 0 < len(done) < count
-    for name in done:
-        assert Image.open(target / name).size == (28, 28)
-    subprocess.run(command(*words, "--skip-existing"), check=True)
-    after = stamps(target)
-    assert len(after) == count and done.items() <= after.items()
 
 
 def test_masks_in_a_folder_go_by_name(run: Run, model: str, tmp_path: Path) -> None:
