@@ -6,14 +6,24 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import repelling, seeded, two_patterns
+from machines import seeded, two_patterns
 from oracle import exact_moments
 from probing.solutions import distinct, tap_solutions
 from settling import Settling
 from torch import Tensor
 
+from restore.priors import FullyVisible
 from restore.solvers import TAP
 from restore.status import Status
+
+
+def repelling(strength: float = 0.6, size: int = 20) -> tuple[FullyVisible, Tensor]:
+    """Units that all repel each other, which jump up and down together when all move at once; and a start for it.
+
+    It takes the more damping to settle, where every mean is a half, the more strength there is.
+    """
+    machine = FullyVisible.binary(-strength * (1 - torch.eye(size)), torch.full((size,), strength * (size - 1) / 2))
+    return machine, torch.full((1, size), 0.9)
 
 
 def flipped(patterns: Tensor, flips: int, seed: int = 0) -> Tensor:

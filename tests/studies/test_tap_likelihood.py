@@ -8,22 +8,27 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from machines import (
-    brute_force,
-    four_modes,
-    random_fully_visible,
-    random_machine,
-    seeded,
-    two_patterns,
-    values_of,
-    with_weights,
-)
+from machines import brute_force, random_fully_visible, random_machine, seeded, two_patterns, values_of, with_weights
 from mean_likelihoods import exact_likelihood
 from tap_likelihood import log_weights, tap_likelihood
 from torch import Tensor
 
-from restore.priors import BoltzmannMachine
+from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import TAP
+
+
+def four_modes(pixels: int = 40, hidden: int = 16, strength: float = 0.4) -> tuple[RBM, Tensor]:
+    """A machine of two patterns and their opposites, as in a Hopfield network, and those (4, pixels).
+
+    Random biases of the pixels make one mode e^2 times as probable as another. There are many weak couplings.
+    """
+    generator = seeded(1)
+    signs = [torch.randn(2, size, generator=generator).sign().double() for size in (pixels, hidden)]
+    weights = strength * signs[0].T @ signs[1]
+    bias = 0.15 * torch.randn(pixels, generator=generator, dtype=torch.float64)
+    machine = RBM.binary(weights, bias - weights.sum(1) / 2, -weights.sum(0) / 2)
+    return machine, (1 + torch.cat([signs[0], -signs[0]])) / 2
+
 
 PRECISE = TAP(max_iter=5000, tol=1e-13, damping=0.3)
 NODES = 10
