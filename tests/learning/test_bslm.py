@@ -110,9 +110,6 @@ def test_all_learners_find_the_one_maximum() -> None:
     assert float(flattened(objective.evaluate(unflattened(ends[1])).gradient).abs().max()) < 1e-8
 
 
-# --- the pseudo-likelihood ---
-
-
 # --- the objective ---
 
 

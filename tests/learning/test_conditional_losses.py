@@ -301,9 +301,6 @@ def test_contrastive_divergence_is_one_gibbs_step() -> None:
 
 # --- inference in training ---
 
-
-# --- inference in training ---
-
 MATCHED = [
     (BeliefPropagationLikelihood, "sum_product"),
     (MeanFieldLikelihood, "mean_field"),

@@ -126,9 +126,6 @@ def test_own_modes_are_images_where_the_prior_has_its_mass() -> None:
     assert own_modes(machine, images, Inference(modes=0, starts=1), seeded(2)).shape == (0, 1)
 
 
-# --- statistics of the data and the model ---
-
-
 # --- statistics ---
 
 

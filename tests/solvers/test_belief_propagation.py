@@ -370,9 +370,6 @@ def test_messages_without_an_integral_diverge() -> None:
     assert bool(solution.log_partition.isnan())
 
 
-# --- where it is exact ---
-
-
 # --- exact on trees ---
 
 
