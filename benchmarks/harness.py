@@ -7,7 +7,7 @@
 
 A benchmark is a script in `peers/`, `choices/` or `package/` that prints tables in Markdown. Its record, in `records/`,
 has what its commands printed, and where and when. A new record has one command, its script without options; others are
-written into the file. Where the source is not a run, the figures were copied from a page that is older than the record.
+written into the file.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class Record:
     """What a benchmark has measured.
 
     Attributes:
-        commands: scripts below `benchmarks/`, each with its options; none if it was measured by hand.
-        source: RUN, or the page that the figures were copied from.
+        commands: scripts below `benchmarks/`, each with its options.
+        source: how the figures came about, always RUN.
         date, commit: when, as year-month-day, and of which version.
         machine: processor, cores, load, threads and torch.
         tables: what the commands printed as tables, in order.
         said: the other lines that they printed.
         aim: what was aimed at, if anything.
-        scripts: a checksum of each script that was run; none if the figures were copied.
+        scripts: a checksum of each script that was run.
     """
 
     commands: tuple[str, ...]
@@ -94,8 +94,6 @@ class Record:
     @property
     def state(self) -> str:
         """Whether the figures are those of the scripts as they are now."""
-        if self.source != RUN:
-            return "copied"
         return "measured" if self.scripts == checksums(self.commands) else "changed since"
 
 

@@ -1,23 +1,16 @@
-"""Imports point one way, and what needs no torch does not load it."""
+"""Imports point one way, files and functions are small, and a name means one thing."""
 
 from __future__ import annotations
 
 import ast
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-from processes import HANG
-
 import restore
 
 PACKAGE = Path(restore.__file__).parent
-ASSETS = Path(__file__).parent.parent / "assets"
 
 # Every room of the package and the rooms it may import, each of them listed further up: so no circle can form.
 ROOMS: dict[str, str] = {
@@ -87,9 +80,6 @@ MOST_RULES, MOST_NUMBERS = 12, 64
 
 # Constants that are the same kind of thing in several modules, such as a logger or the files of a data set.
 SHARED_NAMES = {"EXAMPLE", "TYPE_CHECKING", "_LOG", "_MIRRORS", "_SEED", "_SIDE", "_TEST", "_TRAIN"}
-
-# Libraries too slow to load for a command that computes nothing.
-HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -298,59 +288,3 @@ def test_every_warning_is_of_one_class() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn":
                 assert "RestoreWarning" in map(ast.unparse, node.args), f"{path}:{node.lineno}"
-
-
-def heavy_after(code: str, *arguments: str) -> set[str]:
-    """The heavy libraries a fresh interpreter has loaded after some code, which must end with exit code 0."""
-    report = f"import atexit, sys; atexit.register(lambda: print(*sorted({HEAVY} & set(sys.modules)), file=sys.stderr))"
-    command = [sys.executable, "-c", f"{report}; {code}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
-    assert done.returncode == 0, done.stderr
-    return HEAVY & set(done.stderr.split())
-
-
-# Runs one command after the other in one process, and ends with the first code that is not 0.
-COMMANDS = """
-from restore.cli import main
-for words in eval(sys.argv.pop()):
-    sys.argv[1:] = words
-    try:
-        main()
-    except SystemExit as ended:
-        if ended.code:
-            raise
-    if {HEAVY} & set(sys.modules):
-        sys.exit(f"{{words}} loads {{ {HEAVY} & set(sys.modules) }}")
-"""
-
-
-def test_importing_what_pictures_need_loads_no_torch() -> None:
-    modules = ("restore.api", "restore.inference.restore", "restore.api.kinds", "restore.channels")
-    assert not heavy_after(f"import restore, {', '.join(modules)}, restore.inference.open")
-
-
-def test_commands_that_train_nothing_load_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(ASSETS / "digit.png", tmp_path)
-    commands = [
-        ["--help"],
-        ["denoise", "--help"],
-        ["train", "--help"],
-        ["import", "--help"],
-        ["app", "--help"],
-        ["serve", "--help"],
-        ["models"],
-        ["models", "--json"],
-        ["info", "tap-mnist"],
-        ["info", "tap-mnist", "--json"],
-        ["corrupt", "digit.png", "--task", "patch:8", "-o", "corrupt.png"],
-        ["denoise", "digit.png", "--model", "crbm-bp-mnist-flip10", "-o", "denoise.png"],
-        ["complete", "digit.png", "--mask", "digit.png", "--model", "tap-mnist", "-o", "complete.png"],
-    ]
-    assert not heavy_after(COMMANDS.format(HEAVY=HEAVY), repr(commands))
-    assert all(Path(words[-1]).exists() for words in commands if "-o" in words)
-
-
-@pytest.mark.thorough
-def test_the_check_sees_torch_where_it_is_loaded() -> None:
-    assert "torch" in heavy_after("import restore.fields")

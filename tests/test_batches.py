@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import subprocess
 import sys
@@ -163,53 +162,3 @@ def test_a_process_that_unpickles_it_again_and_again_loads_the_prior_once() -> N
     assert len(content) < 10_000
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=content, capture_output=True, timeout=HANG)
     assert done.stdout.decode().split() == ["1", "restored", "clean", "False"], done.stderr
-
-
-# Restores rows on two nodes, of which one is killed as soon as it has worked on some, and prints what became of each.
-CLUSTER = """
-import json, sys, time
-from pathlib import Path
-from threading import Thread
-import numpy as np, ray
-from ray.cluster_utils import Cluster
-import restore
-
-folder = Path(sys.argv[1])
-cluster = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1})
-second = cluster.add_node(num_cpus=1)
-cluster.wait_for_nodes()
-
-def slow(row):
-    (folder / f"{ray.get_runtime_context().get_node_id()}-{row['number']}").touch()
-    time.sleep(0.3)
-    return row
-
-def kill():
-    while len(list(folder.glob(f"{second.node_id}-*"))) < 6:
-        time.sleep(0.05)
-    cluster.remove_node(second, allow_graceful=False)
-
-rows = [{"number": number, "image": image} for number, image in enumerate(np.load(sys.argv[2]))]
-images = ray.data.from_items(rows, override_num_blocks=len(rows))
-killer = Thread(target=kill)
-killer.start()
-restored = images.map(slow).map_batches(restore.batches("tap-mnist-25", p=0.05), batch_size=4)
-left = [(row["number"], row["status"], row["image"].astype(int).sum(0).tolist()) for row in restored.iter_rows()]
-killer.join(0)
-print(json.dumps([not killer.is_alive() and len(list(folder.glob("*-*"))), left]))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_node_of_a_cluster_loses_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("ray.data", reason="needs ray[data]")
-    images = np.stack([stroke(4 + number % 20) for number in range(48)]) ^ (RNG.random((48, 28, 28)) < 0.05)
-    np.save(tmp_path / "images.npy", images)
-    words = [sys.executable, "-c", CLUSTER, str(tmp_path), str(tmp_path / "images.npy")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG, check=False)
-    assert done.stdout, done.stderr  # Ray itself ends with code 1 after the loss of a node
-    tries, rows = json.loads(done.stdout.splitlines()[-1])
-    assert tries >= 48 and sorted(number for number, *_ in rows) == list(range(48))
-    alone = restore.batches(QUICK, p=0.05)({"image": images})
-    for number, status, sums in rows:
-        assert status == alone["status"][number] and sums == alone["image"][number].sum(0).tolist()

@@ -254,26 +254,6 @@ def test_constants_have_comments_and_few_are_tuned() -> None:
     assert sum(one.kind == "tuned" for one in listed) <= 241
 
 
-def test_numbers_with_names_are_found_with_their_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ROOT", tmp_path)
-    module = tmp_path / "some.py"
-    module.write_text(
-        "# Pixels of a side, and of a hole (`benchmarks/choices/sizes.py --all`).\n"
-        "SIDE, _HOLE = 2**5, 8\n"
-        "SHARES: tuple[float, ...] = (0.1, -1 / 3)  # of ink\n\n"
-        "PLAIN = 1.0\n"
-        'NAME, _ON, small, LOG = "tap", True, 3, print(4)\n'
-    )
-    listed = [(one.name, one.value, one.comment, one.script, one.shared) for one in constants.constants_of(module)]
-    sides = "Pixels of a side, and of a hole (`benchmarks/choices/sizes.py --all`)."
-    assert listed == [
-        ("SIDE", "2**5", sides, "benchmarks/choices/sizes.py", False),
-        ("_HOLE", "8", sides, "benchmarks/choices/sizes.py", True),
-        ("SHARES", "(0.1, -1 / 3)", "of ink", "", False),
-        ("PLAIN", "1.0", "", "", False),
-    ]
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built with every warning an error."""

@@ -329,6 +329,15 @@ def zip_of(name: str, content: bytes) -> bytes:
     return stream.getvalue()
 
 
+def zipped_images(count: int, side: int) -> bytes:
+    """Black images, which take a thousandth of a byte for each pixel."""
+    image, stream = encoded(np.zeros((side, side), np.uint8)), io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(count):
+            archive.writestr(f"{number}.png", image)
+    return stream.getvalue()
+
+
 def nested(depth: int) -> bytes:
     return pdf(b"0 0 9 9 re f", *[b"/F Do " * 10] * depth)
 
@@ -347,6 +356,7 @@ HARMFUL: dict[str, tuple[Callable[[], bytes], Callable[[Path], object]]] = {
     "npz-without-images": (lambda: npz_of("<f8", 0, 2**40, 2**40), read_set),
     "npz-of-all": (lambda: npz_of("<f8", 2**31, 2**31, 4), read_set),
     "zip-that-leads-out": (lambda: zip_of("../a.png", encoded(GREY)), read_set),
+    "zip-of-large-images": (lambda: zipped_images(60, 2000), read_set),
     "zip-of-a-large-member": (lambda: zip_of("a.png", bytes(100_000_000)), read_set),
     "safetensors-of-all": (lambda: struct.pack("<Q", 2**63) + prior()[0][8:], read_weights),
     "toml-of-any-depth": (lambda: GOOD.encode() + b"x = " + b"[" * 100_000, read_recipe),

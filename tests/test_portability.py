@@ -100,14 +100,6 @@ warnings.filterwarnings("error", category=EncodingWarning, module=r"restore(\\.|
 """
 
 
-@pytest.mark.parametrize(
-    "code", ["import fcntl", "import os; os.fork", "from os import sysconf", "from signal import SIGALRM"]
-)
-def test_the_hiding_hides(code: str, tmp_path: Path) -> None:
-    done = elsewhere(code, where=tmp_path)
-    assert done.returncode == 1 and "on Windows" in done.stderr.replace("cannot import name", "on Windows")
-
-
 @pytest.mark.thorough
 def test_every_module_is_imported_without_posix(tmp_path: Path) -> None:
     optional = 'OPTIONAL = {"pypdfium2", "pikepdf", "sklearn", "ocrmypdf", "triton", "fastapi", "uvicorn"}\n'

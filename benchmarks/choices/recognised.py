@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from skimage import data, filters
@@ -32,12 +32,14 @@ Images = Sequence[np.ndarray]
 FLIPS = (0.05, 0.1, 0.2)
 DIRT = (0.0, 0.05, 0.12, 0.2)
 
+# Shares of white of images of noise.
+WHITE = (0.3, 0.5)
+
 # Priors of whole objects, and the data set each knows.
 OWN = {"tap-mnist": "mnist", "tap-mnist-25": "mnist", "fw-caltech": "caltech101-silhouettes"}
 
-# Sides of pages and of crops of photographs, and of sheets of objects in objects.
-PAGES = ((150, 150), (320, 400), (800, 600))
-CROP = 112
+# Sides of parts of pages and of crops of photographs, and of sheets of objects in objects.
+PAGE, CROP = 150, 112
 SHEET = (4, 5)
 
 
@@ -54,20 +56,19 @@ def opened(prior: str) -> tuple[Options, Engines]:
     return options, Engines(options)
 
 
-def count(kind: str, p: float, prior: str, clean: Images, draw: np.random.Generator) -> None:
-    """Print how many of these images are refused after flips of probability p; without options if no prior is named."""
+def count(kind: str, prior: str, damaged: Iterable[tuple[float, Images]], draw: np.random.Generator) -> None:
+    """Print how many images are refused after flips with each probability; without options if no prior is named."""
     started = time.process_time()
-    lost = sum(refused(prior, each ^ (draw.random(each.shape) < p)) for each in clean)
-    seconds = (time.process_time() - started) / len(clean)
-    share = f"{100 * lost / len(clean):.1f}"
-    row(kind, prior or "no options", f"{p:g}", str(len(clean)), str(lost), share, f"{seconds:.1f}")
+    lost = [(refused(prior, one ^ (draw.random(one.shape) < p)), p) for p, clean in damaged for one in clean]
+    seconds = (time.process_time() - started) / len(lost)
+    flips = ", ".join(f"{p:g}" for p in sorted({p for _, p in lost}))
+    row(kind, prior or "no options", flips, f"{sum(gone for gone, _ in lost)} of {len(lost)}", f"{seconds:.1f}")
 
 
 def families(number: int, names: Sequence[str], draw: np.random.Generator) -> None:
     for name in names:
-        for part, p in enumerate(FLIPS):
-            clean = [FAMILIES[name](each) for each in range(part * number, (part + 1) * number)]
-            count(name, p, "", clean, draw)
+        made = ((p, range(part * number, (part + 1) * number)) for part, p in enumerate(FLIPS))
+        count(name, "", ((p, [FAMILIES[name](one) for one in numbers]) for p, numbers in made), draw)
 
 
 def own(number: int, split: str, draw: np.random.Generator) -> None:
@@ -75,31 +76,27 @@ def own(number: int, split: str, draw: np.random.Generator) -> None:
     for prior, source in OWN.items():
         images = load(source, split=split).images > 127
         height, width = images.shape[1:]
-        for p in FLIPS:
-            chosen = images[draw.integers(0, len(images), number)]
-            count(source, p, prior, list(chosen), draw)
+        alone = [(p, list(images[draw.integers(0, len(images), number)])) for p in FLIPS]
+        count(source, prior, alone, draw)
+        sheets = []
         for p in FLIPS:
             many = images[draw.integers(0, len(images), (-(-number // 20), *SHEET))]
-            sheets = many.swapaxes(2, 3).reshape(-1, SHEET[0] * height, SHEET[1] * width)
-            count(f"sheets of 20 of {source}", p, prior, list(sheets), draw)
+            sheets.append((p, list(many.swapaxes(2, 3).reshape(-1, SHEET[0] * height, SHEET[1] * width))))
+        count(f"sheets of 20 of {source}", prior, sheets, draw)
 
 
 def foreign(number: int, fonts: Sequence[Family], draw: np.random.Generator) -> None:
     """What is foreign to a prior of digits: photographs in two tones, text and noise, small and large."""
     prior, small = "tap-mnist", (28, 28)
-    for p in DIRT:
-        for shape in PAGES:
-            pages = [page(fonts, 600, each, (800, 600))[: shape[0], : shape[1]] > 127 for each in range(number)]
-            count(f"text, {shape[1]}x{shape[0]}", p, prior, pages, draw)
-        whole = [page(fonts, 601, each, (800, 600)) > 127 for each in range(number)]
-        count("text, 28x28", p, prior, list(crops(whole, small, number, draw)), draw)
+    pages = [page(fonts, 600, each, (800, 600))[:PAGE, :PAGE] > 127 for each in range(number)]
+    count(f"text, {PAGE}x{PAGE}", prior, [(p, pages) for p in DIRT], draw)
+    whole = [page(fonts, 601, each, (800, 600)) > 127 for each in range(number)]
+    count("text, 28x28", prior, [(p, list(crops(whole, small, number, draw))) for p in DIRT], draw)
     photographs = [cut(name) for name, _ in PHOTOGRAPHS]
-    for p in (0.0, *FLIPS):
-        for kind, shape in {"112x112": (CROP, CROP), "28x28": small}.items():
-            count(f"photographs, {kind}", p, prior, list(crops(photographs, shape, number, draw)), draw)
-    for white in (0.3, 0.5):
-        for kind, shape in {"112x112": (CROP, CROP), "28x28": small}.items():
-            count(f"noise, {kind}", white, prior, [np.zeros(shape, bool)] * number, draw)
+    for kind, shape in {"112x112": (CROP, CROP), "28x28": small}.items():
+        seen = [(p, list(crops(photographs, shape, number, draw))) for p in (0.0, *FLIPS)]
+        count(f"photographs, {kind}", prior, seen, draw)
+        count(f"noise, {kind}", prior, [(white, [np.zeros(shape, bool)] * number) for white in WHITE], draw)
 
 
 def cut(name: str) -> np.ndarray:
@@ -130,7 +127,7 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(machine_facts())
-    head("images", "prior", "flip", "number", "refused", "%", "CPU seconds each", left=("prior",))
+    head("images", "prior", "flips", "refused", "CPU seconds each", left=("prior", "flips"))
     fonts: Callable[[], list[Family]] = families_to_learn_from if asked.tuning else families_for_tests
     if asked.families:
         families(asked.families, asked.names, np.random.default_rng(1))

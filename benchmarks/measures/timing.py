@@ -81,6 +81,6 @@ def spent(*command: str) -> tuple[float, float, float]:
 
 
 def of_processes(commands: Iterable[Sequence[str]], repeats: int) -> np.ndarray:
-    """Run commands in turns, of which the first does not count; their seconds and MiB (turns, commands, 2)."""
+    """Run commands in turns, of which the first does not count; what each has spent (turns, commands, 3)."""
     commands = list(commands)
-    return np.array([[of_process(*command) for command in commands] for _ in range(1 + repeats)][1:])
+    return np.array([[spent(*command) for command in commands] for _ in range(1 + repeats)][1:])

@@ -11,7 +11,6 @@ import contextlib
 import http.client
 import io
 import os
-import re
 import subprocess
 import sys
 import time
@@ -62,12 +61,19 @@ class Ours:
         return http.client.HTTPConnection(*self.address, timeout=600)
 
     def figures(self) -> tuple[float, float]:
-        """Resident memory in MiB, and seconds of processors."""
-        with contextlib.closing(self.connection()) as connection:
-            connection.request("GET", "/metrics")
-            told = connection.getresponse().read().decode()
-        found = dict(re.findall(r"^process_(resident_memory_bytes|cpu_seconds_total) (\S+)$", told, re.MULTILINE))
-        return float(found["resident_memory_bytes"]) / MIB, float(found["cpu_seconds_total"])
+        """Resident memory in MiB, and seconds of processors, of the server and its workers."""
+        return of_tree(self.process.pid)
+
+
+def of_tree(process: int) -> tuple[float, float]:
+    """Resident memory in MiB, and seconds of processors, of a process and all that it has started, on Linux."""
+    place = Path(f"/proc/{process}")
+    facts = (place / "stat").read_text().rpartition(")")[2].split()
+    memory = int(facts[21]) * os.sysconf("SC_PAGE_SIZE") / MIB
+    seconds = sum(map(int, facts[11:13])) / os.sysconf("SC_CLK_TCK")
+    children = [int(child) for task in place.glob("task/*/children") for child in task.read_text().split()]
+    more = [of_tree(child) for child in children]
+    return memory + sum(each for each, _ in more), seconds + sum(each for _, each in more)
 
 
 def post(connection: http.client.HTTPConnection, target: str, content: bytes) -> int:

@@ -10,6 +10,8 @@ page, where onnxruntime-web runs in a worker for each processor, and those of Py
 from __future__ import annotations
 
 import base64
+import functools
+import http.server
 import os
 import shutil
 import tempfile
@@ -22,13 +24,15 @@ from typing import Any
 os.environ["OMP_NUM_THREADS"] = "1"  # before onnxruntime is loaded
 
 import numpy as np
+from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 import restore
 from benchmarks.measures.script import command_line, head, row
-from benchmarks.peers.browser import picture, server_of
 from restore import zoo
 from restore.app import assembly, runtime
+
+ASSETS = Path(__file__).parents[2] / "assets"
 
 # Pixels of A4 at 150 dpi.
 HEIGHT, WIDTH = 1754, 1240
@@ -50,9 +54,15 @@ IN_THE_PAGE = """async ({ prior, levels, width, height, p }) => {
 
 def tiled(name: str) -> np.ndarray:
     """A picture side by side, as large as the page, in 256 levels."""
-    part = picture(name)
-    page = np.tile(part, (-(-HEIGHT // part.shape[0]), -(-WIDTH // part.shape[1])))[:HEIGHT, :WIDTH]
-    return np.rint(255 * page).astype(np.uint8)
+    with Image.open(ASSETS / name) as image:
+        part = np.asarray(image.convert("L"))
+    return np.tile(part, (-(-HEIGHT // part.shape[0]), -(-WIDTH // part.shape[1])))[:HEIGHT, :WIDTH]
+
+
+def server_of(folder: str) -> http.server.ThreadingHTTPServer:
+    """A web server of static files."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    return http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
 
 
 def seconds_of_renderers() -> float:

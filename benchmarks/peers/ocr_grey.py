@@ -19,7 +19,6 @@ from scipy.ndimage import gaussian_filter
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
-from benchmarks.choices.scans import scanned
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures.letters import misread, printed
 from restore.learning.run.card import machine_facts
@@ -27,12 +26,18 @@ from training.data.text import families_for_tests, families_to_learn_from
 from training.data.wear import OF_INK, OF_PAPER, OF_SCANNERS, worn
 
 SHAPE = (500, 500)
-# The grey levels of paper and ink on clean and worn pages.
-PAPER, INK = 0.9, 0.2
+# The grey levels of paper and of ink: on clean and worn pages, and on shaded ones in full light.
+PAPER, INK, LIT_INK = 0.9, 0.2, 0.15
+
+# How much darker the light is along one direction and in a spot; how much ink of the page behind shines through, and
+# the standard deviation of its blur in pixels; the standard deviation of the page's own blur, and of the noise.
+FALL, SPOT = 0.3, 0.15
+THROUGH, BEHIND = 0.2, 1.5
+BLUR, NOISE = 0.6, 0.03
 
 KINDS: dict[str, Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]] = {
     "clean": lambda ink, behind, rng: _toned(1 - gaussian_filter(ink.astype(np.float32), 0.5)),
-    "shaded": lambda ink, behind, rng: scanned(ink, behind, 0.6, 0.03, rng),
+    "shaded": lambda ink, behind, rng: _shaded(ink, behind, rng),
     "worn": lambda ink, behind, rng: worn(
         _toned(worn(1 - ink.astype(np.float32), rng, OF_INK)), rng, (*OF_PAPER, *OF_SCANNERS)
     ),
@@ -48,6 +53,19 @@ READINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def _toned(white: np.ndarray) -> np.ndarray:
     return np.asarray(INK + (PAPER - INK) * white)
+
+
+def _shaded(ink: np.ndarray, behind: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """A scan in 8 bits, as floats in [0, 1], of a page of ink with another page on its back."""
+    down, across = (np.linspace(-0.5, 0.5, size) for size in ink.shape)
+    angle, (row, column) = draw.uniform(0, 2 * np.pi), draw.uniform(-0.5, 0.5, 2)
+    slope = np.sin(angle) * down[:, None] + np.cos(angle) * across
+    spot = np.exp(-((down[:, None] - row) ** 2 + (across - column) ** 2) / 0.1)
+    light = 1 - FALL * (slope + 0.7) / 1.4 - SPOT * spot
+    through = THROUGH * gaussian_filter(behind[:, ::-1].astype(float), BEHIND)
+    cover = np.maximum(gaussian_filter(ink.astype(float), BLUR), through)
+    grey = light * (PAPER - (PAPER - LIT_INK) * cover) + NOISE * draw.standard_normal(ink.shape)
+    return np.asarray(np.rint(255 * grey.clip(0, 1)) / 255)
 
 
 def read_by(reading: Callable[[np.ndarray], np.ndarray], page: np.ndarray, text: str) -> float:

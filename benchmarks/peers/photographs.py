@@ -20,9 +20,8 @@ import restore
 from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
 from benchmarks.measures.script import command_line, head, row
 from restore.channels import Damage
-from restore.data import load
 from restore.learning.run.card import machine_facts
-from training.data.photographs import PHOTOGRAPHS_OF, photograph
+from training.data.photographs import PHOTOGRAPHS_OF, images, photograph
 
 SIGMAS = (0.1, 0.2)
 PRIOR = "em-photographs"
@@ -60,7 +59,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=64, help="of these tiles, in pixels [%(default)s]")
     asked = parser.parse_args()
     print(machine_facts())
-    every = load("photographs").images
+    every = images("train")
     # From all photographs, a corner of each tile.
     chosen = every[np.linspace(0, len(every) - 1, asked.tiles).astype(int), -asked.side :, -asked.side :]
     tiles = torch.from_numpy(chosen.reshape(asked.tiles, -1) / np.float32(255))

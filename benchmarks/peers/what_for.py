@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL import Image
-from scipy.ndimage import median_filter
-from skimage.filters import threshold_otsu
+from scipy.ndimage import gaussian_filter, median_filter
+from skimage.filters import threshold_otsu, threshold_sauvola
 
-from benchmarks.choices.scans import STRENGTHS, WIDTHS, WINDOWS, smoothed_sauvola
 from benchmarks.filters.binary import FILTERS, MORE, Candidate, Seen, filled
 from benchmarks.filters.binary import median as majority
 from benchmarks.filters.denoisers import DENOISERS, Denoiser, tuned
@@ -34,6 +33,11 @@ from restore.channels import Damage
 
 PICTURES = Path(__file__).parents[2] / "docs" / "what-for"
 SIDES = (3, 5)
+
+# Settings of Sauvola's threshold: standard deviations of a Gaussian before it, sides of its window, and k.
+WIDTHS = (0.5, 0.75, 1.0, 1.25, 1.5)
+WINDOWS = (9, 15, 25, 41, 75, 121)
+STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3)
 
 # Of the panels of a picture, in pixels.
 WIDTH, GAP = 272, 8
@@ -74,6 +78,12 @@ def restored(name: str, shown: Example, folder: Path) -> tuple[np.ndarray, str]:
         return np.asarray(image.convert("L")) / 255, facts["model"]
 
 
+def sauvola(grey: np.ndarray, width: float, window: int, k: float) -> np.ndarray:
+    """What is paper by Sauvola's threshold, after a Gaussian."""
+    smooth = gaussian_filter(grey, width)
+    return np.asarray(smooth >= threshold_sauvola(smooth, window, k, r=0.5))
+
+
 def medians(shown: Example) -> list[np.ndarray]:
     if shown.hidden is not None or shown.flipped:
         seen = as_seen(shown)
@@ -93,7 +103,7 @@ def others(shown: Example) -> Found:
         return {name: [each.restore(seen.reshape(1, -1), damage).view_as(seen).numpy()] for name, each in whole.items()}
     if shown.hidden is None and not shown.flipped:
         settings = itertools.product(WIDTHS, WINDOWS, STRENGTHS)
-        return {"Sauvola after smoothing": [~smoothed_sauvola(shown.seen, *each) for each in settings]}
+        return {"Sauvola after smoothing": [sauvola(shown.seen, *setting) for setting in settings]}
     seen = as_seen(shown)
 
     def able(each: Candidate) -> bool:

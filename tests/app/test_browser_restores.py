@@ -11,13 +11,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import ASSETS, FILES, NOTHING, PUBLISHED, Visit, expect, native, noisy, png, upload
+from pages import ASSETS, FILES, NOTHING, PUBLISHED, Visit, expect, noisy, png, upload
 from PIL import Image
 
 import restore
 from restore import zoo
 from restore.app import assembly
 from restore.status import Status
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+
+def native(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> dict[str, np.ndarray]:
+    """The same graph run by onnxruntime outside the browser."""
+    session = onnxruntime.InferenceSession(folder / zoo.GRAPH, providers=["CPUExecutionProvider"])
+    inference = assembly.facts(folder)["inference"]
+    inputs = {
+        "image": pixels[None].astype(np.float32),
+        "p": np.full((1, 1, 1), p, np.float32),
+        "mask": mask[None].astype(bool),
+        "max_iter": np.array(inference["max_iter"], np.int64),
+        "tol": np.array(inference["tol"], np.float32),
+        "damping": np.array(inference["damping"], np.float32),
+    }
+    wanted = {entry.name for entry in session.get_inputs()}
+    names = [entry.name for entry in session.get_outputs()]
+    outputs = session.run(names, {name: value for name, value in inputs.items() if name in wanted})
+    return dict(zip(names, outputs, strict=True))
+
 
 # ------------------------------------------------------------------------------------------------------ restorations
 

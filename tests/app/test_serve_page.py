@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -126,27 +125,3 @@ def test_the_container_serves_as_a_user_without_rights(run: Callable[..., int], 
     assert subprocess.run([sys.executable, *healthy], timeout=HANG).returncode == 0
     elsewhere = [each.replace("/health", "/nothing") for each in healthy]
     assert subprocess.run([sys.executable, *elsewhere], stderr=subprocess.DEVNULL, timeout=HANG).returncode != 0
-
-
-@pytest.mark.slow
-def test_the_steps_of_the_container_make_a_server(tmp_path: Path) -> None:
-    """In a folder that holds what is copied, and nothing else of the repository or of this environment."""
-    source, place = tmp_path / "source", tmp_path / "restore"
-    source.mkdir()
-    for name in copied():
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    (install,) = (line for line in instructions("RUN") if "pip install" in line)
-    steps = install.replace("python -m", f"{sys.executable} -m").replace("/opt/restore", str(place))
-    subprocess.run(steps, shell=True, check=True, cwd=source, env=plain, timeout=HANG)
-    program, *words = json.loads(instructions("CMD")[0])
-    words[words.index("--port") + 1] = "0"
-    command = [str(place / "bin" / program), *words]
-    with subprocess.Popen(command, cwd=tmp_path, env=plain, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        port = server.stdout.readline().strip().rstrip("/").rpartition(":")[2]
-        curl = f"import urllib.request; print(len(urllib.request.urlopen('http://127.0.0.1:{port}/docs').read()))"
-        told = subprocess.run([sys.executable, "-c", curl], capture_output=True, timeout=HANG, check=True)
-        server.terminate()
-    assert int(told.stdout) > 1000 and server.returncode == 143

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from threading import Lock
@@ -14,13 +12,20 @@ from threading import Lock
 import bad_images
 import numpy as np
 import pytest
-from commands import QUICK, Run, again, command, fault, images, levels, stamps, strokes
+from commands import QUICK, Run, command, fault, images, levels, stamps, strokes
 from PIL import Image
-from processes import HANG, wait_for
 
 from restore.cli.batch import run as running
 from restore.cli.batch import work
 from restore.inference.portions import portions
+
+
+def again(run: Run, words: tuple[object, ...], out: Path, *more: object) -> tuple[int, set[str]]:
+    """The exit code of the command, and the outputs it wrote."""
+    before = stamps(out)
+    code = run(*words, *more)
+    return code, {name for name, stamp in stamps(out).items() if before.get(name) != stamp}
+
 
 DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
 NOISE = 255 * np.random.default_rng(0).integers(0, 2, (28, 28), dtype=np.uint8)
@@ -66,27 +71,6 @@ def test_a_map_without_its_image_is_made_again(run: Run, words: tuple[object, ..
     assert run(*words, *maps) == 0
     (tmp_path / "out" / "0001.restored.png").unlink()
     assert again(run, words, tmp_path / "out", *maps, "--skip-existing") == (0, {"0001.restored.png"})
-
-
-def test_failures_are_listed_and_the_others_written(
-    run: Run, words: tuple[object, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "in" / "0001.png").write_bytes(b"")
-    (tmp_path / "in" / "0003.png").write_bytes(b"no image")
-    assert run(*words, "--json") == 6
-    told = capsys.readouterr()
-    records = [json.loads(line) for line in told.out.splitlines()]
-    assert [Path(record["input"]).name for record in records] == [f"{index:04}.png" for index in range(5)]
-    assert ["error" in record for record in records] == [False, True, False, True, False]
-    assert "0001.png" in told.err and "0003.png" in told.err
-    assert set(stamps(tmp_path / "out")) == {f"000{index}.restored.png" for index in (0, 2, 4)}
-
-
-def test_sizes_that_cannot_be_resized_do_not_stop_others(run: Run, model: str, tmp_path: Path) -> None:
-    source = images(tmp_path / "in", 3)
-    Image.fromarray(np.zeros((90, 90), np.uint8)).save(source / "0001.png")
-    words = ("denoise", source, "--model", model, "--p", 0.3, "--fit", "resize", "-o", f"{tmp_path}/out/")
-    assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png", "0002.restored.png"})
 
 
 def test_with_strict_a_picture_that_is_not_sure_is_not_written(
@@ -153,19 +137,6 @@ def test_one_line_tells_what_was_done(
     assert len(lines) == (0 if "--quiet" in more else 1)
     for line in lines:
         assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
-
-
-def test_a_full_disk_leaves_nothing_half_done(
-    run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
-        assert run(*words) == 6
-    assert not list((tmp_path / "out").iterdir())
-    assert run(*words) == 0
 
 
 def test_a_reader_who_leaves_ends_a_batch_quietly(run: Run, tmp_path: Path) -> None:
@@ -235,49 +206,6 @@ def test_faults_in_threads_name_options_as_the_command_does(
     assert run(*words, "--max-pixels", 10) == 6
     assert capsys.readouterr().err.count("--max-pixels") == 5
     assert set(threading.enumerate()) <= before
-
-
-# The command, which writes two results and holds the others back until there is a file.
-HELD = """
-import sys, time
-from itertools import count
-from pathlib import Path
-from restore.cli import main
-from restore.cli.batch import work
-number, write, go = count(), work.write_atomically, Path(sys.argv.pop(1))
-def held(*arguments):
-    late = next(number) >= 2
-    while late and not go.exists():
-        time.sleep(0.02)
-    write(*arguments)
-work.write_atomically = held
-main()
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
-    ids=["int", "term", "kill"],
-)
-def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int, code: int, tmp_path: Path) -> None:
-    count, go = 16, tmp_path / "go"
-    source, target = strokes(tmp_path / "in", count), tmp_path / "out"
-    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{target}/", "--quiet")
-    process = subprocess.Popen([sys.executable, "-c", HELD, str(go), *map(str, words)], stderr=subprocess.PIPE)
-    wait_for(lambda: any(target.glob("*.restored.png")), process)
-    process.send_signal(number)
-    go.touch()
-    _, said = process.communicate(timeout=HANG)
-    assert process.returncode == code and b"Traceback" not in said
-    done = stamps(target)
-    assert 0 < len(done) < count
-    for name in done:
-        assert Image.open(target / name).size == (28, 28)
-    subprocess.run(command(*words, "--skip-existing"), check=True)
-    after = stamps(target)
-    assert len(after) == count and done.items() <= after.items()
 
 
 def test_masks_in_a_folder_go_by_name(run: Run, model: str, tmp_path: Path) -> None:

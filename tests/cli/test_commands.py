@@ -29,18 +29,6 @@ def test_json_tells_how_it_went(run: Run, model: str, tmp_path: Path, capsys: py
     assert levels(tmp_path / "sd.png").max() > 0
 
 
-def test_complete_leaves_visible_pixels_bit_for_bit(run: Run, model: str, tmp_path: Path) -> None:
-    source, mask = image(tmp_path), tmp_path / "mask.png"
-    Image.fromarray(bad_images.HOLE).save(mask)
-    assert run("complete", source, "--mask", mask, "--model", model) == 0
-    restored, hidden = levels(tmp_path / "image.restored.png"), bad_images.HOLE > 0
-    seen = bad_images.GREY[~hidden]
-    assert (restored[~hidden] == seen).all()
-    # Holes are filled in the picture's own black and white.
-    own = {np.rint(np.median(part)) for part in (seen[seen > 127], seen[seen <= 127])}
-    assert set(np.unique(restored[hidden])) <= own
-
-
 def test_other_sizes_are_restored_in_tiles_or_resized(
     run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,16 +79,6 @@ def test_corrupt_says_what_it_did(run: Run, tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "broken.png").write_text("no image")
     assert run("corrupt", source, tmp_path / "broken.png", "--task", "patch:4", "-o", f"{tmp_path}/out/") == 6
     assert "1 of 2 images" in capsys.readouterr().err
-
-
-def test_words_of_the_trade_are_explained_where_they_are_met_first(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("models") == 0
-    assert "prior is a model" in capsys.readouterr().out.splitlines()[0]
-    assert run("denoise", "--help") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "prior, a model of pictures" in told and "bits: how well" in told
 
 
 def test_the_damage_of_an_image_does_not_depend_on_the_others(run: Run, tmp_path: Path) -> None:
@@ -158,14 +136,6 @@ PURPOSES = {
     "tap-mnist": "28x28  digits",
     "crbm-bp-mnist-flip20": "flip:0.2",
 }
-
-
-def test_evaluate_prints_scores(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = tmp_path / "data.npy"
-    np.save(data, np.random.default_rng(0).integers(0, 256, (20, *bad_images.SHAPE), dtype=np.uint8))
-    assert run("evaluate", model, "--data", data, "--task", "flip:0.1", "--n", 9, "--json", "--quiet") == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["n"] == 9 and 0 <= report["error_all"]["mean"] <= 1
 
 
 def digits(folder: Path, **pictures: np.ndarray) -> Path:

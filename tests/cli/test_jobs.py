@@ -80,20 +80,21 @@ def test_jobs_are_a_number(jobs: str, run: Run, tmp_path: Path, capsys: pytest.C
     assert "--jobs" in fault(capsys)
 
 
-def started(tmp_path: Path, *given: object) -> tuple[subprocess.Popen[str], list[int]]:
-    """The command in two processes, both of which wait before they write; and who these are."""
+def started(tmp_path: Path, *given: object, jobs: int = 2) -> tuple[subprocess.Popen[str], list[int]]:
+    """The command in some processes, all of which wait before they write; and who these are."""
     (tmp_path / "held").mkdir()
     (tmp_path / "held.py").write_text(HELD)
     process = subprocess.Popen(
-        [sys.executable, str(tmp_path / "held.py"), *map(str, given), "--jobs", "2"],
+        [sys.executable, str(tmp_path / "held.py"), *map(str, given), "--jobs", str(jobs)],
         env=os.environ | {"HELD": str(tmp_path / "held")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    wait_for(lambda: len(list((tmp_path / "held").iterdir())) == 2 and len(stamps(tmp_path / "out")) == 4, process)
-    return process, [int(path.name) for path in (tmp_path / "held").iterdir()]
+    held, results = (tmp_path / "held").iterdir, tmp_path / "out"
+    wait_for(lambda: len(list(held())) == jobs and len(stamps(results)) == 2 * jobs, process)
+    return process, [int(path.name) for path in held()]
 
 
 def alive(pid: int) -> bool:
@@ -108,27 +109,29 @@ def alive(pid: int) -> bool:
 @pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize(
-    ("number", "everyone", "code"),
+    ("number", "everyone", "code", "jobs"),
     [
-        (signal.SIGINT, True, 130),
-        (signal.SIGTERM, False, 143),
-        (signal.SIGTERM, True, 143),
-        (signal.SIGKILL, False, -9),
+        (signal.SIGINT, True, 130, 2),
+        (signal.SIGTERM, False, 143, 2),
+        (signal.SIGTERM, True, 143, 2),
+        (signal.SIGKILL, False, -9, 2),
+        (signal.SIGINT, False, 130, 1),
+        (signal.SIGTERM, False, 143, 1),
     ],
-    ids=["ctrl-c", "term", "term-all", "kill"],
+    ids=["ctrl-c", "term", "term-all", "kill", "ctrl-c, one", "term, one"],
 )
 def test_a_stop_ends_all_processes_and_leaves_whole_results(
-    number: int, everyone: bool, code: int, tmp_path: Path
+    number: int, everyone: bool, code: int, jobs: int, tmp_path: Path
 ) -> None:
     given = words(tmp_path, "--quiet")
-    process, workers = started(tmp_path, *given)
+    process, workers = started(tmp_path, *given, jobs=jobs)
     (os.killpg if everyone else os.kill)(process.pid, number)
     (tmp_path / "held" / "go").touch()
     _, said = process.communicate(timeout=HANG)
     assert process.returncode == code and "Traceback" not in said
     wait_for(lambda: not any(map(alive, workers)))
     done = stamps(tmp_path / "out")
-    assert 4 <= len(done) == len(list((tmp_path / "out").iterdir()))
+    assert 2 * jobs <= len(done) == len(list((tmp_path / "out").iterdir()))
     assert all(Image.open(tmp_path / "out" / name).size == (28, 28) for name in done)
     subprocess.run(command(*given, "--skip-existing", "--jobs", 2), check=True)
     after = stamps(tmp_path / "out")

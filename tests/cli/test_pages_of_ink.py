@@ -64,15 +64,6 @@ def test_a_lightened_page_has_white_paper_and_its_own_ink(run: Run, page: Path) 
     assert np.abs(found[inner] - 0.55).mean() < 0.08 and found[~near].mean() > 0.98
 
 
-def test_light_ink_on_a_dark_page_stays_light_on_black(run: Run, page: Path) -> None:
-    """As the page that it is the negative of, the other way round."""
-    dark = page.with_name("dark.png")
-    Image.fromarray(255 - np.asarray(Image.open(page))).save(dark)
-    assert run("denoise", page, "--soft") == run("denoise", dark, "--soft", "--invert") == 0
-    found, other = (levels(path.with_name(f"{path.stem}.restored.png")) for path in (page, dark))
-    np.testing.assert_allclose(1 - other, found, atol=0.02)
-
-
 def test_only_the_hole_of_a_page_is_filled(run: Run, page: Path, tmp_path: Path) -> None:
     hidden = np.zeros(SHAPE, np.uint8)
     hidden[48:52, 30:90] = 255

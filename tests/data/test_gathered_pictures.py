@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_sets import GREY, as_set, mixed, save
+from data_sets import GREY, as_set, numbered, save
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +20,13 @@ from restore.images import shrink
 from restore.inference.decision.rules import objection
 from restore.inference.scans import reading
 from restore.status import Status
+
+
+def mixed(folder: Path) -> dict[str, np.ndarray]:
+    """Thirty images of 12x10 pixels, ten of 20x14."""
+    large = np.random.default_rng(1).integers(0, 256, (10, 20, 14), dtype=np.uint8)
+    return numbered(GREY[:30]) | {f"large/{number}.png": pixels for number, pixels in enumerate(large)}
+
 
 # --- one size ---
 

@@ -14,11 +14,9 @@ from data_sets import (
     COPIES,
     FILE,
     NAME,
-    OMNIGLOT,
     SPELLINGS,
     cbcl,
-    needs_cbcl,
-    needs_omniglot,
+    needs,
     needs_silhouettes,
     omniglot,
     overlap,
@@ -31,6 +29,15 @@ from restore.data import load
 from restore.data.sets import caltech101_silhouettes
 from restore.data.sets import omniglot as omniglot_set
 from restore.errors import InputError
+
+needs_cbcl = needs("cbcl", *(f"{split}_faces.zip" for split in ("train", "test")))
+
+
+OMNIGLOT = [f"images_background_small{part}.zip" for part in (1, 2)]
+
+
+needs_omniglot = needs("omniglot", *OMNIGLOT)
+
 
 FACES = np.random.default_rng(0).integers(0, 256, (472, 19, 19), dtype=np.uint8)
 FACE = encoded(np.zeros((19, 19), dtype=np.uint8))

@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
-from exports import (
-    HIDDEN,
-    LEARNT,
-    MADE,
-    RATES,
-    SHAPE,
-    TOLD,
-    Arrays,
-    Exported,
-    agree,
-    equal,
-    images,
-    kinds,
-    settled,
-    with_huge_weights,
-)
+from exports import LEARNT, MADE, RATES, SHAPE, TOLERANCE, Arrays, Exported, images, kinds, settled
 from machines import two_patterns
-from priors import grey_prior, random_conditional
+from onnx import numpy_helper
+from priors import (
+    grey_prior,
+    random_conditional,
+)
 
 from restore.channels.damage import Damage
 from restore.export.graph import Flips, Graph, Grey, Learnt, Shared
 from restore.inference.torch_engine import Engine, polarity_gain
+from restore.solvers import Solution
 from restore.status import Status
 from restore.zoo import TrainedPrior
+
+TOLD = ["tap", "mean_field", "relaxed", "deep"]
+
+
+def agree(found: Arrays, solution: Solution, tolerance: float = 2 * TOLERANCE) -> None:
+    """A graph's outputs are the library's solution, which nowhere diverged."""
+    assert (solution.status != int(Status.DIVERGED)).all()
+    for kind, layers in (("means", solution.means), ("variances", solution.variances)):
+        for layer, values in enumerate(layers):
+            name = kind if layer == 0 else f"{kind}.{layer}"
+            np.testing.assert_allclose(found[name].reshape(values.shape), values, atol=tolerance, err_msg=name)
+    assert (found["restored"] == (found["means"] > 0.5)).all()
+    if "log_partition" in found:  # not with one start, as tests of files say
+        np.testing.assert_allclose(found["log_partition"], solution.log_partition, rtol=1e-6, atol=10 * tolerance)
+    assert (abs(found["iterations"] - solution.iterations.numpy()) <= 1).all()
+    np.testing.assert_allclose(found["residual"], solution.residual, atol=tolerance)
+    assert found["converged"].tolist() == (solution.status == int(Status.CONVERGED)).tolist()
+
+
+def equal(first: Arrays, second: Arrays) -> None:
+    """The same up to rounding: products of matrices add up in another order in batches of another size."""
+    for name, values in first.items():
+        room = 1 if name == "iterations" else 2 * TOLERANCE
+        np.testing.assert_allclose(np.float64(values), np.float64(second[name]), atol=room, rtol=1e-6, err_msg=name)
+
+
+HIDDEN = np.random.default_rng(4).random((4, *SHAPE)) < 0.3
+
+
+def with_huge_weights(case: Exported, size: float) -> onnxruntime.InferenceSession:
+    model = copy.deepcopy(case.model)
+    for tensor in model.graph.initializer:
+        if tensor.name == "weights.0":
+            signs = np.sign(numpy_helper.to_array(tensor))
+            tensor.CopyFrom(numpy_helper.from_array(np.float32(size) * signs, tensor.name))
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
 
 # ------------------------------------------------------------------------------------------- what a graph finds
 

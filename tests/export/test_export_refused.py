@@ -3,19 +3,74 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import onnx
 import pytest
-from exports import OUTSIDE, RUINS, SHAPE, Exported, images, resealed
+from exports import SHAPE, Exported, images, resealed
+from onnx import external_data_helper
 
 from restore.channels.damage import Damage
 from restore.errors import ModelError
 from restore.export import packing
 from restore.inference.onnx.engine import OnnxEngine
-from restore.zoo import GRAPH
+from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import NEWEST
+
+# From the bytes of a file to bytes that are no graph: each has a wrong checksum, or none.
+RUINS: dict[str, Callable[[bytes], bytes]] = {
+    "text": lambda content: b"solver\n" * 100,
+    "empty": lambda content: b"",
+    "truncated-by-a-byte": lambda content: content[:-1],
+}
+
+
+def referring(folder: Path, **entries: str | None) -> None:
+    """Change where the first tensor of a graph is said to lie."""
+    model = onnx.load(folder / GRAPH, load_external_data=False)
+    tensor = next(item for item in model.graph.initializer if external_data_helper.uses_external_data(item))
+    where = {entry.key: entry.value for entry in tensor.external_data} | entries
+    del tensor.external_data[:]
+    for key, value in where.items():
+        if value is not None:
+            tensor.external_data.add(key=key, value=value)
+    (folder / GRAPH).write_bytes(resealed(model))
+
+
+def climbing(folder: Path) -> None:
+    shutil.copy(folder / WEIGHTS, folder.parent / "x")
+    referring(folder, location="../x")
+
+
+def linked(folder: Path) -> None:
+    shutil.copy(folder / WEIGHTS, folder.parent / "x")
+    (folder / "link").symlink_to(folder.parent / "x")
+    referring(folder, location="link")
+
+
+def flipped(folder: Path) -> None:
+    content = bytearray((folder / WEIGHTS).read_bytes())
+    content[-1] ^= 1
+    (folder / WEIGHTS).write_bytes(content)
+
+
+# What is done to a folder whose graph refers to the weights beside it.
+OUTSIDE: dict[str, Callable[[Path], None]] = {
+    "climbing": climbing,
+    "link": linked,
+    "missing": lambda folder: referring(folder, location="nowhere"),
+    "folder": lambda folder: referring(folder, location="."),
+    "device": lambda folder: referring(folder, location="/dev/zero"),
+    "offset-beyond": lambda folder: referring(folder, offset=str(10**9)),
+    "offset-negative": lambda folder: referring(folder, offset="-8"),
+    "offset-no-number": lambda folder: referring(folder, offset="here"),
+    "offset-overflow": lambda folder: referring(folder, offset=str(2**63 - 1)),
+    "length": lambda folder: referring(folder, length="4"),
+    "flipped-bit": flipped,
+}
+
 
 # ------------------------------------------------------------------------------------- files that are refused
 

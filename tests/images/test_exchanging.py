@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import ImageCms
-from scanned_books import book, images_of, noise, page, pikepdf, same_but_for_scans
+from scanned_books import book, images_of, page, pikepdf, same_but_for_scans
 
 from restore.errors import InputError
 from restore.images import Picture, bound, encode, exchanged, read_picture, scans
 from restore.images.pdf import Document
+
+
+def noise(seed: int, *shape: int) -> np.ndarray:
+    return np.where(np.random.default_rng(seed).random(shape) < 0.5, 255, 0).astype(np.uint8)
+
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
 

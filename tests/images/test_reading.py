@@ -11,13 +11,18 @@ from typing import Any
 import bad_images
 import numpy as np
 import pytest
-from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, cases, check_message, chunk, encoded, read
+from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, Case, check_message, chunk, encoded, read
 from PIL import Image, ImageFile
 
 from restore.errors import InputError, TooLarge, option
 from restore.images import Mask, read_mask, read_picture
 from restore.images.formats import READ
 from restore.images.reading import pillow
+
+
+def cases(table: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in table if case.possible])
+
 
 pytestmark = pytest.mark.usefixtures("silent")
 BITS = np.random.default_rng(6).random((40, 45)) > 0.7

@@ -10,7 +10,7 @@ import pytest
 import torch
 from machines import seeded
 from oracle import exact_moments
-from priors import MASK, PIXELS, SHAPE, SPIKED, TRUNCATED, engine_of, grey_prior, some_images, trained, unstarted
+from priors import PIXELS, SHAPE, SPIKED, TRUNCATED, engine_of, grey_prior, some_images, trained
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion
 from restore.channels.damage import Damage
@@ -22,6 +22,16 @@ from restore.priors import ConditionalRBM
 from restore.priors.bits import unpack
 from restore.solvers import TAP, Solution
 from restore.zoo import TrainedPrior
+
+
+def unstarted(**settings: object) -> Engine:
+    """An engine whose solver starts by itself."""
+    prior = trained(modes=0, starts=0, **settings)
+    return Engine.of(replace(prior, modes=prior.modes[:0]), torch.device("cpu"))
+
+
+MASK = torch.zeros(PIXELS, dtype=torch.bool).index_fill(0, torch.tensor([1, 5, 6, 10]), True)
+
 
 CHANNELS: dict[str, Channel] = {
     "flips": BitFlip(0.15),

@@ -8,17 +8,44 @@ import numpy as np
 import pytest
 import torch
 from bslm_covariance import flattened, standard_errors, unflattened
-from directions import drawn, fitted, log_pseudo_likelihood, random_spins, same
+from directions import fitted, log_pseudo_likelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import numerical_gradient, seeded
+from oracle import exact_samples
 from refusals import refused
 from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
-from restore.learning.rules.bslm import BSLM, GradientAscent, QuasiNewton, climb, spins_of, sweep, tournament
+from restore.learning.rules.bslm import (
+    BSLM,
+    GradientAscent,
+    QuasiNewton,
+    climb,
+    spins_of,
+    sweep,
+    tournament,
+)
 from restore.priors import FullyVisible
+
+
+def random_spins(units: int, variance: float = 0.5, seed: int = 0) -> Spins:
+    draw = seeded(seed)
+    parameters = variance**0.5 * torch.randn(units * (units + 1) // 2, generator=draw, dtype=torch.float64)
+    return unflattened(parameters)
+
+
+def drawn(truth: Spins, count: int, seed: int = 0) -> Tensor:
+    return exact_samples(FullyVisible.from_spins(*truth), count, seeded(seed))
+
+
+def same(units: int, images: int = 60) -> Tensor:
+    """Images that are mostly of one colour, so that every pixel tells all others."""
+    noise = torch.rand(images, units, generator=seeded(1)) < 0.1
+    colour = torch.rand(images, 1, generator=seeded(2)) < 0.5
+    return (noise ^ colour).double()
+
 
 # --- the sweep ---
 
@@ -81,9 +108,6 @@ def test_all_learners_find_the_one_maximum() -> None:
         torch.testing.assert_close(end, ends[0], rtol=0, atol=1e-6)
     objective = Objective(Sample.of(images))
     assert float(flattened(objective.evaluate(unflattened(ends[1])).gradient).abs().max()) < 1e-8
-
-
-# --- the pseudo-likelihood ---
 
 
 # --- the objective ---

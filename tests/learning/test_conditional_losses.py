@@ -12,19 +12,14 @@ import torch
 from conditionals import (
     SIZES,
     all_states,
-    assert_close,
-    exact_clamped,
     log_weight,
     log_z,
     mean_field,
+    plain,
     random_prior,
     scores,
+    sigmoid,
     some_pairs,
-    statistics,
-    step_of,
-    to_the_end,
-    with_weights,
-    worst,
 )
 from directions import assert_slopes
 from hypothesis import given, settings
@@ -38,13 +33,59 @@ from restore.learning.rules.conditional.divergence import ConditionalDivergence,
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
     LogisticRegression,
+    Matched,
     MeanFieldLikelihood,
 )
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.rules.contract import Pairs, Step
+from restore.learning.rules.contract import Gradient, Pairs, Step
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
 from restore.zoo.inference import Inference
+
+NAMES = ["weights.0", "units.0.bias", "units.1.bias", "inputs.0", "inputs.1"]
+
+
+def to_the_end(kind: type[Any], tol: float, **settings: Any) -> Any:
+    """A learner whose images converge at another tolerance."""
+    return type(kind.__name__, (kind,), {"tol": tol})(**settings)
+
+
+def with_weights(prior: ConditionalRBM, weights: Tensor) -> ConditionalRBM:
+    return prior.with_parameters(prior.parameters | {"weights.0": weights})
+
+
+def step_of(learner: Matched, prior: ConditionalRBM, pairs: Pairs, epoch: int = 0, seed: int = 0) -> Step:
+    draw = seeded(seed)
+    return learner.step(prior, pairs, learner.init(prior, pairs.clean, draw), draw, epoch)
+
+
+def worst(got: Gradient, wanted: Gradient) -> dict[str, float]:
+    """Largest error per parameter."""
+    assert set(got) == set(wanted) == set(NAMES)
+    return {name: float((got[name].double() - wanted[name]).abs().max()) for name in NAMES}
+
+
+def assert_close(got: Gradient, wanted: Gradient, atol: float) -> None:
+    errors = worst(got, wanted)
+    assert max(errors.values()) <= atol, errors
+
+
+def exact_clamped(prior: ConditionalRBM, visible: np.ndarray, observed: Tensor) -> Gradient:
+    """Mean statistics of visible states with the hidden units summed out, one by one."""
+    own, x = plain(prior), observed.double().numpy()
+    hidden = sigmoid(own["units.1.bias"] + x @ own["inputs.1"].T + visible @ own["weights.0"])
+    return statistics(visible, hidden, x)
+
+
+def statistics(visible: np.ndarray, hidden: np.ndarray, x: np.ndarray) -> Gradient:
+    found = {
+        "weights.0": np.einsum("ni,nj->ij", visible, hidden),
+        "units.0.bias": visible.sum(0),
+        "units.1.bias": hidden.sum(0),
+        "inputs.0": np.einsum("ni,nk->ik", visible, x),
+        "inputs.1": np.einsum("nj,nk->jk", hidden, x),
+    }
+    return {name: torch.from_numpy(value / len(x)) for name, value in found.items()}
 
 
 def wrong_pixels(clean: Tensor) -> np.ndarray:
@@ -256,9 +297,6 @@ def test_contrastive_divergence_is_one_gibbs_step() -> None:
     assert max(worst(step.gradient, exact).values()) > 2 * noise
     gap = float(step.gradient["units.0.bias"].square().mean().sqrt())
     assert float(step.monitors["pixel_mean_gap"]) == pytest.approx(gap)
-
-
-# --- inference in training ---
 
 
 # --- inference in training ---

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from conditionals import ALL, mean_field, random_prior, recipe_of
+from conditionals import mean_field, random_prior
 from machines import bars_and_stripes, seeded
 from refusals import refused
 
@@ -17,7 +17,9 @@ from restore.channels import BitFlip, parse_task
 from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning.course import DamagedImages, course_of
+from restore.learning.learners import LEARNERS
 from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import LogisticRegression
 from restore.learning.rules.contract import Pairs
@@ -26,6 +28,22 @@ from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import ConditionalRBM
 from restore.solvers import solver_of
+
+ALL: dict[str, Any] = {name: kind.load()() for name, kind in LEARNERS["crbm"].items()}
+
+
+def recipe_of(method: str = "belief_propagation", **changed: Any) -> Recipe:
+    settings: dict[str, Any] = {
+        "name": f"crbm-{method}",
+        "data": Data("bars-and-stripes", task="flip:0.1", validation=3),
+        "prior": PriorShape(hidden=5, family="crbm", weight_scale=0.0 if method == "logistic" else 0.3),
+        "method": method,
+        "learner": ALL[method],
+        "training": Training(epochs=2, batch=4),
+        "optimizer": Optimizer(rate=0.3),
+    }
+    return Recipe(**settings | changed)
+
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

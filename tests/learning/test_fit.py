@@ -12,19 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from fits import (
-    BATCHES,
-    EPOCHS,
-    IMAGES,
-    LEARNERS,
-    Still,
-    after_step,
-    bits,
-    every_learner,
-    log_of,
-    recipe_of,
-    run,
-)
+from fits import BATCHES, EPOCHS, IMAGES, LEARNERS, Still, after_step, bits, log_of, recipe_of, run
 from machines import seeded
 from refusals import refused
 from torch import Tensor
@@ -34,7 +22,9 @@ from restore.errors import TrainingError
 from restore.learning.course import CleanImages, initial_prior, pixel_means
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
+from restore.learning.rules.conditional.likelihood import (
+    BeliefPropagationLikelihood,
+)
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped, epoch_records, locked
@@ -42,6 +32,9 @@ from restore.learning.run.session import Progress, Session
 from restore.learning.steps import fit
 from restore.learning.train import epoch_folder, train
 from restore.priors import RBM
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS)
+
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

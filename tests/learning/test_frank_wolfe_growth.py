@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from directions import IMAGES, SMALL, growth_of
+from directions import IMAGES, growth_of
 from machines import bars_and_stripes, random_rbm, seeded
 from oracle import binary_states, exact_moments, log_likelihood
 from torch import Tensor
@@ -25,6 +25,8 @@ from restore.learning.rules.frank_wolfe import (
 )
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
+
+SMALL = growth_of()
 
 
 def penalised(machine: RBM, penalty: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from directions import EXACTLY, assert_close, assert_slopes, grey_images, moved_by
+from directions import EXACTLY, assert_close, assert_slopes, moved_by
 from machines import FLAT, random_machine, seeded
 from torch import Tensor
 
@@ -23,6 +23,13 @@ from restore.solvers import TAP
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli, Spiked
 from restore.units.layers import blank
+
+
+def grey_images(count: int, size: int, seed: int = 5, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Grey levels, of which a third are exactly 0."""
+    levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
+    return torch.where(levels[0] < 1 / 3, 0.0, levels[1]).to(dtype)
+
 
 VISIBLE = ("truncated", "spiked-truncated")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from commands import Run
-from lessons import CPU, SHAPE, SHORT, WORDS, Hands, bars, bits, columns, learn, lesson
+from lessons import CPU, SHAPE, SHORT, Hands, bars, bits, columns, learn, lesson
 from refusals import refused
 
 import restore
@@ -27,6 +27,9 @@ from restore.learning.run.session import Clock, Progress, Session
 from restore.learning.train import train, train_and_save
 from restore.zoo import TrainedPrior
 from restore.zoo.made import made_here
+
+WORDS = ("train", "images", "--name", "parts", "--hidden", 5, "--epochs", 4, "--quiet")
+
 
 # --- however it ends ---
 

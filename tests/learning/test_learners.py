@@ -7,21 +7,28 @@ from dataclasses import replace
 
 import pytest
 import torch
-from directions import EXACTLY, assert_close, assert_slopes, free, some_images
+from directions import EXACTLY, assert_close, assert_slopes, some_images
 from machines import FLAT, bars_and_stripes, random_rbm, seeded
-from oracle import binary_states, log_likelihood, log_likelihood_gradient
+from oracle import binary_states, exact_moments, log_likelihood, log_likelihood_gradient
 from torch import Tensor
 
 from restore.learning.course import initial_prior
 from restore.learning.finish import own_modes
 from restore.learning.gradients.centring import FORGETTING, centred
 from restore.learning.gradients.statistics import clamped, difference
-from restore.learning.rules.contract import Learner
+from restore.learning.rules.contract import Gradient, Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
 from restore.solvers import TAP
 from restore.zoo.inference import Inference
+
+
+def free(machine: RBM) -> Gradient:
+    """Exact free statistics: the gradient of f = log Z."""
+    exact = exact_moments(machine)
+    return {"weights.0": exact.pairs, "units.0.bias": exact.visible, "units.1.bias": exact.hidden}
+
 
 # --- TAP likelihood ---
 
@@ -117,9 +124,6 @@ def test_own_modes_are_images_where_the_prior_has_its_mass() -> None:
     assert (modes.shape, modes.dtype) == ((7, 1), torch.uint8)
     assert torch.equal(modes, own_modes(machine, images, wished, seeded(2)))
     assert own_modes(machine, images, Inference(modes=0, starts=1), seeded(2)).shape == (0, 1)
-
-
-# --- statistics of the data and the model ---
 
 
 # --- statistics ---

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from lessons import GOOD, with_line, write
+from lessons import GOOD, write
 
 from restore.data.sets import NAMED_SETS
 from restore.learning.recipe.recipe import parse, read_recipe
@@ -18,6 +18,15 @@ from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.zoo import describe, published_folder
 from restore.zoo.inference import Inference
 from training.data.make import PAIRS, SETS
+
+
+def with_line(table: str, line: str) -> str:
+    """The good recipe with one more line in a table; "" is the top of the file."""
+    head = f"[{table}]\n" if table else "\n"
+    if head in GOOD:
+        return GOOD.replace(head, f"{head}{line}\n", 1)
+    return f"{GOOD}{head}{line}\n"
+
 
 ROOT = Path(__file__).parents[2]
 TRAINING = sorted((ROOT / "training" / "recipes").rglob("*.toml"))

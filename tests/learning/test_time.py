@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from directions import growth_of
-from lessons import Hands, Timed, bars, columns, in_time, learn, timed, timed_log_of
+from lessons import SHAPE, Hands, bars, columns, learn, recipe, timed_log_of
 
 from restore.learning import finish
 from restore.learning.course import Trial
@@ -21,12 +21,44 @@ from restore.learning.finish import own_modes
 from restore.learning.lesson import lesson_of
 from restore.learning.optimizers import scheduled_rate
 from restore.learning.options import TrainOptions
+from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Optimizer
+from restore.learning.rules.contract import Step
 from restore.learning.rules.frank_wolfe import Growth
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.folder import Stopped, epoch_records, stage_folder
+from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Clock, Session
+from restore.learning.train import train
 from restore.priors import RBM
 from restore.zoo.inference import Inference
+
+
+@dataclass(frozen=True)
+class Timed(TAPLikelihood):
+    """A learner whose step takes as long as it is told."""
+
+    hands: Hands = field(default_factory=Hands)
+    pace: list[float] = field(default_factory=lambda: [1.0])
+
+    def step(self, *arguments: Any) -> Step:
+        self.hands.now += self.pace[0]
+        return super().step(*arguments)
+
+
+def timed(minutes: float, pace: float = 1.0, **tables: Any) -> tuple[Recipe, Timed]:
+    """A recipe with a time limit, four steps an epoch, and its learner."""
+    training = {"epochs": 0, "minutes": minutes} | tables.pop("training", {})
+    learner = Timed(starts="redrawn", pace=[pace])
+    return replace(recipe(training=training, **tables), learner=learner), learner
+
+
+def in_time(
+    settings: Recipe, learner: Timed, folder: Path, better: Any = lambda *kept: None, **session: Any
+) -> Trained:
+    own = Session(folder, "x", clock=Clock(now=learner.hands), **session)
+    return train(settings, columns(), SHAPE, own, better=better)
+
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

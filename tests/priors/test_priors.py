@@ -188,9 +188,6 @@ def test_restoring_weak_machines_is_exact(sizes: tuple[int, ...]) -> None:
     assert float(TAP(tol=1e-6).solve(tilted).log_partition) == pytest.approx(truth.log_partition, abs=2e-3)
 
 
-# --- conditional machines ---
-
-
 # --- the prior ---
 
 

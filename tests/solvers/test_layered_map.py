@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from machines import (
-    PRECISE,
     SMALL,
     both,
     brute_force,
@@ -28,6 +27,9 @@ from restore.couplings import Dense
 from restore.priors import RBM, BoltzmannMachine, ConvolutionalDBM, FullyVisible
 from restore.solvers import TAP, AdaptiveTAP, HardMeanField, LayeredMap, MeanField, RelaxedBeliefPropagation
 from restore.units import Bernoulli, Rectified, Spin
+
+PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}
+
 
 # --- fixed points against the oracle ---
 

@@ -8,24 +8,27 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from machines import (
-    brute_force,
-    four_modes,
-    random_fully_visible,
-    random_machine,
-    repelling,
-    seeded,
-    two_patterns,
-    values_of,
-    with_weights,
-)
+from machines import brute_force, random_fully_visible, random_machine, seeded, two_patterns, values_of, with_weights
 from mean_likelihoods import exact_likelihood
 from tap_likelihood import log_weights, tap_likelihood
 from torch import Tensor
 
-from restore.priors import BoltzmannMachine
+from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import TAP
-from restore.status import Status
+
+
+def four_modes(pixels: int = 40, hidden: int = 16, strength: float = 0.4) -> tuple[RBM, Tensor]:
+    """A machine of two patterns and their opposites, as in a Hopfield network, and those (4, pixels).
+
+    Random biases of the pixels make one mode e^2 times as probable as another. There are many weak couplings.
+    """
+    generator = seeded(1)
+    signs = [torch.randn(2, size, generator=generator).sign().double() for size in (pixels, hidden)]
+    weights = strength * signs[0].T @ signs[1]
+    bias = 0.15 * torch.randn(pixels, generator=generator, dtype=torch.float64)
+    machine = RBM.binary(weights, bias - weights.sum(1) / 2, -weights.sum(0) / 2)
+    return machine, (1 + torch.cat([signs[0], -signs[0]])) / 2
+
 
 PRECISE = TAP(max_iter=5000, tol=1e-13, damping=0.3)
 NODES = 10
@@ -77,12 +80,6 @@ def found(machine: BoltzmannMachine, images: Tensor) -> Tensor:
 
 
 @every_machine
-def test_without_couplings_it_is_exact(name: str) -> None:
-    machine, images, wanted = weakened(name, 0.0)
-    torch.testing.assert_close(found(machine, images), wanted, rtol=0, atol=1e-6)
-
-
-@every_machine
 def test_its_error_is_of_the_third_order_in_the_weights(name: str) -> None:
     """TAP leaves out the third order of log Z, and with it that of the sum over deeper layers."""
     coarse, fine = (
@@ -92,14 +89,6 @@ def test_its_error_is_of_the_third_order_in_the_weights(name: str) -> None:
     assert 1e-9 < coarse < 1e-4
     # The next orders are seen beside it; of naive mean field the second would be.
     assert math.log2(coarse / fine) > 2.5
-
-
-@every_machine
-def test_only_log_z_is_approximate_with_one_hidden_layer(name: str) -> None:
-    machine, images, wanted = weakened(name, 1.0)
-    off = found(machine, images) - wanted
-    # Up to the truth's quadrature.
-    assert (float(off.max() - off.min()) < 1e-6) == (len(machine.layers) <= 2)
 
 
 # --- its solutions ---
@@ -136,10 +125,3 @@ def test_the_sum_over_modes_is_near_the_truth_and_their_mean_is_not() -> None:
     stronger = four_modes(strength=0.6)[0]
     error = dict(tap_likelihood(stronger, patterns, patterns).details)["mean_by_log_sum_exp"]
     assert error == pytest.approx(exact_likelihood(stronger, patterns).mean, abs=1e-3)
-
-
-def test_a_start_that_does_not_settle_is_tried_again() -> None:
-    machine, start = repelling()
-    undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
-    assert undamped.solve(machine, start).status.tolist() == [Status.MAX_ITER]
-    assert dict(tap_likelihood(machine, start.round(), start, undamped).details)["converged"] == 1

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import settings
 from PIL import Image, ImageCms
 
@@ -388,10 +387,6 @@ MASKS = [
 
 
 quick = settings(max_examples=40)
-
-
-def cases(table: list[Case]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case.row) for case in table if case.possible])
 
 
 def read(data: bytes, **options: int) -> Picture:

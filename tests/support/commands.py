@@ -62,10 +62,3 @@ def strokes(folder: Path, count: int) -> Path:
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """Which files a folder's images are: another one, or the same one written again, has another stamp."""
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(folder.glob("*.png"))}
-
-
-def again(run: Run, words: tuple[object, ...], out: Path, *more: object) -> tuple[int, set[str]]:
-    """The exit code of the command, and the outputs it wrote."""
-    before = stamps(out)
-    code = run(*words, *more)
-    return code, {name for name, stamp in stamps(out).items() if before.get(name) != stamp}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,22 +10,11 @@ from machines import seeded
 from textbook import total
 from torch import Tensor
 
-from restore.learning.learners import LEARNERS
-from restore.learning.recipe.recipe import Recipe
-from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional.likelihood import Matched
-from restore.learning.rules.contract import Gradient, Pairs, Step
+from restore.learning.rules.contract import Pairs
 from restore.priors import RBM, ConditionalRBM
 
 # D visible units, H hidden units, and pixels of the observed image.
 SIZES = [(4, 3, 4), (5, 3, 2), (6, 3, 7)]
-
-NAMES = ["weights.0", "units.0.bias", "units.1.bias", "inputs.0", "inputs.1"]
-
-
-def to_the_end(kind: type[Any], tol: float, **settings: Any) -> Any:
-    """A learner whose images converge at another tolerance."""
-    return type(kind.__name__, (kind,), {"tol": tol})(**settings)
 
 
 def all_states(count: int) -> np.ndarray:
@@ -85,26 +73,6 @@ def some_pairs(sizes: tuple[int, int, int] = (5, 3, 4), count: int = 4, seed: in
     return Pairs((observed > 0).double() if binary else observed, clean)
 
 
-def with_weights(prior: ConditionalRBM, weights: Tensor) -> ConditionalRBM:
-    return prior.with_parameters(prior.parameters | {"weights.0": weights})
-
-
-def step_of(learner: Matched, prior: ConditionalRBM, pairs: Pairs, epoch: int = 0, seed: int = 0) -> Step:
-    draw = seeded(seed)
-    return learner.step(prior, pairs, learner.init(prior, pairs.clean, draw), draw, epoch)
-
-
-def worst(got: Gradient, wanted: Gradient) -> dict[str, float]:
-    """Largest error per parameter."""
-    assert set(got) == set(wanted) == set(NAMES)
-    return {name: float((got[name].double() - wanted[name]).abs().max()) for name in NAMES}
-
-
-def assert_close(got: Gradient, wanted: Gradient, atol: float) -> None:
-    errors = worst(got, wanted)
-    assert max(errors.values()) <= atol, errors
-
-
 def mean_field(prior: ConditionalRBM, observed: Tensor, iterations: int) -> tuple[np.ndarray, np.ndarray]:
     """Visible and hidden means after as many iterations from what x alone says of the pixels."""
     own, x = plain(prior), observed.double().numpy()
@@ -114,37 +82,3 @@ def mean_field(prior: ConditionalRBM, observed: Tensor, iterations: int) -> tupl
         hidden = sigmoid(hidden_own + visible @ own["weights.0"])
         visible = sigmoid(visible_own + hidden @ own["weights.0"].T)
     return visible, hidden
-
-
-def exact_clamped(prior: ConditionalRBM, visible: np.ndarray, observed: Tensor) -> Gradient:
-    """Mean statistics of visible states with the hidden units summed out, one by one."""
-    own, x = plain(prior), observed.double().numpy()
-    hidden = sigmoid(own["units.1.bias"] + x @ own["inputs.1"].T + visible @ own["weights.0"])
-    return statistics(visible, hidden, x)
-
-
-def statistics(visible: np.ndarray, hidden: np.ndarray, x: np.ndarray) -> Gradient:
-    found = {
-        "weights.0": np.einsum("ni,nj->ij", visible, hidden),
-        "units.0.bias": visible.sum(0),
-        "units.1.bias": hidden.sum(0),
-        "inputs.0": np.einsum("ni,nk->ik", visible, x),
-        "inputs.1": np.einsum("nj,nk->jk", hidden, x),
-    }
-    return {name: torch.from_numpy(value / len(x)) for name, value in found.items()}
-
-
-ALL: dict[str, Any] = {name: kind.load()() for name, kind in LEARNERS["crbm"].items()}
-
-
-def recipe_of(method: str = "belief_propagation", **changed: Any) -> Recipe:
-    settings: dict[str, Any] = {
-        "name": f"crbm-{method}",
-        "data": Data("bars-and-stripes", task="flip:0.1", validation=3),
-        "prior": PriorShape(hidden=5, family="crbm", weight_scale=0.0 if method == "logistic" else 0.3),
-        "method": method,
-        "learner": ALL[method],
-        "training": Training(epochs=2, batch=4),
-        "optimizer": Optimizer(rate=0.3),
-    }
-    return Recipe(**settings | changed)

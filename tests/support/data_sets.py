@@ -26,9 +26,6 @@ def needs(name: str, *files: str) -> pytest.MarkDecorator:
 
 
 needs_mnist = needs("mnist", *(f"{part}-images-idx3-ubyte.gz" for part in ("train", "t10k")))
-needs_cbcl = needs("cbcl", *(f"{split}_faces.zip" for split in ("train", "test")))
-OMNIGLOT = [f"images_background_small{part}.zip" for part in (1, 2)]
-needs_omniglot = needs("omniglot", *OMNIGLOT)
 
 NAME = "caltech101-silhouettes"
 FILE = "caltech101_silhouettes_28.mat"
@@ -98,9 +95,3 @@ def numbered(images: np.ndarray) -> dict[str, np.ndarray]:
 
 def as_set(images: np.ndarray) -> set[bytes]:
     return {image.tobytes() for image in images}
-
-
-def mixed(folder: Path) -> dict[str, np.ndarray]:
-    """Thirty images of 12x10 pixels, ten of 20x14."""
-    large = np.random.default_rng(1).integers(0, 256, (10, 20, 14), dtype=np.uint8)
-    return numbered(GREY[:30]) | {f"large/{number}.png": pixels for number, pixels in enumerate(large)}

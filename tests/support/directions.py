@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from bslm_covariance import rounds_of, unflattened
+from bslm_covariance import rounds_of
 from machines import bars_and_stripes, seeded
-from oracle import exact_moments, exact_samples
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -55,30 +54,8 @@ def assert_slopes(
         assert slope == pytest.approx((above - below) / (2 * step), rel=0, abs=atol), name
 
 
-def free(machine: RBM) -> Gradient:
-    """Exact free statistics: the gradient of f = log Z."""
-    exact = exact_moments(machine)
-    return {"weights.0": exact.pairs, "units.0.bias": exact.visible, "units.1.bias": exact.hidden}
-
-
 def moved_by(machine: RBM, direction: Gradient, rate: float = RATE) -> RBM:
     return machine.with_parameters({name: value + rate * direction[name] for name, value in machine.parameters.items()})
-
-
-def grey_images(count: int, size: int, seed: int = 5, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Grey levels, of which a third are exactly 0."""
-    levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
-    return torch.where(levels[0] < 1 / 3, 0.0, levels[1]).to(dtype)
-
-
-def random_spins(units: int, variance: float = 0.5, seed: int = 0) -> Spins:
-    draw = seeded(seed)
-    parameters = variance**0.5 * torch.randn(units * (units + 1) // 2, generator=draw, dtype=torch.float64)
-    return unflattened(parameters)
-
-
-def drawn(truth: Spins, count: int, seed: int = 0) -> Tensor:
-    return exact_samples(FullyVisible.from_spins(*truth), count, seeded(seed))
 
 
 def fitted(learner: PseudoLikelihoodAscent, images: Tensor, start: Spins | None = None) -> list[Round]:
@@ -93,13 +70,6 @@ def log_pseudo_likelihood(machine: FullyVisible, images: Tensor) -> Tensor:
     return logsigmoid((2 * images - 1) * log_odds).sum(-1)
 
 
-def same(units: int, images: int = 60) -> Tensor:
-    """Images that are mostly of one colour, so that every pixel tells all others."""
-    noise = torch.rand(images, units, generator=seeded(1)) < 0.1
-    colour = torch.rand(images, 1, generator=seeded(2)) < 0.5
-    return (noise ^ colour).double()
-
-
 IMAGES = bars_and_stripes(3)
 
 
@@ -107,6 +77,3 @@ def growth_of(units: int = 8, penalty: float = 0.003, **constants: Any) -> Frank
     """Settings of a growth under other constants, by their names."""
     usual = {"samples": 4000, "bias_steps": 20, "bias_rate": 0.3, "away_every": 4}
     return type("Small", (FrankWolfe,), usual | constants)(units, penalty)
-
-
-SMALL = growth_of()

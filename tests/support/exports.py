@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +17,6 @@ import pytest
 import torch
 from filelock import FileLock
 from machines import seeded, two_patterns, with_weights
-from onnx import external_data_helper, numpy_helper
 from priors import (
     SPIKED,
     TRUNCATED,
@@ -45,8 +41,7 @@ from restore.inference.torch_engine import solve
 from restore.priors import RBM, ConditionalRBM
 from restore.priors.bits import pack
 from restore.solvers import Solution, solver_of
-from restore.status import Status
-from restore.zoo import GRAPH, WEIGHTS, TrainedPrior, load, published_folder
+from restore.zoo import GRAPH, WEIGHTS, TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
@@ -103,7 +98,6 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     "layers": (lambda: random_convolutional_deep_prior(family="informed_convolutional"), {"beside": True}),
     "halves": (lambda: random_convolutional_deep_prior(family="informed_convolutional", first=2), {"beside": True}),
 }
-TOLD = ["tap", "mean_field", "relaxed", "deep"]
 LEARNT = ["sum", "mixed"]
 
 
@@ -210,51 +204,7 @@ def images(count: int, shape: tuple[int, int] = SHAPE, seed: int = 0) -> np.ndar
     return (np.random.default_rng(seed).random((count, *shape)) < 0.4).astype(np.float32)
 
 
-def agree(found: Arrays, solution: Solution, tolerance: float = 2 * TOLERANCE) -> None:
-    """A graph's outputs are the library's solution, which nowhere diverged."""
-    assert (solution.status != int(Status.DIVERGED)).all()
-    for kind, layers in (("means", solution.means), ("variances", solution.variances)):
-        for layer, values in enumerate(layers):
-            name = kind if layer == 0 else f"{kind}.{layer}"
-            np.testing.assert_allclose(found[name].reshape(values.shape), values, atol=tolerance, err_msg=name)
-    assert (found["restored"] == (found["means"] > 0.5)).all()
-    if "log_partition" in found:  # not with one start, as tests of files say
-        np.testing.assert_allclose(found["log_partition"], solution.log_partition, rtol=1e-6, atol=10 * tolerance)
-    assert (abs(found["iterations"] - solution.iterations.numpy()) <= 1).all()
-    np.testing.assert_allclose(found["residual"], solution.residual, atol=tolerance)
-    assert found["converged"].tolist() == (solution.status == int(Status.CONVERGED)).tolist()
-
-
-def equal(first: Arrays, second: Arrays) -> None:
-    """The same up to rounding: products of matrices add up in another order in batches of another size."""
-    for name, values in first.items():
-        room = 1 if name == "iterations" else 2 * TOLERANCE
-        np.testing.assert_allclose(np.float64(values), np.float64(second[name]), atol=room, rtol=1e-6, err_msg=name)
-
-
 RATES = np.random.default_rng(3).random((4, *SHAPE)).astype(np.float32)
-HIDDEN = np.random.default_rng(4).random((4, *SHAPE)) < 0.3
-
-
-def with_huge_weights(case: Exported, size: float) -> onnxruntime.InferenceSession:
-    model = copy.deepcopy(case.model)
-    for tensor in model.graph.initializer:
-        if tensor.name == "weights.0":
-            signs = np.sign(numpy_helper.to_array(tensor))
-            tensor.CopyFrom(numpy_helper.from_array(np.float32(size) * signs, tensor.name))
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-
-
-# From the bytes of a file to bytes that are no graph.
-RUINS: dict[str, Callable[[bytes], bytes]] = {
-    "garbage": lambda content: np.random.default_rng(0).bytes(5000),
-    "text": lambda content: b"solver\n" * 100,
-    "empty": lambda content: b"",
-    "truncated": lambda content: content[: len(content) // 2],
-    "truncated-by-a-byte": lambda content: content[:-1],
-    "pickle": lambda content: pickle.dumps({"weights": list(range(99))}),
-    "zeros": lambda content: bytes(4096),
-}
 
 
 def resealed(model: onnx.ModelProto) -> bytes:
@@ -265,86 +215,7 @@ def resealed(model: onnx.ModelProto) -> bytes:
     return seal.sealed(model.SerializeToString())
 
 
-def referring(folder: Path, **entries: str | None) -> None:
-    """Change where the first tensor of a graph is said to lie."""
-    model = onnx.load(folder / GRAPH, load_external_data=False)
-    tensor = next(item for item in model.graph.initializer if external_data_helper.uses_external_data(item))
-    where = {entry.key: entry.value for entry in tensor.external_data} | entries
-    del tensor.external_data[:]
-    for key, value in where.items():
-        if value is not None:
-            tensor.external_data.add(key=key, value=value)
-    (folder / GRAPH).write_bytes(resealed(model))
-
-
-def climbing(folder: Path) -> None:
-    shutil.copy(folder / WEIGHTS, folder.parent / "x")
-    referring(folder, location="../x")
-
-
-def climbing_within(folder: Path) -> None:
-    shutil.copy(folder / WEIGHTS, folder.parent / "x")
-    (folder / "inner").mkdir()
-    referring(folder, location="inner/../../x")
-
-
-def absolute(folder: Path) -> None:
-    shutil.copy(folder / WEIGHTS, folder.parent / "x")
-    referring(folder, location=str(folder.parent / "x"))
-
-
-def linked(folder: Path) -> None:
-    shutil.copy(folder / WEIGHTS, folder.parent / "x")
-    (folder / "link").symlink_to(folder.parent / "x")
-    referring(folder, location="link")
-
-
-def flipped(folder: Path) -> None:
-    content = bytearray((folder / WEIGHTS).read_bytes())
-    content[-1] ^= 1
-    (folder / WEIGHTS).write_bytes(content)
-
-
-def other_prior(folder: Path) -> None:
-    prior = zoo.load(folder)
-    zoo.save(folder / "other", replace(prior, pixel_means=prior.pixel_means * 0.9), "")
-    shutil.copy(folder / "other" / WEIGHTS, folder / WEIGHTS)
-
-
-def content_changed(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    def ruin(folder: Path) -> None:
-        (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
-
-    return ruin
-
-
-# What is done to a folder whose graph refers to the weights beside it.
-OUTSIDE: dict[str, Callable[[Path], None]] = {
-    "climbing": climbing,
-    "climbing-from-within": climbing_within,
-    "absolute": absolute,
-    "link": linked,
-    "missing": lambda folder: referring(folder, location="nowhere"),
-    "folder": lambda folder: referring(folder, location="."),
-    "device": lambda folder: referring(folder, location="/dev/zero"),
-    "offset-beyond": lambda folder: referring(folder, offset=str(10**9)),
-    "offset-negative": lambda folder: referring(folder, offset="-8"),
-    "offset-no-number": lambda folder: referring(folder, offset="here"),
-    "offset-overflow": lambda folder: referring(folder, offset=str(2**63 - 1)),
-    "length": lambda folder: referring(folder, length="4"),
-    "other-prior": other_prior,
-    "flipped-bit": flipped,
-    "truncated": content_changed(lambda content: content[:-100]),
-    "padded": content_changed(lambda content: content + bytes(100)),
-    "empty": content_changed(lambda content: b""),
-    "pickle": content_changed(lambda content: pickle.dumps([1.5] * 9999)),
-}
-
-
 # --- small priors of every kind to store, and ways to damage what was stored ---
-
-
-PUBLISHED = published_folder()
 
 
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
@@ -363,17 +234,6 @@ def conditional_prior(name: str = "small") -> TrainedPrior:
     )
     assert isinstance(plain.machine, RBM)
     return replace(plain, description=header, machine=ConditionalRBM(plain.machine, draw[:15], draw[15:]))
-
-
-def same(first: TrainedPrior, second: TrainedPrior) -> bool:
-    tensors = [
-        {**prior.machine.parameters, "pixel_means": prior.pixel_means, "modes": prior.modes}
-        for prior in (first, second)
-    ]
-    return first.description == second.description and all(
-        torch.equal(value, tensors[1][name]) and value.dtype == tensors[1][name].dtype
-        for name, value in tensors[0].items()
-    )
 
 
 # --- round trips ---
@@ -403,13 +263,6 @@ def refused(call: Callable[[], object]) -> str:
     return text
 
 
-def refused_prior(folder: Path, subject: str = "") -> None:
-    """Loading raises one line that begins with the file and names the subject: a tensor, a key or a limit."""
-    with pytest.raises(ModelError) as caught:
-        load(folder)
-    assert caught.value.subject == str(folder / WEIGHTS) and subject in refused(lambda: load(folder))
-
-
 def rewritten(folder: Path, tensors: Callable[[Tensors], Tensors] = lambda t: t, **header: str | None) -> None:
     """Write the prior's file again with other tensors, or other header fields (None removes one)."""
     path = folder / WEIGHTS
@@ -433,20 +286,3 @@ def inference(**settings: str) -> dict[str, str]:
     """The solver's settings as in a header, some of them other JSON."""
     whole = {"solver": '"tap"', "max_iter": "1000", "modes": "6", "starts": "3", **settings}
     return {"inference": "{" + ", ".join(f'"{key}": {value}' for key, value in whole.items()) + "}"}
-
-
-def without(name: str) -> Callable[[Tensors], Tensors]:
-    return lambda tensors: {key: value for key, value in tensors.items() if key != name}
-
-
-def replaced(name: str, change: Callable[[Tensor], Tensor]) -> Callable[[Tensors], Tensors]:
-    return lambda tensors: tensors | {name: change(tensors[name])}
-
-
-def filled(value: float) -> Callable[[Tensor], Tensor]:
-    def change(tensor: Tensor) -> Tensor:
-        tensor = tensor.clone()
-        tensor.view(-1)[1] = value
-        return tensor
-
-    return change

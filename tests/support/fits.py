@@ -60,8 +60,6 @@ OPTIMIZERS = {
     "muon": Optimizer(name="muon", rate=0.02, momentum=0.9, weight_decay=0.1),
 }
 
-every_learner = pytest.mark.parametrize("learner", LEARNERS)
-
 
 def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **changed: Any) -> Recipe:
     return Recipe(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,9 @@ from restore.errors import UsageError
 from restore.learning.lesson import Lesson, lesson_of
 from restore.learning.options import TrainOptions
 from restore.learning.recipe.recipe import Recipe, parse, read_recipe
-from restore.learning.rules.contract import Step
-from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.outcome import Trained
-from restore.learning.run.session import Clock, Session
-from restore.learning.train import train, train_and_save
+from restore.learning.run.session import Session
+from restore.learning.train import train_and_save
 
 CPU = torch.device("cpu")
 
@@ -34,7 +32,6 @@ def bars(count: int = 40, seed: int = 0) -> np.ndarray:
 
 
 SHORT = ("--epochs", 2, "--quiet")
-WORDS = ("train", "images", "--name", "parts", "--hidden", 5, "--epochs", 4, "--quiet")
 
 
 def bits(folder: str | Path) -> dict[str, bytes]:
@@ -91,32 +88,6 @@ class Hands:
         return self.now
 
 
-@dataclass(frozen=True)
-class Timed(TAPLikelihood):
-    """A learner whose step takes as long as it is told."""
-
-    hands: Hands = field(default_factory=Hands)
-    pace: list[float] = field(default_factory=lambda: [1.0])
-
-    def step(self, *arguments: Any) -> Step:
-        self.hands.now += self.pace[0]
-        return super().step(*arguments)
-
-
-def timed(minutes: float, pace: float = 1.0, **tables: Any) -> tuple[Recipe, Timed]:
-    """A recipe with a time limit, four steps an epoch, and its learner."""
-    training = {"epochs": 0, "minutes": minutes} | tables.pop("training", {})
-    learner = Timed(starts="redrawn", pace=[pace])
-    return replace(recipe(training=training, **tables), learner=learner), learner
-
-
-def in_time(
-    settings: Recipe, learner: Timed, folder: Path, better: Any = lambda *kept: None, **session: Any
-) -> Trained:
-    own = Session(folder, "x", clock=Clock(now=learner.hands), **session)
-    return train(settings, columns(), SHAPE, own, better=better)
-
-
 # --- a good recipe as text, and what is said of bad ones ---
 
 
@@ -151,11 +122,3 @@ def assert_refused(path: Path, *subjects: str) -> None:
     assert all(subject in text for subject in subjects)
     assert "\n" not in text and len(text) < len(str(path)) + 500
     assert caught.value.exit_code == 2
-
-
-def with_line(table: str, line: str) -> str:
-    """The good recipe with one more line in a table; "" is the top of the file."""
-    head = f"[{table}]\n" if table else "\n"
-    if head in GOOD:
-        return GOOD.replace(head, f"{head}{line}\n", 1)
-    return f"{GOOD}{head}{line}\n"

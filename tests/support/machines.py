@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -167,28 +166,6 @@ def two_patterns(size: int = 12, strength: float = 0.6, tilt: float = -0.2) -> t
     # These biases make both patterns, and both answers of the hidden units to them, equally probable.
     machine = RBM.binary(weights, tilt * visible - weights.sum(1) / 2, -weights.sum(0) / 2)
     return machine, torch.stack([(1 + visible) / 2, (1 - visible) / 2])
-
-
-def four_modes(pixels: int = 40, hidden: int = 16, strength: float = 0.4) -> tuple[RBM, Tensor]:
-    """A machine of two patterns and their opposites, as in a Hopfield network, and those (4, pixels).
-
-    Random biases of the pixels make one mode e^2 times as probable as another. There are many weak couplings.
-    """
-    generator = seeded(1)
-    signs = [torch.randn(2, size, generator=generator).sign().double() for size in (pixels, hidden)]
-    weights = strength * signs[0].T @ signs[1]
-    bias = 0.15 * torch.randn(pixels, generator=generator, dtype=torch.float64)
-    machine = RBM.binary(weights, bias - weights.sum(1) / 2, -weights.sum(0) / 2)
-    return machine, (1 + torch.cat([signs[0], -signs[0]])) / 2
-
-
-def repelling(strength: float = 0.6, size: int = 20) -> tuple[FullyVisible, Tensor]:
-    """Units that all repel each other, which jump up and down together when all move at once; and a start for it.
-
-    It takes the more damping to settle, where every mean is a half, the more strength there is.
-    """
-    machine = FullyVisible.binary(-strength * (1 - torch.eye(size)), torch.full((size,), strength * (size - 1) / 2))
-    return machine, torch.full((1, size), 0.9)
 
 
 @dataclass(frozen=True)
@@ -347,8 +324,6 @@ def gaussian_answers(precision: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, T
 
 
 both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])
-
-PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}
 
 
 def halves(machine: BoltzmannMachine, batch: int = 1) -> Tensor:

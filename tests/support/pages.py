@@ -14,12 +14,11 @@ from PIL import Image
 from processes import HANG
 
 from restore import zoo
-from restore.app import assembly, runtime
+from restore.app import runtime
 from restore.errors import ModelError
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -142,24 +141,6 @@ class Visit:
             }""",
             asked,
         )
-
-
-def native(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> dict[str, np.ndarray]:
-    """The same graph run by onnxruntime outside the browser."""
-    session = onnxruntime.InferenceSession(folder / zoo.GRAPH, providers=["CPUExecutionProvider"])
-    inference = assembly.facts(folder)["inference"]
-    inputs = {
-        "image": pixels[None].astype(np.float32),
-        "p": np.full((1, 1, 1), p, np.float32),
-        "mask": mask[None].astype(bool),
-        "max_iter": np.array(inference["max_iter"], np.int64),
-        "tol": np.array(inference["tol"], np.float32),
-        "damping": np.array(inference["damping"], np.float32),
-    }
-    wanted = {entry.name for entry in session.get_inputs()}
-    names = [entry.name for entry in session.get_outputs()]
-    outputs = session.run(names, {name: value for name, value in inputs.items() if name in wanted})
-    return dict(zip(names, outputs, strict=True))
 
 
 def noisy(seed: int = 0) -> np.ndarray:

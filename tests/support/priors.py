@@ -183,14 +183,5 @@ def engine_of(**settings: object) -> Engine:
     return Engine.of(trained(**settings), torch.device("cpu"))
 
 
-def unstarted(**settings: object) -> Engine:
-    """An engine whose solver starts by itself."""
-    prior = trained(modes=0, starts=0, **settings)
-    return Engine.of(replace(prior, modes=prior.modes[:0]), torch.device("cpu"))
-
-
 def some_images(count: int, seed: int = 1) -> Tensor:
     return torch.bernoulli(torch.full((count, PIXELS), 0.5), generator=seeded(seed))
-
-
-MASK = torch.zeros(PIXELS, dtype=torch.bool).index_fill(0, torch.tensor([1, 5, 6, 10]), True)

@@ -16,10 +16,6 @@ pypdfium2: Any = pytest.importorskip("pypdfium2")
 WORDS, TITLE, ADDRESS = "hidden words", "A title", "https://example.org/"
 
 
-def noise(seed: int, *shape: int) -> np.ndarray:
-    return np.where(np.random.default_rng(seed).random(shape) < 0.5, 255, 0).astype(np.uint8)
-
-
 def page(levels: np.ndarray, dpi: float = 72) -> bytes:
     picture = Picture(levels, info={"dpi": (dpi, dpi)})
     return encode(picture, picture.pixels, format="PDF")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from exports import PUBLISHED, inference, refused, reheaded, resealed
+from exports import inference, refused, reheaded, resealed
 from PIL import Image
 
 import restore
@@ -22,7 +22,10 @@ from restore.channels.damage import Damage
 from restore.inference.onnx import contract as seal
 from restore.inference.onnx.engine import OnnxEngine
 from restore.status import Status
-from restore.zoo import GRAPH, WEIGHTS
+from restore.zoo import GRAPH, WEIGHTS, published_folder
+
+PUBLISHED = published_folder()
+
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

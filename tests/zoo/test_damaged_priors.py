@@ -12,27 +12,40 @@ from typing import Any
 
 import pytest
 import torch
-from exports import (
-    GENERAL,
-    Header,
-    Tensors,
-    conditional_prior,
-    filled,
-    inference,
-    prior_of,
-    refused,
-    refused_prior,
-    reheaded,
-    replaced,
-    rewritten,
-    without,
-)
+from exports import GENERAL, Header, Tensors, conditional_prior, inference, prior_of, refused, reheaded, rewritten
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from restore import zoo
+from restore.errors import ModelError
 from restore.inference.onnx.contract import read_intact
 from restore.zoo import GRAPH, WEIGHTS, describe, limits, load, save
 from restore.zoo.description import NEWEST
+
+
+def refused_prior(folder: Path, subject: str = "") -> None:
+    """Loading raises one line that begins with the file and names the subject: a tensor, a key or a limit."""
+    with pytest.raises(ModelError) as caught:
+        load(folder)
+    assert caught.value.subject == str(folder / WEIGHTS) and subject in refused(lambda: load(folder))
+
+
+def without(name: str) -> Callable[[Tensors], Tensors]:
+    return lambda tensors: {key: value for key, value in tensors.items() if key != name}
+
+
+def replaced(name: str, change: Callable[[Tensor], Tensor]) -> Callable[[Tensors], Tensors]:
+    return lambda tensors: tensors | {name: change(tensors[name])}
+
+
+def filled(value: float) -> Callable[[Tensor], Tensor]:
+    def change(tensor: Tensor) -> Tensor:
+        tensor = tensor.clone()
+        tensor.view(-1)[1] = value
+        return tensor
+
+    return change
+
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from exports import GENERAL, conditional_prior, prior_of, same
+from exports import GENERAL, conditional_prior, prior_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
@@ -19,6 +19,18 @@ from restore.errors import OutputError, TrainingError
 from restore.priors import ConditionalRBM
 from restore.zoo import CARD, WEIGHTS, TrainedPrior, card_of, describe, load, save
 from restore.zoo.description import NEWEST
+
+
+def same(first: TrainedPrior, second: TrainedPrior) -> bool:
+    tensors = [
+        {**prior.machine.parameters, "pixel_means": prior.pixel_means, "modes": prior.modes}
+        for prior in (first, second)
+    ]
+    return first.description == second.description and all(
+        torch.equal(value, tensors[1][name]) and value.dtype == tensors[1][name].dtype
+        for name, value in tensors[0].items()
+    )
+
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
