@@ -9,9 +9,10 @@ import numpy as np
 
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
+from restore.inference.marks.ground import Ground
 from restore.inference.marks.lines import count_of, lines
 from restore.inference.marks.scene import Mark, Scene
-from restore.inference.marks.specks import SAME_SIZE, specks_of, specks_of_size
+from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
 
 # Nats by which specks have to explain bare ground better than none: if somebody says that there are some, and if not.
 ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
@@ -58,9 +59,16 @@ def _specks(scene: Scene) -> Mark | None:
     found = specks_of(pieces, judge, ground, ASKED_LEAD, share) if ground.print else specks_of_size(pieces, judge)
     if found.lead <= ASKED_LEAD or not found.which.any():
         return None
-    anywhere = found.arranged < ARRANGED and found.rate < MOST_DIRT
-    sure = found.lead > UNASKED_LEAD and anywhere and found.alike <= SAME_SIZE
-    return Mark("specks", pieces.mask(found.which), int(found.which.sum()), ground.print and sure)
+    sure = not scene.told and found.lead > UNASKED_LEAD and _is_dirt(found, ground)
+    return Mark("specks", pieces.mask(found.which), int(found.which.sum()), sure)
+
+
+def _is_dirt(found: Found, ground: Ground) -> bool:
+    """True if specks are few, have many sizes, and lie anywhere, on a page of print."""
+    if found.bare is None or not ground.print:
+        return False
+    few = found.rate < MOST_DIRT and alike(found.bare) <= SAME_SIZE
+    return few and arranged(found.bare.centres, ground) < ARRANGED
 
 
 # Kinds that are looked for though nobody asks: these cost little on a clean picture.

@@ -23,7 +23,8 @@ class Mark:
         kind: its name.
         mask: their pixels, boolean (H, W).
         count: how many there are.
-        sure: True if they cannot be part of the picture, so that nobody has to ask for their removal.
+        sure: True if they cannot be part of the picture, so that nobody has to ask for their removal; this is
+            not looked into for specks that are asked for.
         on_ground: True if there is only ground beneath them, so that nothing has to be predicted.
     """
 

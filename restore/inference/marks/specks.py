@@ -64,15 +64,13 @@ class Found:
         which: boolean (N,).
         lead: nats by which specks explain bare ground better than none.
         rate: of specks to a pixel of bare ground.
-        arranged: nats by which those on bare ground lie in a strip, and near print, more than dirt does.
-        alike: the share of those on bare ground that have the commonest size, to half an octave.
+        bare: those of them on bare ground, by which rate and lead were found; None if somebody said how large they are.
     """
 
     which: np.ndarray
     lead: float
     rate: float = 0.0
-    arranged: float = 0.0
-    alike: float = 0.0
+    bare: Pieces | None = None
 
 
 def largest_of(ground: Ground) -> int:
@@ -112,8 +110,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
         which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
-    specks = known.chosen(dirt > 0.5)
-    return Found(which, lead, float(dirt.sum() / area), _arranged(specks.centres, ground), _alike(specks))
+    return Found(which, lead, float(dirt.sum() / area), known.chosen(dirt > 0.5))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
@@ -139,7 +136,7 @@ def _on_bare_ground(odds: np.ndarray, area: int) -> tuple[np.ndarray, float]:
     return dirt, float(np.logaddexp(0, np.log(rate) - odds).sum() - rate * area)
 
 
-def _arranged(centres: np.ndarray, ground: Ground) -> float:
+def arranged(centres: np.ndarray, ground: Ground) -> float:
     """Nats by which centres, (N, 2), lie otherwise on bare ground than dirt, which lies anywhere."""
     places = np.zeros(ground.bare.shape, bool)
     rows, columns = np.rint(centres).astype(int).T
@@ -170,8 +167,8 @@ def _near_print(places: np.ndarray, ground: Ground) -> float:
     return float((seen * np.log(seen.clip(1) / expected.clip(1e-9)))[seen > 0].sum())
 
 
-def _alike(pieces: Pieces) -> float:
-    """The share of pieces in the fullest half octave of sizes."""
+def alike(pieces: Pieces) -> float:
+    """The share of pieces that have the commonest size, to half an octave."""
     return float(np.bincount(_half_octaves(pieces.sizes)).max(initial=0) / max(1, pieces.count))
 
 
@@ -186,11 +183,11 @@ def _drawn(pieces: Pieces) -> np.ndarray:
     bins = np.zeros((2, MOST_SIDE + 1, MOST_SIDE + 1, int(halves.max(initial=0)) + 1))
     places = pieces.dark.astype(int), sides[:, 0], sides[:, 1], halves
     np.add.at(bins, places, 1)
-    alike, about = bins, bins.sum((1, 2), keepdims=True)
+    near, about = bins, bins.sum((1, 2), keepdims=True)
     for axis, reach in ((1, 1), (2, 1), (3, 1)):
-        alike = _near(alike, axis, reach)
+        near = _near(near, axis, reach)
     about = np.broadcast_to(_near(about, 3, OCTAVES), bins.shape)
-    return np.asarray(excess(alike[places], SAME_SIZE * about[places]) > NO_CHANCE)
+    return np.asarray(excess(near[places], SAME_SIZE * about[places]) > NO_CHANCE)
 
 
 def _near(bins: np.ndarray, axis: int, reach: int) -> np.ndarray:

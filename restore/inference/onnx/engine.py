@@ -50,9 +50,10 @@ FOLDER = "session.model_external_initializers_file_folder_path"
 # Computing constants in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
 NOT_BEFORE = ["ConstantFolding"]
 
-# Units, of all starts: batches of fewer take as long, and where images have any size, batches of several have no more.
+# Units, of all starts: batches of fewer take as long, and where images have any size, batches of several have no more:
+# images of 28x28 take half the time, by tens, that they take by fives.
 SMALL_BATCH = 2**15
-LARGE_BATCH = 2**18
+LARGE_BATCH = 2**20
 
 # The execution provider of the processor, which does what others cannot.
 CPU = "CPUExecutionProvider"

@@ -33,7 +33,8 @@ def solved(engine: PictureEngine, pictures: np.ndarray, damage: Damage, effort: 
     if damage.hidden is not None and (reach := reach_of(header, damage)):
         known, hidden = header.as_known(pictures), np.broadcast_to(damage.hidden, pictures.shape)
         parts = parts_of(pictures.shape[1:], header, engine.part)
-        return filled(lambda some, holes: _distinct(engine, some, holes, effort), known, hidden, parts, reach)
+        every = partial(_distinct, engine, effort=effort)
+        return filled(every, known, hidden, parts, reach, header.step)
     return (_in_parts if header.whole else _in_tiles)(engine, pictures, damage, effort)
 
 

@@ -48,6 +48,7 @@ def filled(
     hidden: np.ndarray,
     parts: Sequence[Block],
     reach: int,
+    step: int,
 ) -> Posterior:
     """The posterior of pictures (N, H, W) whose visible pixels are certain.
 
@@ -57,11 +58,12 @@ def filled(
         hidden: boolean (N, H, W).
         parts: those in which the prior takes pictures of this size.
         reach: see `reach_of`.
+        step: the pixels between units of the coarsest layer.
     """
     whole = Posterior.of_pixels(pictures.copy(), np.zeros(pictures.shape, np.float32))
     alike: dict[tuple[int, ...], list[tuple[int, Block]]] = {}
     for index, holes in enumerate(hidden):
-        for block in (block for part in parts for block in needed(part, holes, reach)):
+        for block in (block for part in parts for block in needed(part, holes, reach, step)):
             alike.setdefault(holes[block.around].shape, []).append((index, block))
     for blocks in alike.values():
         seen, holes = (np.stack([of[index][block.around] for index, block in blocks]) for of in (pictures, hidden))
@@ -78,16 +80,16 @@ def _add(windows: Posterior, blocks: Sequence[tuple[int, Block]], whole: Posteri
         join.at(getattr(whole, name), [index for index, _ in blocks], getattr(windows, name))
 
 
-def needed(part: Block, hidden: np.ndarray, reach: int) -> list[Block]:
+def needed(part: Block, hidden: np.ndarray, reach: int, step: int) -> list[Block]:
     """What has to be solved of a part of a picture: nothing, windows around hidden pixels (H, W), or all of it."""
     holes = hidden[part.core]
     if not holes.any():
         return []
     rows, columns = (_cells(core, around, 2 * reach) for core, around in zip(part.core, part.around, strict=True))
+    boxes = [_box(hidden, cell) for cell in product(rows, columns) if hidden[cell].any()]
     windows = [
-        Block((top, left), (_window(top, part.around[0], reach), _window(left, part.around[1], reach)))
-        for top, left in product(rows, columns)
-        if hidden[top, left].any()
+        Block((top, left), (_window(top, part.around[0], reach, step), _window(left, part.around[1], reach, step)))
+        for top, left in boxes
     ]
     return windows if _pixels(windows) < _pixels([part]) else [part]
 
@@ -100,10 +102,17 @@ def _cells(core: slice, around: slice, length: int) -> list[slice]:
     return [span for span in spans if span.start < span.stop]
 
 
-def _window(cell: slice, around: slice, reach: int) -> slice:
-    """A cell with what is around it in its part; it begins at a multiple of the reach."""
-    first = (cell.start - around.start) // reach * reach - reach
-    last = -(-(cell.stop - around.start) // reach) * reach + reach
+def _box(hidden: np.ndarray, cell: tuple[slice, slice]) -> tuple[slice, slice]:
+    """The rows and columns of a cell from its first hidden pixel to its last."""
+    rows, columns = (np.flatnonzero(hidden[cell].any(axis)) for axis in (1, 0))
+    top, left = cell[0].start, cell[1].start
+    return slice(top + rows[0], top + rows[-1] + 1), slice(left + columns[0], left + columns[-1] + 1)
+
+
+def _window(box: slice, around: slice, reach: int, step: int) -> slice:
+    """A box with what is around it in its part; it begins at a whole step, and has whole steps."""
+    first = (box.start - around.start - reach) // step * step
+    last = -(-(box.stop - around.start + reach) // step) * step
     return slice(max(around.start, around.start + first), min(around.stop, around.start + last))
 
 

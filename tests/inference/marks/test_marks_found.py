@@ -16,7 +16,7 @@ from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
-from restore.inference.marks.specks import SAME_SIZE, Found, _alike, _arranged, specks_of, specks_of_size
+from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
 
 BARE = Ground(np.ones((HEIGHT, WIDTH), bool), np.zeros((HEIGHT, WIDTH), bool), 0.0, print=False)
 
@@ -188,10 +188,11 @@ def test_dirt_lies_anywhere_and_what_lies_in_rows_is_arranged() -> None:
     for row in (40, 120, 200, 280):
         for column in dice.integers(6, WIDTH - 10, 45):
             rows[row : row + dice.integers(1, 4), column : column + dice.integers(1, 7)] = True
-    nats = [
-        specks_of(Pieces.of(ink, 40), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5).arranged
+    found = [
+        specks_of(Pieces.of(ink, 40), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5)
         for ink in (anywhere, rows)
     ]
+    nats = [arranged(one.bare.centres, BARE) for one in found if one.bare is not None]
     assert 1.3 * nats[0] < ARRANGED < 0.5 * nats[1]
 
 
@@ -199,10 +200,10 @@ def test_dots_of_one_size_in_a_heap_are_arranged_and_alike() -> None:
     heap = np.zeros((HEIGHT, WIDTH), bool)
     for row, column in np.random.default_rng(4).integers((110, 60), (190, 360), (40, 2)):
         heap[row : row + 3, column : column + 3] = True
-    for ink, alike in ((heap, True), (dirty(150)[1], False)):
+    for ink, wanted in ((heap, True), (dirty(150)[1], False)):
         pieces = Pieces.of(ink, 40)
-        assert (_alike(pieces) > SAME_SIZE) is alike
-        assert (_arranged(pieces.centres, BARE) > ARRANGED) is alike
+        assert (alike(pieces) > SAME_SIZE) is wanted
+        assert (arranged(pieces.centres, BARE) > ARRANGED) is wanted
 
 
 def test_what_lies_by_print_alone_is_arranged() -> None:
@@ -211,7 +212,7 @@ def test_what_lies_by_print_alone_is_arranged() -> None:
     beside, anywhere = (np.random.default_rng(5).random((40, 2)) * (HEIGHT - 1, most) for most in (99, WIDTH - 1))
     ground = replace(BARE, near=near)
     for centres, at_least, at_most in ((beside, 40, 90), (anywhere, 0, ARRANGED)):
-        assert at_least <= _arranged(centres, ground) <= at_most
+        assert at_least <= arranged(centres, ground) <= at_most
 
 
 def test_a_larger_share_of_dirt_takes_fewer_pieces_among_print() -> None:

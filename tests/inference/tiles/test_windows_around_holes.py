@@ -54,11 +54,11 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "invert"), [("conv-text", False), ("conv-art", True)])
-def test_windows_give_the_bits_that_parts_give(name: str, invert: bool, whole: Any) -> None:
+def test_windows_give_what_parts_give_but_for_the_last_bit(name: str, invert: bool, whole: Any) -> None:
     engine, seen = open_engine(name, engine="onnx"), picture((PART_SIDE + 61, 150), 9)
     windows, parts = answer(engine, seen, invert), whole(engine, seen, invert)
-    np.testing.assert_array_equal(windows.means, parts.means)
-    np.testing.assert_array_equal(windows.variances, parts.variances)
+    np.testing.assert_allclose(windows.means, parts.means, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(windows.variances, parts.variances, rtol=0, atol=1e-7)
     for name in ("iterations", "blind", "inversion"):
         np.testing.assert_array_equal(getattr(windows, name), getattr(parts, name))
     assert windows.residual > 0
@@ -105,7 +105,7 @@ def test_only_what_is_around_holes_is_solved() -> None:
     assert not solved
     hidden[200, 100] = True
     found = answer(engine, Observed(np.ones((600, 500)), Damage(hidden=hidden)))
-    assert 0 < sum(solved) <= (4 * reach_of(engine.header, HOLE)) ** 2
+    assert 0 < sum(solved) <= (2 * reach_of(engine.header, HOLE) + 2 * engine.header.step) ** 2
     assert (found.means[0][~hidden] == 1).all() and 0 < found.means[0][200, 100] < 1
 
 
