@@ -108,7 +108,7 @@ KINDS = {
         inference/marks/specks.py BANDS
         inference/marks/witness.py AT_ONCE
         inference/restore.py PICTURES_AT_ONCE
-        images/writing.py ROWS_AT_ONCE
+        images/writing.py ROWS_WRITTEN
         inference/restored.py STRIP
         inference/tiles/blend.py HALF_PRECISION_PIXELS
         inference/tiles/blocks.py TILES

@@ -17,7 +17,7 @@ from restore.images.formats import FORMATS
 from restore.images.picture import Picture
 
 # So many rows of a picture become levels at a time.
-ROWS_AT_ONCE = 64
+ROWS_WRITTEN = 64
 
 # Compressions of a TIFF that lose nothing, of any pixels and of bits alone; others are replaced by the first.
 _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
@@ -56,8 +56,8 @@ def to_levels(
     changed = np.ones(whole[:2], bool) if hidden is None else hidden
     white = np.float64(picture.white)
     # In strips, as the numbers take several times the memory of the levels.
-    for top in range(0, whole[0], ROWS_AT_ONCE):
-        rows = slice(top, top + ROWS_AT_ONCE)
+    for top in range(0, whole[0], ROWS_WRITTEN):
+        rows = slice(top, top + ROWS_WRITTEN)
         where = changed[rows]
         levels[rows][where] = np.rint(restored[rows][where].clip(0, 1) * white)
     return levels

@@ -121,5 +121,7 @@ def _pairs(values: np.ndarray) -> np.ndarray:
     power = np.abs(np.fft.rfft2(values, (height, width))) ** 2
     sums = np.fft.irfft2(power, (height, width))
     below = sums[1 : PAIR_REACH + 1]
-    ways = sums[0, 1 : PAIR_REACH + 1], below[:, : PAIR_REACH + 1], below[:, -PAIR_REACH:]
-    return np.concatenate([way.ravel() for way in ways])
+    beside = sums[0, 1 : PAIR_REACH + 1]
+    right = below[:, : PAIR_REACH + 1]
+    left = below[:, -PAIR_REACH:]
+    return np.concatenate([beside, right.ravel(), left.ravel()])

@@ -104,9 +104,9 @@ def _cells(core: slice, around: slice, length: int) -> list[slice]:
 
 def _box(hidden: np.ndarray, cell: tuple[slice, slice]) -> tuple[slice, slice]:
     """The rows and columns of a cell from its first hidden pixel to its last."""
-    rows, columns = (np.flatnonzero(hidden[cell].any(axis)) for axis in (1, 0))
-    top, left = cell[0].start, cell[1].start
-    return slice(top + rows[0], top + rows[-1] + 1), slice(left + columns[0], left + columns[-1] + 1)
+    lines = (np.flatnonzero(hidden[cell].any(axis)) for axis in (1, 0))
+    rows, columns = (span.start + found for span, found in zip(cell, lines, strict=True))
+    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
 
 
 def _window(box: slice, around: slice, reach: int, step: int) -> slice:
