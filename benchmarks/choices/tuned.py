@@ -112,7 +112,7 @@ def outcome(case: Case, restored: np.ndarray, seconds: float) -> Outcome:
     return Outcome(before, wrong(restored, case.truth), bool((restored != case.seen).any()), seconds)
 
 
-def outcomes(seed: int, only_grey: bool) -> Iterator[Outcome]:
+def outcomes(seed: int, every: int, only_grey: bool) -> Iterator[Outcome]:
     """What becomes of the pictures by the package that is imported."""
     from restore.channels.damage import Damage, Observed
     from restore.images.picture import Picture
@@ -123,7 +123,8 @@ def outcomes(seed: int, only_grey: bool) -> Iterator[Outcome]:
     warnings.simplefilter("ignore")
     engines = Engines(Options())
     data = os.environ.get("RESTORE_DATA")
-    for case in [*([] if only_grey else drawings(seed)), *(grey(Path(data)) if data else [])]:
+    cases = [*([] if only_grey else drawings(seed)), *(grey(Path(data)) if data else [])]
+    for case in cases[::every]:
         levels = np.rint(255 * np.asarray(case.seen, float)).astype(np.uint8)
         start = process_time()
         (answer,) = restore([Observed(Picture(levels), Damage(hidden=case.hidden))], Options(), engines)
@@ -153,7 +154,7 @@ def write_scaled(constant: Constant, factor: float, folder: Path) -> None:
     file.write_text("".join(lines), encoding="utf-8")
 
 
-def measured(seed: int, only_grey: bool, constant: Constant | None = None, factor: float = 1.0) -> list[Outcome]:
+def measured(options: list[str], constant: Constant | None = None, factor: float = 1.0) -> list[Outcome]:
     """The outcomes in a process of its own, by the package with a number multiplied; none if it cannot run."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -162,7 +163,7 @@ def measured(seed: int, only_grey: bool, constant: Constant | None = None, facto
         if constant is not None:
             write_scaled(constant, factor, folder)
         path = os.pathsep.join([str(folder), str(ROOT)])
-        command = [sys.executable, __file__, "--seed", str(seed), "--one", *(["--only-grey"] if only_grey else [])]
+        command = [sys.executable, __file__, "--one", *options]
         environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     return [Outcome(*json.loads(line)) for line in done.stdout.splitlines()] if done.returncode == 0 else []
@@ -179,23 +180,26 @@ def cells(found: list[Outcome], usual: list[Outcome]) -> list[str]:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--seed", type=int, default=801, help="of the pictures [%(default)s]")
+    parser.add_argument("--every", type=int, default=1, help="of the pictures one of so many [%(default)s]")
     parser.add_argument("--only", nargs="+", help="numbers by name")
     parser.add_argument("--one", action="store_true", help="print the outcomes of the package as it is, as JSON")
     parser.add_argument("--only-grey", action="store_true", help="with --one: of grey pages and photographs alone")
     chosen = parser.parse_args()
     if chosen.one:
-        for one in outcomes(chosen.seed, chosen.only_grey):
+        for one in outcomes(chosen.seed, chosen.every, chosen.only_grey):
             print(json.dumps(one), flush=True)
         return
     head("number", "value", "harmed", "helped", "kept", "wrong, %", "time")
-    usual = {only_grey: measured(chosen.seed, only_grey) for only_grey in (False, True)}
+    options = ["--seed", str(chosen.seed), "--every", str(chosen.every)]
+    usual = {}
     for only_grey, name in ((False, "as they are"), (True, "as they are, grey pages")):
+        usual[only_grey] = measured([*options, *["--only-grey"] * only_grey])
         row(name, "", *cells(usual[only_grey], usual[only_grey]))
     for constant in deciding():
         if chosen.only is None or constant.name in chosen.only:
             only_grey = "/scans/" in constant.file
             for factor in FACTORS:
-                found = measured(chosen.seed, only_grey, constant, factor)
+                found = measured([*options, *["--only-grey"] * only_grey], constant, factor)
                 row(constant.name, scaled(constant.value, factor), *cells(found, usual[only_grey]))
 
 

@@ -22,7 +22,7 @@ from restore.inference.choose import Choice, choose
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.looking import found_clean, found_hopeless
 from restore.inference.decision.measured import facts_of_choice, facts_of_draft, patterned
-from restore.inference.decision.notes import INVERTED, notes_of
+from restore.inference.decision.notes import notes_of
 from restore.inference.decision.remedies import remedy
 from restore.inference.decision.rules import Ask, objection
 from restore.inference.engine import PictureEngine, Posterior
@@ -313,7 +313,7 @@ def _polarities(engine: PictureEngine, invert: bool | None) -> tuple[bool, ...]:
 def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
     chosen = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
-    return chosen and bool(inversion > INVERTED)
+    return chosen and bool(inversion > 0)
 
 
 def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:

@@ -15,9 +15,6 @@ from restore.inference.rivals.diffusion import Diffusion
 from restore.sizes import near, size_text
 from restore.status import Status
 
-# A picture whose pixels are this much likelier after inversion, in nats per pixel, is inverted for its prior.
-INVERTED = 0.05
-
 # It is said if the posterior expects more than this share of the filled pixels to be wrong.
 UNSURE = 0.05
 
@@ -57,7 +54,7 @@ def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: St
         yield BLIND
     if options.fit == "resize" and not near(case.original.shape[:2], header.image_shape):
         yield f"was resized to {size_text(header.image_shape)} pixels and back, so little detail is left"
-    if whole.inversion[index] > INVERTED and options.invert is not None and not header.kind.photographs:
+    if whole.inversion[index] > 0 and options.invert is not None and not header.kind.photographs:
         expected = expected_by(prior.engine)
         yield f"looks inverted: {header.name} expects {expected}; leave {polarity(options.invert)} out"
 
