@@ -1,4 +1,4 @@
-"""Priors of every kind: exported once each, or stored, and ways to damage graphs and files."""
+"""Priors of every kind: exported once each, or stored, and ways to rewrite their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local page in Chromium, and the same graphs run outside it. Without a browser, what imports this is skipped."""
+"""The local page in Chromium. Without a browser, what imports this is skipped."""
 
 from __future__ import annotations
 

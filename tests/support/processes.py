@@ -1,4 +1,4 @@
-"""Other processes: waiting for what they do, measuring them, and servers on this machine."""
+"""Other processes: waiting for what they do, and servers on this machine."""
 
 from __future__ import annotations
 

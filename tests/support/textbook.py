@@ -1,4 +1,4 @@
-"""Formulas as a textbook writes them: belief propagation message by message, and log p(y | x) of channels."""
+"""Machines under evidence, and log p(y | x) of channels as a textbook writes it."""
 
 from __future__ import annotations
 
