@@ -20,7 +20,7 @@ from PIL import Image
 from restore.data import Dataset, Split, binarise, load, sample_binary
 from restore.data.arrays import read_idx
 from restore.data.sets.patterns import bars_and_stripes
-from restore.errors import InputError, TrainingError, UsageError, option
+from restore.errors import InputError, TrainingError, UsageError
 
 
 def save_pictures(folder: Path, images: np.ndarray) -> Path:
@@ -85,14 +85,6 @@ BAD_IDX = {
     "gzip-flipped": gzip.compress(idx_bytes(IMAGES))[:14] + bytes(60),
     "gzip-padded": gzip.compress(idx_bytes(IMAGES) + bytes(10**6)),
 }
-
-
-@pytest.mark.parametrize("shape", [(0, 2**32 - 1, 2**32 - 1), (2**32 - 1, 0, 2**32 - 1), (2**20, 2**10, 1)])
-def test_an_idx_file_is_measured_before_it_is_read(tmp_path: Path, shape: tuple[int, int, int]) -> None:
-    header = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in shape)
-    with pytest.raises(InputError) as caught:
-        read_idx(write(tmp_path / "x", header))
-    assert option("max_pixels") in str(caught.value)
 
 
 @pytest.mark.parametrize("name", BAD_IDX)
