@@ -106,3 +106,13 @@ def test_of_a_large_pattern_a_part_is_solved() -> None:
     half[: SIDE // 2] = dots[: SIDE // 2]
     _, solved = answered(half)
     assert solved > SIDE * SIDE / 2
+
+
+def test_a_picture_of_which_hardly_more_than_a_pattern_would_change_is_not_sure() -> None:
+    """A tile of dots is a small part of it; that two pixels beside it would change does not make it clean."""
+    picture = SQUARES.copy()
+    picture[128:256:4, 128:256:4] = 1 - picture[128:256:4, 128:256:4]
+    for place in ((400, 100), (450, 330)):
+        picture[place] = 1 - picture[place]
+    answer, _ = answered(picture)
+    assert answer.status is Status.NOT_NOISE and answer.not_sure
