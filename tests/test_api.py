@@ -378,3 +378,11 @@ def test_a_small_page_is_not_left_to_the_first_prior_of_its_size() -> None:
     for turned in (grey, 1 - grey):
         found = restore.denoise(turned.clip(0, 1), p="scan")
         assert ((found > 0.5) != (ink if turned is not grey else ~ink)).mean() < 0.01
+
+
+def test_a_digit_is_turned_however_little_of_it_is_left() -> None:
+    """After flips of .4 inversion gains less than a twentieth of a nat for each pixel."""
+    light = np.asarray(Image.open(Path(__file__).parents[1] / "assets" / "digit.png").convert("L")) > 127
+    noisy = light ^ (np.random.default_rng(0).random(light.shape) < 0.4)
+    found, of_dark = (restore.denoise(seen, "tap-mnist", 0.4) for seen in (noisy, ~noisy))
+    assert (of_dark == ~found).all() and (found != light).mean() < 0.2
