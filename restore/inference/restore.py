@@ -106,7 +106,7 @@ class _Run:
             elif case.objection is not None:
                 self.add({index: self.refused(case, case.objection)})
             elif case.answered_by_reader:  # its reading was the work
-                self.add(self.answers_of([case]))
+                self.add({index: self._looked_over(case, self.answers_of([case])[index])})
             else:
                 groups.setdefault(case.batch_key, []).append(case)
         for cases in groups.values():
@@ -117,13 +117,19 @@ class _Run:
         return [self.answers[index] for index in range(len(pictures))]
 
     def _looked_over(self, case: Case, answer: Restored) -> Restored:
-        """An answer that found no noise, or the least, without the marks that cannot be part of the picture."""
-        noisy = answer.outcome is Outcome.RESTORED and not at_lowest(answer.level)
+        """An answer that found no noise, or the least, without the marks that cannot be part of the picture.
+
+        Of a grey page that its reader answers they are named alone.
+        """
+        noisy = answer.outcome is Outcome.RESTORED and not (case.answered_by_reader or at_lowest(answer.level))
         if noisy or not (self.advised and _may_have_marks(case)):
             return answer
         from restore.inference.marks import removal
 
-        return removal.looked_over(case, answer, _priors(case, self.engines), self._attempt)
+        priors = _priors(case, self.engines)
+        if case.answered_by_reader:
+            return removal.named(case, answer, priors)
+        return removal.looked_over(case, answer, priors, self._attempt)
 
     def pass_on(self, share: float) -> None:
         """Tell how many pictures are done: a page is read, and may then be restored by another prior."""

@@ -72,6 +72,17 @@ def looked_over(case: Case, answer: Restored, priors: Sequence[Prior], attempt: 
     return replace(answer, notes=(*answer.notes, *left(rest)))
 
 
+def named(case: Case, answer: Restored, priors: Sequence[Prior]) -> Restored:
+    """The answer about a grey page, with a note on the marks that are left in it: parts that are no page have none."""
+    if answer.not_sure:
+        return answer
+    reading, white = case.reading, answer.means > 0.5
+    if reading.other is not None:
+        white = np.where(reading.other, not reading.inverted, white)
+    seen = replace(case, reading=replace(reading, picture=replace(case.picture, pixels=white.astype(np.float32))))
+    return replace(answer, notes=(*answer.notes, *left(marks_of(seen, priors))))
+
+
 def _hiding(case: Case, marks: Sequence[Mark], attempt: Attempt) -> Restored:
     """The answer about a picture without marks: ground where they lie on nothing else, filled as any hole elsewhere."""
     bare = np.any([np.zeros_like(marks[0].mask), *(mark.mask for mark in marks if mark.on_ground)], 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,13 +17,16 @@ import restore as package
 from restore.channels.damage import Damage, Observed
 from restore.errors import UsageError
 from restore.inference.candidates import Prior
+from restore.inference.case import Case
+from restore.inference.decision.rules import Ask
 from restore.inference.marks import removal
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Level, Restored
+from restore.inference.restored import Level, Restored, as_it_came
+from restore.inference.scans.reading import Reading
 from restore.status import Outcome, Status
 
 OLD_PAGE = Path(__file__).parents[3] / "assets" / "old-page.png"
@@ -213,3 +217,39 @@ def test_marks_on_a_grey_page_are_judged_by_priors_of_black_and_white() -> None:
     result, solution = package.denoise(page, remove="specks", return_solution=True)
     assert result.shape == page.shape and solution.status is Status.CONVERGED
     assert package.find_marks(page, "specks").keys() == {"specks"}
+
+
+def dirty_scan() -> tuple[np.ndarray, np.ndarray]:
+    """A page with dirt, as a scanner sees it, (H, W), and where the dirt is."""
+    ink, dirt = dirty(150)
+    return (np.where(ink, 60, 215) + np.random.default_rng(0).normal(0, 6, ink.shape)).astype(np.uint8), dirt
+
+
+def test_a_grey_page_names_the_marks_that_its_reader_leaves_and_keeps_them() -> None:
+    page, dirt = dirty_scan()
+    answers = [package.denoise(page, return_solution=True, **how)[1] for how in ({}, {"remove": "none"})]
+    named, silent = [[note for note in found.notes if "left;" in note] for found in answers]
+    assert len(named) == 1 and named[0].endswith("left; remove='specks' removes them") and not silent
+    np.testing.assert_array_equal(answers[0].estimate, answers[1].estimate)
+    assert (answers[0].estimate[dirt] < 128).mean() > 0.5 and not answers[0].marks
+
+
+@pytest.mark.parametrize(("inverted", "other"), [(False, False), (False, True), (True, True)])
+def test_marks_are_named_that_are_in_the_answer_and_in_no_photograph(inverted: bool, other: bool) -> None:
+    photograph = np.zeros((HEIGHT, WIDTH), bool)
+    photograph[200:] = other
+    reading = Reading(
+        Observed(np.zeros((HEIGHT, WIDTH)), Damage()), inverted=inverted, other=photograph if other else None
+    )
+    case = Case(0, reading.picture, reading, (), Options(), False, Ask.FIND)
+    white = TEXT if inverted else ~TEXT
+    found = as_it_came(Observed(white.astype(float), Damage()), "")
+    seen = list[np.ndarray]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(removal, "find", lambda picture, *_, **__: seen.append(picture) or [])
+        assert removal.named(case, found, ()).notes == found.notes
+        unsure = replace(found, outcome=Outcome.NOT_SURE)
+        assert removal.named(case, unsure, ()) is unsure
+    (picture,) = seen
+    np.testing.assert_array_equal(picture[:200], white[:200])
+    assert (picture[200:] != inverted).all() or not other
