@@ -10,6 +10,7 @@ from scipy import ndimage, stats
 from restore.components import components
 from restore.inference.marks.ground import excess
 from restore.inference.marks.pieces import COARSER, Pieces, around, closed
+from restore.inference.marks.witness import SEEN, STEP, _windows
 from restore.inference.restored import STRIP
 
 PICTURES = st.tuples(st.integers(1, 30), st.integers(1, 30), st.floats(0.1, 0.9), st.integers(0, 2**32))
@@ -62,6 +63,21 @@ def test_pieces_are_the_small_components(how: tuple[int, int, float, int], large
     some = pieces.chosen(which)
     np.testing.assert_array_equal(some.inside, pieces.mask(which))
     np.testing.assert_array_equal(some.sizes, pieces.sizes[which])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.tuples(st.integers(1, 70), st.integers(1, 70), st.floats(0.01, 0.1), st.integers(0, 2**32)))
+def test_each_piece_has_one_window_that_shows_what_is_around_it(how: tuple[int, int, float, int]) -> None:
+    ink = drawn(how)
+    pieces, met = Pieces.of(ink, 30), list[int]()
+    for which, corners, side in _windows(pieces, ink.shape):
+        met += list(which)
+        assert ((corners >= 0) & (corners + side <= ink.shape)).all()
+        assert ((side % STEP == 0) | (side == ink.shape)).all()
+        low, high = pieces.boxes[which, :2], pieces.boxes[which, 2:]
+        assert (corners <= (low - SEEN).clip(0)).all() and (side < (high - low).max(0) + 2 * SEEN + STEP).all()
+        assert (corners + side >= np.minimum(high + SEEN, ink.shape)).all()
+    assert sorted(met) == list(range(pieces.count))
 
 
 def test_a_square_is_not_ragged_and_a_bar_is() -> None:
