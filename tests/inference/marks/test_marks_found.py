@@ -13,7 +13,7 @@ from restore.components import components
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.ground import Ground
-from restore.inference.marks.kinds import ARRANGED
+from restore.inference.marks.kinds import ARRANGED, MOST_DIRT, _is_dirt
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
@@ -204,6 +204,18 @@ def test_dots_of_one_size_in_a_heap_are_arranged_and_alike() -> None:
         pieces = Pieces.of(ink, 40)
         assert (alike(pieces) > SAME_SIZE) is wanted
         assert (arranged(pieces.centres, BARE) > ARRANGED) is wanted
+
+
+def test_dirt_is_thin_and_has_many_sizes_and_lies_anywhere_on_a_page_of_print() -> None:
+    heap, columns = np.zeros((2, HEIGHT, WIDTH), bool)
+    for row, column in np.random.default_rng(4).integers((110, 60), (190, 360), (40, 2)):
+        heap[row : row + 3, column : column + 3] = True
+    columns[:, :60] = dirty(300)[1][:, :60]
+    page, dirt = replace(BARE, print=True), Pieces.of(dirty(120)[1], 40)
+    found = Found(np.ones(dirt.count, bool), 99.0, MOST_DIRT / 4, dirt)
+    assert _is_dirt(found, page) and not _is_dirt(found, BARE)
+    for other in ({"rate": 2 * MOST_DIRT}, {"bare": None}, *({"bare": Pieces.of(ink, 40)} for ink in (heap, columns))):
+        assert not _is_dirt(replace(found, **other), page)
 
 
 def test_what_lies_by_print_alone_is_arranged() -> None:
