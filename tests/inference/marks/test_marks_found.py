@@ -10,13 +10,16 @@ from marked_pages import HEIGHT, TEXT, WIDTH, dirty, dotted
 from PIL import Image, ImageDraw, ImageFont
 
 from restore.components import components
+from restore.inference.marks import kinds
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.ground import Ground
-from restore.inference.marks.kinds import ARRANGED, MOST_DIRT, _is_dirt
+from restore.inference.marks.kinds import ARRANGED, KINDS, MOST_DIRT, _is_dirt
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
+from restore.inference.marks.scene import Scene
 from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
+from restore.inference.marks.witness import Witness
 
 BARE = Ground(np.ones((HEIGHT, WIDTH), bool), np.zeros((HEIGHT, WIDTH), bool), 0.0, print=False)
 
@@ -216,6 +219,19 @@ def test_dirt_is_thin_and_has_many_sizes_and_lies_anywhere_on_a_page_of_print() 
     assert _is_dirt(found, page) and not _is_dirt(found, BARE)
     for other in ({"rate": 2 * MOST_DIRT}, {"bare": None}, *({"bare": Pieces.of(ink, 40)} for ink in (heap, columns))):
         assert not _is_dirt(replace(found, **other), page)
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("dirt", [False, True])
+def test_specks_are_sure_if_nobody_asks_and_they_are_dirt(told: bool, dirt: bool) -> None:
+    ink, _ = dirty(120)
+    scene = Scene(ink, True, ink & False, lambda *_: Witness(lambda: None), told=told)
+    found = Found(np.ones(scene.pieces.count, bool), 99.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "specks_of", lambda *_: found)
+        patch.setattr(kinds, "_is_dirt", lambda *_: dirt)
+        mark = KINDS["specks"](scene)
+    assert mark is not None and mark.sure == (dirt and not told)
 
 
 def test_what_lies_by_print_alone_is_arranged() -> None:

@@ -243,7 +243,7 @@ def test_marks_are_named_that_are_in_the_answer_and_in_no_photograph(inverted: b
     )
     case = Case(0, reading.picture, reading, (), Options(), False, Ask.FIND)
     white = TEXT if inverted else ~TEXT
-    found = as_it_came(Observed(white.astype(float), Damage()), "")
+    found = replace(as_it_came(Observed(white.astype(float), Damage()), ""), notes=("read",))
     seen = list[np.ndarray]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(removal, "find", lambda picture, *_, **__: seen.append(picture) or [])
