@@ -76,7 +76,8 @@ def named(case: Case, answer: Restored, priors: Sequence[Prior]) -> Restored:
     """The answer about a grey page, with a note on the marks that are left in it: parts that are no page have none."""
     if answer.not_sure:
         return answer
-    reading, white = case.reading, answer.means > 0.5
+    reading = case.reading
+    white = answer.means > 0.5
     if reading.other is not None:
         white = np.where(reading.other, not reading.inverted, white)
     seen = replace(case, reading=replace(reading, picture=replace(case.picture, pixels=white.astype(np.float32))))
