@@ -42,7 +42,11 @@ CLAIMS: dict[str, Rows] = {
 # Figures in sentences of pages, and the record that has them.
 SENTENCES = [
     ("benchmarks/README.md", r"goes through: (\d+) in (\d+) files [^,]+, (\d+) in (\d+) without", "path_length"),
-    ("benchmarks/README.md", r"leaves less wrong in \*\*(\d+), (\d+), (\d+), (\d+) and (\d+) of (\d+)\*\* cases", "elsewhere"),
+    (
+        "benchmarks/README.md",
+        r"leaves less wrong in \*\*(\d+), (\d+), (\d+), (\d+) and (\d+) of (\d+)\*\* cases",
+        "elsewhere",
+    ),
     ("docs/what-for.md", r"F is ([\d.]+); the best threshold has ([\d.]+)\n", "real_pages-left_out"),
 ]
 
