@@ -14,8 +14,8 @@ from restore.inference.candidates import Prior
 from restore.inference.marks.pieces import Pieces
 
 # Pixels that a window shows on each side of a piece, at least; sides of windows are multiples of `STEP`; and how many
-# are solved at a time. Log-odds are .5 nats from those of wider windows, and as far from those of windows that begin a
-# pixel or two further (`conv-text`, by hand).
+# are solved at a time. Log-odds are .7 nats from those of wider windows, and .5 to .9 from those of windows that begin
+# a pixel or two further (`conv-text`, root mean square, by hand).
 SEEN, STEP, AT_ONCE = 10, 4, 128
 
 
