@@ -135,7 +135,7 @@ def outcomes(seed: int, every: int, only_grey: bool) -> Iterator[Outcome]:
 
 def scaled(written: str, factor: float) -> str:
     """A number, or numbers, multiplied; whole ones stay whole, and 1 at least."""
-    value = ast.literal_eval(str(eval(written)))  # of sums and products of numbers, as `is_number` found
+    value = eval(written)  # sums and products of numbers, as `is_number` found
     several = value if isinstance(value, tuple) else (value,)
     new = [max(1, round(factor * one)) if isinstance(one, int) else factor * one for one in several]
     return repr(tuple(new)) if isinstance(value, tuple) else repr(new[0])

@@ -127,11 +127,11 @@ def _best(
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
     choices = []
     leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
-    for index, picture in enumerate(pictures):
-        number = int(scores[:, index].argmax())
+    winners = scores.argmax(0).tolist()
+    independent = {number: sample.independent(race.predictions[number].mask) for number in set(winners)}
+    for index, (picture, number) in enumerate(zip(pictures, winners, strict=True)):
         prediction = race.predictions[number]
         bits = float(scores[number, index])
-        independent = float(sample.independent(prediction.mask)[index])
         level = level_of(prediction, index)
         if level is not None:
             level = replace(level, value=min(level.value, most[index]))
@@ -141,7 +141,7 @@ def _best(
                 picture.damage if level is None else picture.damage.at(level.value),
                 level,
                 bits,
-                bits - independent,
+                bits - float(independent[number][index]),
                 int(sample.sums(prediction.mask)[index]),
                 field=float(leads[number, index]),
                 surprise=1.0 if sample.grey else float(prediction.surprise[index]),
