@@ -40,7 +40,7 @@ class Choice:
         damage: of the picture, with every level known.
         level: the level that was estimated; None if it was given.
         bits: the score, in bits per pixel; None if nothing was chosen.
-        ahead: the lead over independent pixels, in bits per pixel; None if nothing was chosen.
+        ahead: the lead over independent pixels (`Prediction.ahead`), in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
         field: the lead over an Ising field, in nats; NaN where it was not compared with one.
         surprise: how many times as many predicted pixels were wrong as the candidate expected.
@@ -125,29 +125,29 @@ def _best(
     scores = np.full(race.near.shape, -np.inf)
     for number, prediction in race.predictions.items():
         scores[number] = np.where(race.near[number], prediction.bits, -np.inf)
-    choices = []
-    leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
     winners = scores.argmax(0).tolist()
-    independent = {number: sample.independent(race.predictions[number].mask) for number in set(winners)}
-    for index, (picture, number) in enumerate(zip(pictures, winners, strict=True)):
-        prediction = race.predictions[number]
-        bits = float(scores[number, index])
-        level = level_of(prediction, index)
-        if level is not None:
-            level = replace(level, value=min(level.value, most[index]))
-        choices.append(
-            Choice(
-                candidates[number],
-                picture.damage if level is None else picture.damage.at(level.value),
-                level,
-                bits,
-                bits - float(independent[number][index]),
-                int(sample.sums(prediction.mask)[index]),
-                field=float(leads[number, index]),
-                surprise=1.0 if sample.grey else float(prediction.surprise[index]),
-            )
+    levels = [_level(race.predictions[number], index, most[index]) for index, number in enumerate(winners)]
+    ahead = {number: race.predictions[number].ahead(levels) for number in set(winners)}
+    leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
+    return [
+        Choice(
+            candidates[number],
+            picture.damage if level is None else picture.damage.at(level.value),
+            level,
+            float(scores[number, index]),
+            float(ahead[number][index]),
+            int(sample.sums(race.predictions[number].mask)[index]),
+            field=float(leads[number, index]),
+            surprise=1.0 if sample.grey else float(race.predictions[number].surprise[index]),
         )
-    return choices
+        for index, (picture, number, level) in enumerate(zip(pictures, winners, levels, strict=True))
+    ]
+
+
+def _level(prediction: Prediction, index: int, most: float) -> Level | None:
+    """The level that was found, at most so large."""
+    level = level_of(prediction, index)
+    return None if level is None else replace(level, value=min(level.value, most))
 
 
 class _Race:

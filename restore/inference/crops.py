@@ -111,11 +111,9 @@ class Crops:
         of_crops = values.sum((-2, -1))
         return np.stack([of_crops[..., self.owner == index].sum(-1) for index in range(self.count)], -1)
 
-    def independent(self, predicted: np.ndarray) -> np.ndarray:
-        """The score of independent pixels, which share one distribution, on pixels (C, h, w) that were predicted, (N,).
-
-        On the same pixels as a prior's: in others a share of noise differs by chance, which would count as a lead.
-        """
+    @cached_property
+    def independent(self) -> np.ndarray:
+        """log p of every pixel, (C, h, w), as one of independent pixels, which share the distribution of those seen."""
         visible = self.visible
         count = self.sums(visible).clip(1)
         mean = (self.sums(np.where(visible, self.pixels, 0)) + 0.5) / (count + 1)
@@ -123,9 +121,7 @@ class Crops:
         square = self.sums(np.where(visible, (self.pixels - at_crops) ** 2, 0)) / count
         # They describe what was observed, so that noise adds nothing.
         spread = square[self.owner][:, None, None]
-        log_p = Damage(0.0, 0.0).log_predictive(self.pixels, at_crops, spread, grey=self.grey)
-        nats = self.sums(np.where(predicted, log_p, 0))
-        return np.asarray(nats / self.sums(predicted).clip(1) / np.log(2))
+        return np.asarray(Damage(0.0, 0.0).log_predictive(self.pixels, at_crops, spread, grey=self.grey))
 
 
 def _most_of_holes(hidden: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

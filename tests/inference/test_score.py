@@ -276,11 +276,16 @@ def test_independent_pixels_know_the_share_of_white_alone() -> None:
     share = (visible.sum() + 0.5) / (visible.size + 1)
     predicted = picture[Crops.of([seen], grey=False).folds[:, 0].any(0) & ~hidden]
     assert predicted.size < visible.size
-    entropy = -np.where(predicted > 0.5, np.log2(share), np.log2(1 - share)).mean()
-    assert choice.bits is not None and choice.ahead is not None
-    assert choice.bits - choice.ahead == pytest.approx(-entropy, abs=1e-6)
-    # A prior that says nothing loses to it by what the coin knows.
+    coin = np.where(predicted > 0.5, share, 1 - share)
+    assert choice.ahead == pytest.approx(np.log2((0.5 + coin) / 2 / coin).mean(), abs=1e-6)
+    # A prior that says nothing loses to it, in a mixture of both, too.
     assert choice.bits == pytest.approx(-1, abs=1e-6) and choice.ahead < 0
+
+
+def test_a_pixel_of_which_a_prior_is_too_sure_costs_one_bit_at_most() -> None:
+    picture = np.arange(600).reshape(20, 30) % 2.0
+    (choice,) = choose([Observed(picture, Damage(0.0))], [Knowing(1 - picture)], grey=False)
+    assert choice.ahead == pytest.approx(-1, abs=1e-5)
 
 
 def test_independent_pixels_are_not_sure_of_what_they_have_not_seen() -> None:
@@ -288,17 +293,19 @@ def test_independent_pixels_are_not_sure_of_what_they_have_not_seen() -> None:
     for shape in ((3, 4), (1, 1)):
         picture = np.ones(shape)
         (choice,) = choose([Observed(picture, Damage("auto"))], [Knowing(np.full(shape, 0.5))], grey=False)
-        assert choice.bits is not None and choice.ahead is not None
-        assert choice.bits - choice.ahead == pytest.approx(np.log2((picture.size + 0.5) / (picture.size + 1)), abs=1e-6)
+        share = (picture.size + 0.5) / (picture.size + 1)
+        assert choice.ahead == pytest.approx(np.log2((0.5 + share) / 2 / share), abs=1e-6)
 
 
 def test_independent_grey_pixels_share_one_normal_distribution() -> None:
     means, variances, picture = grey_picture()
     (choice,) = choose([Observed(picture, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
     spread = np.full(picture.shape, picture.var())
-    wanted = log_grey(picture, np.full(picture.shape, picture.mean()), spread, 0.0, 0.0).mean() / np.log(2)
-    assert choice.bits is not None and choice.ahead is not None
-    assert choice.bits - choice.ahead == pytest.approx(wanted, abs=0.002)
+    independent = log_grey(picture, np.full(picture.shape, picture.mean()), spread, 0.0, 0.0)
+    assert choice.level is not None
+    prior = log_grey(picture, means, variances, 0.0, choice.level.value)
+    wanted = (np.logaddexp(prior - independent, 0) / np.log(2) - 1).mean()
+    assert choice.ahead == pytest.approx(wanted, abs=0.002)
 
 
 def test_parts_of_grey_pictures_have_few_masks_between_them() -> None:

@@ -36,7 +36,8 @@ class Facts:
         left: of a page, the standard deviation of the rest, as a share of the contrast.
         grain: of a page, the standard deviation of white noise, as a share of the contrast.
         crowded: of a page, the share of ink within reach of ink.
-        lead: the score ahead of independent pixels, as a multiple of what is needed.
+        lead: the score of the prior and independent pixels, half and half, ahead of these alone, as a multiple of what
+            is needed.
         field: the score ahead of an Ising field, in nats.
         level: the probability of flips that was found.
         mended: the share of visible pixels that would change, as a multiple of the level, if that is told from detail.
@@ -78,10 +79,10 @@ class Facts:
 
 
 def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
-    """The lead over independent pixels, in bits per pixel, as a multiple of what is needed.
+    """The lead over independent pixels, as a multiple of what is needed.
 
     Args:
-        ahead: the lead.
+        ahead: the lead, in bits per pixel, of a mixture with them (`restore.inference.score.Prediction.ahead`).
         p: the probability of flips, a number or one for each pixel.
         pixels: how many were predicted.
         harmless: True if only hidden pixels are to change, so that any lead will do that is not chance.

@@ -65,7 +65,7 @@ RULES = (
     # On all kinds .7 to 1.5 times as many where that helped, and at most .03 more.
     Rule(Status.NO_GAIN, "mended", "below", 0.5, "rules.py"),
     Rule(Status.NOT_NOISE, "beyond", "above", 0.05, "rules.py"),
-    Rule(Status.NOT_NOISE, "pairs", "above", 0.15, "rules.py"),
+    Rule(Status.NOT_NOISE, "pairs", "above", 0.175, "rules.py"),
 )
 
 # A picture is clean if the level of flips found is the lowest that is looked for, and the share of pixels that would
