@@ -48,6 +48,7 @@ KINDS = {
         images/pdf.py DPI PAGE_SIDES
         images/picture.py HALF_LEVEL
         images/tiff.py _FAX
+        images/tones.py INK_LEVEL PAPER_LEVEL
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
         inference/restored.py UNEQUAL

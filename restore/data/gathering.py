@@ -50,6 +50,8 @@ class Gathering:
         patches: 0, or the number of random patches of `shape` to learn from, spread evenly over files; the held-out
             files give the share `held_out` of that number.
         held_out: share of the images to hold out; at least one is held out, and at least two are not.
+        stretched: of pairs: give pages the contrast at which `restore` reads them; False for a prior that sees them as
+            they are.
 
     Raises:
         UsageError: if a setting is out of its range, or patches are asked for without their shape.
@@ -59,6 +61,7 @@ class Gathering:
     shape: tuple[int, ...] = ()
     patches: int = 0
     held_out: float = 0.1
+    stretched: bool = True
 
     def __post_init__(self) -> None:
         require(
@@ -105,7 +108,7 @@ def _stock(source: Source, gathering: Gathering, limits: Limits) -> Stock:
     else:
         stock = of_arrays(source, "the images")
     if gathering.levels == "pairs":
-        stock = paired(stock)
+        stock = paired(stock, stretch=gathering.stretched)
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError("the data set is empty; give it some images", stock.label)
     if len(stock.images) < FEWEST:

@@ -19,6 +19,7 @@ from restore.data.truth import TRUTH, joined
 from restore.errors import InputError, RestoreError, TrainingError, option, require, shown, some
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain, read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
+from restore.images.tones import stretched
 from restore.sizes import size_text
 
 
@@ -75,8 +76,12 @@ def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...
     return Stock(label, tuple(map(str, range(len(images)))), images, notes)
 
 
-def paired(stock: Stock) -> Stock:
+def paired(stock: Stock, *, stretch: bool) -> Stock:
     """Pages with their truth, NAME.truth.png beside NAME.png, as one picture each, see `restore.data.truth`.
+
+    Args:
+        stock: both.
+        stretch: give pages the contrast at which they are read, see `restore.images.tones`.
 
     Raises:
         TrainingError: if a page has no truth, or one of another size.
@@ -92,7 +97,8 @@ def paired(stock: Stock) -> Stock:
             raise TrainingError(
                 f"has no truth of its size; put one beside it, {name}{TRUTH}.png", f"{stock.label}: {name}"
             )
-        images_of.append(joined(page, truth))
+        levels = np.rint(255 * stretched(page / 255)).astype(np.uint8) if stretch else page
+        images_of.append(joined(levels, truth))
     return Stock(stock.label, tuple(pages), images_of, stock.notes)
 
 

@@ -1,6 +1,8 @@
 """Tell black-and-white pictures, whose edges may be soft, from grey ones, and find the level between black and white.
 
-Training and restoring ask here, so that what one takes for black and white the other does not refuse.
+Grey pages are stretched to one contrast: how dark ink is differs by page, and a prior, which sees a part of it, cannot
+tell pale ink from what shows through. Training and restoring ask here, so that what one takes for black and white the
+other does not refuse.
 """
 
 from __future__ import annotations
@@ -26,6 +28,18 @@ THIRD, _APART, _COUNTED_SIDE = 0.01, 0.125, 1024
 # The least share of pixels with one of two levels in what was drawn, whose edges may be soft. Scans have grain: one of
 # DIBCO 2009 to 2013 has .59, all others have .20 at most.
 _DRAWN = 0.6
+
+# The levels of ink and of paper that priors learn.
+INK_LEVEL, PAPER_LEVEL = 0.2, 0.85
+
+# Of a page's squares of so many pixels a side this share is ink at least, however little is written on it, and this
+# share is no lighter than paper (by hand: with .01 for .001 as much is read, and a page with one word is grain).
+STRETCH_SIDE = 4
+INK_SHARE, PAPER_SHARE = 0.001, 0.9
+
+# How much darker than its paper ink is at least, as a share of the paper's level: what is fainter may be grain. What is
+# dark on a page is .20 darker, and what shows through an empty leaf .10 at most (`benchmarks/choices/page_limits.py`).
+FAINTEST = 0.15
 
 
 @dataclass(frozen=True)
@@ -112,3 +126,31 @@ def contrast(black: float, white: float) -> float:
     0.33
     """
     return (white - black) / white if white else float("nan")
+
+
+def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
+    """A page of dark ink, (H, W) in [0, 1], with its ink and its paper at two levels; less so if it is too faint.
+
+    Args:
+        grey: its levels.
+        hidden: pixels that do not count, boolean (H, W), or None.
+
+    >>> page = np.full((64, 64), 0.6)
+    >>> page[20:30, 20:30] = 0.5
+    >>> stretched(page)[[0, 25], [0, 25]].round(2).tolist()
+    [0.85, 0.2]
+    """
+    squares = averages(grey, STRETCH_SIDE)  # single dark pixels are no ink
+    seen = np.ones(squares.shape, bool) if hidden is None else averages(hidden, STRETCH_SIDE) == 0
+    counted = squares[seen] if seen.any() else squares
+    ink, paper = np.quantile(counted, (INK_SHARE, PAPER_SHARE), method="lower")
+    gain = (PAPER_LEVEL - INK_LEVEL) / (max(paper - ink, FAINTEST * paper) or 1.0)
+    return np.asarray((PAPER_LEVEL + gain * (grey - paper)).clip(0, 1), np.float32)
+
+
+def averages(values: np.ndarray, side: int) -> np.ndarray:
+    """Averages over squares, those at the lower and the right edge over what is there."""
+    rows, columns = (np.arange(0, size, side) for size in values.shape)
+    high, wide = (np.diff([*range(0, size, side), size]) for size in values.shape)
+    sums = np.add.reduceat(np.add.reduceat(values, rows, 0, np.float64), columns, 1)
+    return np.asarray(sums / np.outer(high, wide))

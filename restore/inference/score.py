@@ -17,14 +17,13 @@ import numpy as np
 from restore.channels import BitFlip
 from restore.channels.damage import Damage
 from restore.channels.levels import Scale
-from restore.channels.values import log_odds_of, probability_of
+from restore.channels.values import MOST_LOG_ODDS, log_odds_of, probability_of
 from restore.inference.candidates import Candidate
 from restore.inference.crops import Crops
 from restore.inference.restored import Level
 
-# Log-odds beyond which predictions say no more, and the number of bins of a tenth that count them.
-LOG_ODDS_LIMIT = 9
-BINS = 2 * 10 * LOG_ODDS_LIMIT + 1
+# The number of bins of a tenth that count log-odds.
+BINS = 2 * 10 * int(MOST_LOG_ODDS) + 1
 
 # The factors by which the log-odds of solvers may be too large; with larger ones wrong predictions would count as noise
 # (`benchmarks/choices/noise_level.py`).
@@ -93,8 +92,8 @@ class Prediction:
     def counts(self) -> np.ndarray:
         """Predicted pixels of each picture that were seen white, and black, by their log-odds, (2, N, BINS)."""
         sample = self.sample
-        odds = log_odds_of(self.means.astype(np.float64)).clip(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)
-        bins = ((odds + LOG_ODDS_LIMIT) * ((BINS - 1) / (2 * LOG_ODDS_LIMIT))).round().astype(int)
+        odds = log_odds_of(self.means.astype(np.float64))
+        bins = ((odds + MOST_LOG_ODDS) * ((BINS - 1) / (2 * MOST_LOG_ODDS))).round().astype(int)
         bins += BINS * sample.owner[:, None, None]
         white = sample.pixels > 0.5
         both = (np.bincount(bins[colour & self.mask], minlength=BINS * sample.count) for colour in (white, ~white))
@@ -105,7 +104,7 @@ class Prediction:
 
         Of the factors by which log-odds may be too large the best one counts.
         """
-        odds = np.linspace(-LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, BINS)
+        odds = np.linspace(-MOST_LOG_ODDS, MOST_LOG_ODDS, BINS)
         flips = BitFlip(levels[:, None])
 
         def at(factor: float) -> np.ndarray:
@@ -155,8 +154,8 @@ class Prediction:
             found = np.array([0.0 if level is None else level.value for level in levels])
             damage = damage.at(found[sample.owner][:, None, None])
         prior = damage.log_predictive(sample.pixels, self.means, self.variances, grey=sample.grey)
-        gain = np.logaddexp(prior - sample.independent, 0) - np.log(2)
-        return np.asarray(sample.sums(np.where(self.mask, gain, 0)) / sample.sums(self.mask).clip(1) / np.log(2))
+        gain = np.logaddexp2((prior - sample.independent) / np.log(2), 0) - 1
+        return np.asarray(sample.sums(np.where(self.mask, gain, 0)) / sample.sums(self.mask).clip(1))
 
 
 def level_of(prediction: Prediction, index: int) -> Level | None:

@@ -13,6 +13,7 @@ from restore.channels import Damage
 from restore.data.gathering import Gathering, gather
 from restore.errors import TrainingError, UsageError
 from restore.export.packing import beside_weights
+from restore.images.tones import stretched
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.course import pages_of
@@ -62,6 +63,21 @@ def test_the_truth_is_the_lowest_bit_of_a_page(tmp_path: Path) -> None:
     assert set(truth.unique().tolist()) == {0.0, 1.0}
     # Ink is darker than the paper beside it by half.
     assert page[truth == 0].mean() < 0.6 * page[truth == 1].mean()
+
+
+def test_pages_are_learnt_at_the_contrast_at_which_they_are_read(tmp_path: Path) -> None:
+    folder = pages(tmp_path / "pages", 4)
+    size = (64, 64)
+
+    def learnt(stretch: bool) -> np.ndarray:
+        gathered = gather(folder, Gathering("pairs", size, stretched=stretch))
+        return np.concatenate([gathered.training.images, gathered.held_out.images])
+
+    grey = [np.asarray(Image.open(path).convert("L")) for path in sorted(folder.glob("page?.png"))]
+    assert {image.tobytes() for image in learnt(False) & 0xFE} == {page.tobytes() for page in (np.array(grey) & 0xFE)}
+    wanted = [np.rint(255 * stretched(page / 255)).astype(np.uint8) & 0xFE for page in grey]
+    assert {image.tobytes() for image in learnt(True) & 0xFE} == {page.tobytes() for page in wanted}
+    assert np.array_equal(np.sort(learnt(True) & 1, None), np.sort(learnt(False) & 1, None))  # the truth
 
 
 def test_a_page_without_truth_is_named(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 /** The levels of ink and of paper around each pixel of a page, and the page with white paper: as `restore.inference.scans`. */
 
 /**
- * @typedef {{reach: number, cell: number, few: number, least: number, lightInk: number, enough: number}} Reading
+ * @typedef {{reach: number, cell: number, few: number, least: number, lightInk: number, enough: number, counted: number,
+ *   outliers: number, stretch: Stretch}} Reading
+ * @typedef {{side: number, ink: number, inkShare: number, paper: number, paperShare: number, faintest: number}} Stretch
  * @typedef {{width: number, height: number, pixels: Float32Array, mask: Uint8Array}} Page dark ink on light paper
  */
 
@@ -91,6 +93,54 @@ export function levels({ width, height, pixels, mask }, paper, reading) {
     return local.image(light.map((sum, k) => (sum + few[k] * whole) / Math.max(count[k] + few[k], 1e-6)));
   };
   return { black: level(false), white: level(true) };
+}
+
+/**
+ * The probability of paper by what a prior says of the surroundings of pixels, and by their own levels.
+ * @param {Page} page
+ * @param {Float32Array} paper what the prior says
+ * @param {{black: Float32Array, white: Float32Array}} levels
+ * @param {Reading} reading
+ */
+export function judged({ pixels, mask }, paper, { black, white }, { least, counted, outliers }) {
+  const residual = (value, i) => value - paper[i] * white[i] - (1 - paper[i]) * black[i];
+  const seen = mask.length - total(mask);
+  const squares = pixels.reduce((sum, value, i) => sum + (1 - mask[i]) * residual(value, i) ** 2, 0);
+  const width = Math.max(Math.sqrt(squares / Math.max(seen, 1)), least) / Math.sqrt(counted);
+  const contrast = white.reduce((sum, value, i) => sum + value - black[i], 0) / white.length;
+  const beyond = outliers / (2 * Math.max(Math.abs(contrast), least));
+  const density = (value, level) =>
+    ((1 - outliers) / (width * Math.sqrt(2 * Math.PI))) * Math.exp(-(((value - level) / width) ** 2) / 2) + beyond;
+  return paper.map((value, i) => {
+    if (mask[i]) return value;
+    const share = value * density(pixels[i], white[i]);
+    return share / (share + (1 - value) * density(pixels[i], black[i]));
+  });
+}
+
+/**
+ * The levels of a page at which ink and paper are as its prior has learnt.
+ * @param {Page} page
+ * @param {Stretch} how
+ */
+export function stretched({ width, height, pixels, mask }, { side, ink, inkShare, paper, paperShare, faintest }) {
+  const [across, down] = [width, height].map((size) => Math.ceil(size / side));
+  const [sums, counts, hidden] = [0, 1, 2].map(() => new Float64Array(across * down));
+  for (let y = 0, i = 0; y < height; y++) {
+    const row = Math.floor(y / side) * across;
+    for (let x = 0; x < width; x++, i++) {
+      const square = row + Math.floor(x / side);
+      sums[square] += pixels[i];
+      counts[square]++;
+      hidden[square] += mask[i];
+    }
+  }
+  const means = sums.map((sum, k) => sum / counts[k]);
+  const seen = means.filter((_, k) => !hidden[k]);
+  const sorted = (seen.length ? seen : means).sort();
+  const [dark, light] = [inkShare, paperShare].map((share) => sorted[Math.floor(share * (sorted.length - 1))]);
+  const gain = (paper - ink) / (Math.max(light - dark, faintest * light) || 1);
+  return pixels.map((value) => Math.min(1, Math.max(0, paper + gain * (value - light))));
 }
 
 /** @param {Uint8Array} weights @param {Float32Array} values */

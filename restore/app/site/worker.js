@@ -7,7 +7,7 @@ import { onLine } from "./line.js";
 import { painted } from "./painting.js";
 import { restoreInParts } from "./parts.js";
 import { fits } from "./priors.js";
-import { withHolesFilled } from "./sheet.js";
+import { stretched, withHolesFilled } from "./sheet.js";
 
 const hands = new Hands();
 
@@ -32,6 +32,12 @@ async function solved(id, prior, picture, watch) {
   return restoreInParts(solve, picture, prior, watch);
 }
 
+/** A page as its prior has learnt pages. */
+function asLearnt(reading, request) {
+  const page = withHolesFilled(request);
+  return { ...page, pixels: stretched(page, reading.stretch) };
+}
+
 addEventListener("message", ({ data: { cancel } }) => {
   if (cancel !== undefined) cancelled.add(cancel);
 });
@@ -41,7 +47,7 @@ onLine(async ({ id, prior, request }, watch) => {
   if (!request) return null;
   const start = performance.now();
   try {
-    const answer = await solved(id, prior, prior.page ? withHolesFilled(request) : request, watch);
+    const answer = await solved(id, prior, prior.page ? asLearnt(prior.page, request) : request, watch);
     return { ...answer, ...painted(prior, request, answer.means), milliseconds: performance.now() - start };
   } catch (fault) {
     if (fault instanceof Cancelled) return null;

@@ -33,7 +33,7 @@ class Facts:
         contrast: how much darker ink is than its paper, as a share of the paper's level.
         two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
         explained: of a page, the share of the variance of grey levels near ink that two local levels explain.
-        left: of a page, the standard deviation of the rest, as a share of the contrast.
+        left: of a page, the standard deviation of the rest, as a share of the contrast, times `crowded`.
         grain: of a page, the standard deviation of white noise, as a share of the contrast.
         crowded: of a page, the share of ink within reach of ink.
         lead: the score of the prior and independent pixels, half and half, ahead of these alone, as a multiple of what

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from restore.images.tones import FAINTEST
 from restore.inference.decision.facts import Facts
 from restore.status import Status
 
@@ -50,10 +51,10 @@ RULES = (
     Rule(Status.NOT_INK, "page", "below", 0.5, "page_parts.py"),
     # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, faces .84 but one of 200.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
-    # What is dark on a page is .20 darker than its paper at least, and what shows through an empty leaf .10 at most.
-    Rule(Status.FAINT, "contrast", "below", 0.15, "page_limits.py"),
+    Rule(Status.FAINT, "contrast", "below", FAINTEST, "page_limits.py"),
     Rule(Status.NOT_INK, "explained", "below", 0.70, "page_limits.py"),
-    Rule(Status.NOT_INK, "left", "above", 0.062, "page_limits.py"),
+    # Of the pages that are explained .054 is left at most, of photographs .067 at least, but for three of a retina.
+    Rule(Status.NOT_INK, "left", "above", 0.06, "page_limits.py"),
     # Of choosing: does a prior know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
     # A prior that was named may predict a picture, such as a silhouette, worse than an Ising field by so many nats.

@@ -6,6 +6,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.components import components
+from restore.images.tones import averages
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.scans.sheet import largest
@@ -25,18 +26,10 @@ def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
         values: grey levels of dark ink on light paper, (H, W) in [0, 1].
         engine: the prior that tells, a conditional machine that sees the page at a quarter of its size.
     """
-    small = _averaged(values)
+    small = averages(values, SCALE).astype(np.float32)
     page = Prior(engine).posterior(Observed(small, Damage()), lambda share: None).means[0]
     other = _with_core(1 - page)
     return np.asarray(other.repeat(SCALE, 0).repeat(SCALE, 1)[: values.shape[0], : values.shape[1]])
-
-
-def _averaged(values: np.ndarray) -> np.ndarray:
-    """Averages over squares, those at the lower and the right edge over what is there."""
-    rows, columns = (np.arange(0, size, SCALE) for size in values.shape)
-    high, wide = (np.diff([*range(0, size, SCALE), size]) for size in values.shape)
-    sums = np.add.reduceat(np.add.reduceat(values, rows, 0), columns, 1)
-    return np.asarray(sums / np.outer(high, wide), np.float32)
 
 
 def _with_core(other: np.ndarray) -> np.ndarray:

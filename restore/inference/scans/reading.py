@@ -10,15 +10,16 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
+from restore.channels.values import log_odds_of, probability_of
 from restore.images.picture import Picture
-from restore.images.tones import Tones, contrast, counted
+from restore.images.tones import Tones, contrast, counted, stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
-from restore.inference.scans.sheet import Local, Sheet
+from restore.inference.scans.sheet import MISLEADING, Local, Sheet
 from restore.inference.tiles.blend import Watch
 
 # More pixels than this say nothing new of the levels of a picture.
@@ -220,13 +221,16 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
     if other.any():
         hidden = other if hidden is None else other | hidden
     inverted = reader.invert
-    posterior = reader.posterior(Observed(values, Damage(hidden=hidden)), watch)
+    seen = _turned(stretched(_turned(values, inverted), hidden), inverted)
+    posterior = reader.posterior(Observed(seen, Damage(hidden=hidden)), watch)
     paper = _turned(posterior.means[0], inverted)
     # The black edges of a scan are no ink, and would explain all that varies.
     edges = border(paper < 0.5)
     sheet = Sheet.of(_turned(values, inverted), paper, edges if hidden is None else edges | hidden)
+    levels = _turned(values.astype(np.float64), inverted)
+    told = sheet.log_odds(levels, MISLEADING)
     # Other priors judge for themselves what is ink.
-    odds = sheet.log_odds(_turned(values.astype(np.float64), inverted)).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
+    odds = sheet.log_odds(levels).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
     white = (odds > 0) ^ inverted
     read = Observed(white.astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
     dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
@@ -234,12 +238,23 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
         read,
         (_turned(dark, inverted), _turned(light, inverted)),
         notes=(_note_of(sheet, inverted=inverted),),
-        page=posterior,
+        page=_judged_by_levels(posterior, -told if inverted else told, hidden),
         sheet=sheet,
         inverted=inverted,
         other=other if other.any() else None,
         facts=sheet.facts,
     )
+
+
+def _judged_by_levels(page: Posterior, odds: np.ndarray, hidden: np.ndarray | None) -> Posterior:
+    """What a prior says of a page by what is around each pixel, and the log-odds (H, W) of the levels: their sum.
+
+    That is Bayes' law, were both independent: a page like none that the prior knows has levels all the same.
+    """
+    means = page.means[0]
+    told = log_odds_of(means.astype(np.float64)) + (odds if hidden is None else np.where(hidden, 0, odds))
+    white = np.where(np.isnan(means), np.nan, probability_of(told)).astype(np.float32)[None]
+    return replace(page, means=white, variances=white * (1 - white))
 
 
 def _note_of(sheet: Sheet, *, inverted: bool) -> str:

@@ -21,6 +21,10 @@ FEW = 0.02
 # pixels whose level says nothing, which limits what one can say.
 COUNTED, OUTLIERS = 0.75, 0.01
 
+# And the share of those of which a prior of pages has spoken: with less, F of pages that it has learnt from falls, with
+# more that of others (by hand).
+MISLEADING = 0.4
+
 # The median of the absolute value of a normal variable, in standard deviations.
 MEDIAN = 0.6745
 
@@ -37,8 +41,8 @@ class Sheet:
         noise: standard deviation of a grey level around them, over the page.
         explained: the share of the variance of grey levels, around what light and paper vary, that ink explains; of
             averages over 3x3 pixels, within reach of ink: an empty part of a page has nothing to explain.
-        left: standard deviation of what it does not explain, as a share of the contrast of ink to paper, times that of
-            ink and paper as 1 and 0, which is at most a half.
+        left: standard deviation of what it does not explain, as a share of the contrast of ink to paper, times
+            `crowded`: a dense texture has to be explained better than lines of writing.
         grain: standard deviation of white noise.
         crowded: the share of ink within reach of ink.
     """
@@ -76,20 +80,20 @@ class Sheet:
             for weight, values in ((visible, residual), (near * visible, residual), (near * visible, around))
         )
         total = float(ink.sum())
-        contrast, inked = float((ink * (white - black)).sum()) / max(total, 1.0), total / count
-        left = (rest * inked * (1 - inked)) ** 0.5 / max(contrast, ROUNDED)
+        contrast = float((ink * (white - black)).sum()) / max(total, 1.0)
+        crowded = float((ink * density).sum()) / max(total, 1.0)
+        left = rest**0.5 * crowded / max(contrast, ROUNDED)
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
         explained = 1 - unexplained / max(whole, ROUNDED**2)
-        crowded = float((ink * density).sum()) / max(total, 1.0)
         return cls(black, white, noise, explained, left, grain, crowded)
 
-    def log_odds(self, grey: np.ndarray) -> np.ndarray:
+    def log_odds(self, grey: np.ndarray, outliers: float = OUTLIERS) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
         width = max(self.noise, ROUNDED) / COUNTED**0.5
-        density = np.log(1 - OUTLIERS) - np.log(width * np.sqrt(2 * np.pi))
-        beyond = np.log(OUTLIERS / (2 * max(abs(self.contrast), ROUNDED)))
+        density = np.log(1 - outliers) - np.log(width * np.sqrt(2 * np.pi))
+        beyond = np.log(outliers / (2 * max(abs(self.contrast), ROUNDED)))
         paper, ink = (
             np.logaddexp(density - ((grey - level) / width) ** 2 / 2, beyond) for level in (self.white, self.black)
         )

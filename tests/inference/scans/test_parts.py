@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from skimage import data
 from skimage.color import rgb2gray
 
@@ -16,7 +14,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.scans.parts import SCALE, _averaged, _with_core, other_parts
+from restore.inference.scans.parts import _with_core, other_parts
 from restore.inference.scans.reading import read
 from restore.status import Outcome, Status
 from training.data.scans import scan
@@ -109,16 +107,6 @@ def test_what_is_called_a_page_is_one_as_a_whole(page: np.ndarray) -> None:
     """A part of an old page that is taken for a photograph would be lost to whoever asked for its ink."""
     found, solution = restore.denoise(with_part(page, PHOTOGRAPH[100:, 150:]), p="scan", return_solution=True)
     assert set(np.unique(found)) <= {0, 255} and np.isnan(solution.facts.page)
-
-
-@given(st.integers(1, 19), st.integers(1, 19), st.integers(0, 99))
-def test_averages_are_of_what_is_there(height: int, width: int, seed: int) -> None:
-    values = np.random.default_rng(seed).random((height, width))
-    small = _averaged(values)
-    assert small.shape == (-(-height // SCALE), -(-width // SCALE))
-    for row, column in np.ndindex(small.shape):
-        cell = values[row * SCALE : (row + 1) * SCALE, column * SCALE : (column + 1) * SCALE]
-        assert small[row, column] == pytest.approx(cell.mean(), abs=1e-6)
 
 
 def test_parts_at_an_edge_need_no_more_than_is_seen_and_holes_in_them_are_theirs() -> None:

@@ -259,22 +259,26 @@ def test_ink_explains_the_variance_that_it_makes() -> None:
     assert sheet.noise == pytest.approx(deviation, rel=0.02) and sheet.contrast == pytest.approx(0.4, abs=0.01)
     # A mean of nine has a third of the noise.
     assert sheet.crowded == pytest.approx(0.3, abs=0.01) and objection(sheet.facts) is Status.NOT_INK
-    assert sheet.left == pytest.approx(deviation / 3 / 0.4 * (0.3 * 0.7) ** 0.5, rel=0.03)
+    assert sheet.left == pytest.approx(deviation / 3 / 0.4 * sheet.crowded, rel=0.03)
 
 
-def test_dirt_of_one_strength_is_of_a_page_with_little_ink_and_of_a_photograph_with_much() -> None:
-    """Levels on either side of the limit; where ink explains nearly all, neither other limit decides."""
-    few, much = 0.1, 0.25
-    dirt = MOST_LEFT / (few * (1 - few) * much * (1 - much)) ** 0.25
+def test_dirt_of_one_strength_is_of_writing_and_not_of_a_crowded_texture() -> None:
+    """Of crowded ink the same dirt is too much; ink explains nearly all, so that no other limit decides."""
     draw = np.random.default_rng(0)
-    for share in (few, much):
-        ink = np.kron(draw.random((40, 40)) < share, np.ones((10, 10))) > 0.5
+    inks = [np.kron(draw.random((40, 40)) < share, np.ones((10, 10))) > 0.5 for share in (0.3, 0.6)]
+
+    def sheet(ink: np.ndarray, dirt: float) -> Sheet:
         # Blurred white noise, made as strong as it was.
         rest = dirt * gaussian_filter(draw.standard_normal(ink.shape), 2) * 4 * np.pi**0.5
         grey = np.where(ink, 0.3, 0.7) + 0.4 * rest
-        sheet = Sheet.of(grey.astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32), None)
-        assert sheet.explained > EXPLAINED
-        assert objection(sheet.facts) is (Status.NOT_INK if share == much else None)
+        return Sheet.of(grey.astype(np.float32), np.where(ink, 0.0, 1.0).astype(np.float32), None)
+
+    few, much = (sheet(ink, 0.0).crowded for ink in inks)
+    assert much > 1.5 * few
+    for ink, crowded, wanted in zip(inks, (few, much), (None, Status.NOT_INK), strict=True):
+        dirty = sheet(ink, MOST_LEFT / (few * much) ** 0.5)
+        assert dirty.crowded == crowded and dirty.explained > EXPLAINED
+        assert objection(dirty.facts) is wanted
 
 
 def test_empty_paper_around_ink_does_not_change_what_ink_explains() -> None:
