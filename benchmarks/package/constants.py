@@ -48,11 +48,10 @@ KINDS = {
         images/pdf.py DPI PAGE_SIDES
         images/picture.py HALF_LEVEL
         images/tiff.py _FAX
-        images/tones.py INK_LEVEL PAPER_LEVEL
+        images/tones.py INK_LEVEL PAPER_LEVEL SCALE
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
         inference/restored.py UNEQUAL
-        inference/scans/parts.py SCALE
         inference/scans/sheet.py ROUNDED MEDIAN
         learning/optimizers.py NEWTON_SCHULZ NEWTON_SCHULZ_STEPS
         learning/rules/mixture.py FLATTEST

@@ -11,11 +11,11 @@ from typing import Any
 from restore import zoo
 from restore.errors import ModelError, OutputError, reason
 from restore.files import write_atomically
-from restore.images.tones import FAINTEST, INK_LEVEL, INK_SHARE, PAPER_LEVEL, PAPER_SHARE, STRETCH_SIDE
+from restore.images.tones import ENOUGH, FAINTEST, INK_LEVEL, INK_SHARE, PAPER_LEVEL, PAPER_SHARE, SCALE
 from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.painting import UNCHANGED
-from restore.inference.scans.reading import ENOUGH, LIGHT_INK
+from restore.inference.scans.reading import LIGHT_INK
 from restore.inference.scans.sheet import CELL, COUNTED, FEW, MISLEADING, REACH, ROUNDED
 from restore.inference.tiles.blocks import PAGE_BEYOND, Cutting, coarsest, into_blocks, into_parts
 from restore.registry import MARKS
@@ -88,7 +88,7 @@ def _cuttings(header: Description) -> list[Cutting]:
 def reading_of_pages(header: Description) -> dict[str, Any]:
     """What reading a page is done with, beside the graph: see `restore.inference.scans`."""
     sizes = {"beyond": PAGE_BEYOND, "step": coarsest(header), "reach": REACH, "cell": CELL, "enough": ENOUGH}
-    stretch = {"side": STRETCH_SIDE, "ink": INK_LEVEL, "paper": PAPER_LEVEL, "faintest": FAINTEST}
+    stretch = {"side": SCALE, "ink": INK_LEVEL, "paper": PAPER_LEVEL, "faintest": FAINTEST}
     stretch |= {"inkShare": INK_SHARE, "paperShare": PAPER_SHARE}
     levels = {"few": FEW, "least": ROUNDED, "counted": COUNTED, "outliers": MISLEADING, "lightInk": LIGHT_INK}
     return sizes | levels | {"stretch": stretch}

@@ -11,8 +11,8 @@ from restore.channels.damage import Observed
 # share of it (by hand).
 QUIET_SIDE, QUIET, QUIET_NOISE = 16, 0.05, 0.84
 
-# Strips of blocks that are looked at.
-MEASURED_STRIPS = 400
+# So many parts, spread over a large picture, tell what all are like.
+MEASURED_PARTS = 400
 
 
 def quietest(picture: Observed) -> float:
@@ -31,7 +31,7 @@ def quietest(picture: Observed) -> float:
     tops = range(0, picture.shape[0] - strip + 1, QUIET_SIDE)
     blocks = [np.zeros(0)]
     # Strip by strip, as a picture may be large; of a huge one some are enough.
-    for top in tops[:: 1 + len(tops) // MEASURED_STRIPS]:
+    for top in tops[:: 1 + len(tops) // MEASURED_PARTS]:
         part = picture.part(slice(top, top + strip), slice(0, picture.shape[1]))
         blocks.append(_usable_blocks(part.values(), part.visible))
     squares = np.concatenate(blocks)

@@ -8,6 +8,7 @@ other does not refuse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,11 @@ _STRAY = 0.01
 _MIDDLE = (0.25, 0.75)
 MOST_MIDDLE = 0.2
 # The share of pixels that may have a third tone: off black and white by this part of their distance, and equal to
-# their neighbours; and the side, in pixels, of the middle of a picture where they are counted.
-THIRD, _APART, _COUNTED_SIDE = 0.01, 0.125, 1024
+# their neighbours.
+THIRD, _APART = 0.01, 0.125
+
+# More pixels than this say nothing new of the levels of a picture.
+ENOUGH = 2**20
 
 # The least share of pixels with one of two levels in what was drawn, whose edges may be soft. Scans have grain: one of
 # DIBCO 2009 to 2013 has .59, all others have .20 at most.
@@ -32,9 +36,11 @@ _DRAWN = 0.6
 # The levels of ink and of paper that priors learn.
 INK_LEVEL, PAPER_LEVEL = 0.2, 0.85
 
-# Of a page's squares of so many pixels a side this share is ink at least, however little is written on it, and this
-# share is no lighter than paper (by hand: with .01 for .001 as much is read, and a page with one word is grain).
-STRETCH_SIDE = 4
+# Priors of pages see averages of squares of so many pixels a side.
+SCALE = 4
+
+# Of the squares of a page this share is ink at least, however little is written on it, and this share is no lighter
+# than paper (by hand: with .01 for .001 as much is read, and on a page with one word grain is).
 INK_SHARE, PAPER_SHARE = 0.001, 0.9
 
 # How much darker than its paper ink is at least, as a share of the paper's level: what is fainter may be grain. What is
@@ -104,7 +110,8 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
 
     Black and white are the medians of the pixels up to and above a threshold in [0, 1], like the grey values.
     """
-    rows, columns = (slice(max(0, (size - _COUNTED_SIDE) // 2), (size + _COUNTED_SIDE) // 2) for size in grey.shape)
+    side = isqrt(ENOUGH)  # of the middle
+    rows, columns = (slice(max(0, (size - side) // 2), (size + side) // 2) for size in grey.shape)
     part = np.asarray(grey[rows, columns], np.float64)
     visible = np.ones(part.shape, bool) if hidden is None else ~hidden[rows, columns]
     below = part[visible & (part <= threshold)]
@@ -140,8 +147,8 @@ def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
     >>> stretched(page)[[0, 25], [0, 25]].round(2).tolist()
     [0.85, 0.2]
     """
-    squares = averages(grey, STRETCH_SIDE)  # single dark pixels are no ink
-    seen = np.ones(squares.shape, bool) if hidden is None else averages(hidden, STRETCH_SIDE) == 0
+    squares = averages(grey, SCALE)  # single dark pixels are no ink
+    seen = np.ones(squares.shape, bool) if hidden is None else averages(hidden, SCALE) == 0
     counted = squares[seen] if seen.any() else squares
     ink, paper = np.quantile(counted, (INK_SHARE, PAPER_SHARE), method="lower")
     gain = (PAPER_LEVEL - INK_LEVEL) / (max(paper - ink, FAINTEST * paper) or 1.0)

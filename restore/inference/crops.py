@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
+from restore.channels.quiet import MEASURED_PARTS
+from restore.inference.scans.sheet import CELL
 
 # The number of turns in which pixels are hidden; and the greatest side of a hidden block, in pixels.
 FOLDS = 4
@@ -22,10 +24,6 @@ FIRST = 2
 # Crops are drawn in proportion to their content beyond this multiple of the least: blank paper says nothing, and noise
 # varies by a third (`benchmarks/choices/families.py`).
 BLANK = 1.3
-
-# Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
-CONTENT_CELL = 8
-MOST_CROPS = 400
 
 # The level of flips under which a picture is predicted if nothing is damaged.
 UNDAMAGED = 0.02
@@ -174,7 +172,7 @@ def _places(picture: Observed) -> list[tuple[slice, slice]]:
         return [(slice(0, height), slice(0, width))]
     corners = [(top, left) for top in _along(height) for left in _along(width)]
     if len(corners) > CROPS:
-        corners = [corners[index] for index in np.unique(np.linspace(0, len(corners) - 1, MOST_CROPS).astype(int))]
+        corners = [corners[index] for index in np.unique(np.linspace(0, len(corners) - 1, MEASURED_PARTS).astype(int))]
         richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
         weight = (richness - BLANK * richness.min()).clip(0)
         total = np.cumsum(weight if weight.any() else np.ones(len(weight)))
@@ -198,7 +196,7 @@ def _richness(part: Observed) -> float:
     """The standard deviation of the means of cells, without those that are all hidden."""
     visible = part.visible.astype(float)
     values = np.asarray(part.pixels)
-    high, wide = (min(CONTENT_CELL, length) for length in values.shape)
+    high, wide = (min(CELL, length) for length in values.shape)
     rows, columns = values.shape[0] // high, values.shape[1] // wide
 
     def sums(of: np.ndarray) -> np.ndarray:

@@ -127,8 +127,8 @@ class _Run:
         from restore.inference.marks import removal
 
         priors = _priors(case, self.engines)
-        if case.answered_by_reader:
-            return removal.named(case, answer, priors)
+        if case.answered_by_reader:  # where it was named, nothing tells specks from content
+            return removal.named(case, answer, priors) if priors else answer
         return removal.looked_over(case, answer, priors, self._attempt)
 
     def pass_on(self, share: float) -> None:

@@ -460,7 +460,7 @@ def test_the_first_crops_are_far_apart() -> None:
 def test_content_is_the_spread_of_what_is_visible_of_cells(share: float) -> None:
     draw = np.random.default_rng(3)
     pixels, hidden = draw.random((30, 43)), draw.random((30, 43)) < share
-    side, means = room.CONTENT_CELL, []
+    side, means = room.CELL, []
     for row in range(30 // side):
         for column in range(43 // side):
             cell = slice(side * row, side * (row + 1)), slice(side * column, side * (column + 1))
@@ -487,7 +487,7 @@ def test_crops_with_hardly_more_in_them_than_the_emptiest_are_not_looked_at() ->
     contrast = draw.uniform(0.1, 0.1 * (room.BLANK - 0.05), (10, 10))
     rich = draw.choice(100, 9, replace=False)
     contrast.flat[rich] = 0.2
-    cells = np.arange(10 * side) // room.CONTENT_CELL
+    cells = np.arange(10 * side) // room.CELL
     picture = 0.5 + contrast.repeat(side, 0).repeat(side, 1) * np.where((cells[:, None] + cells) % 2, 1, -1)
     sample = Crops.of([Observed(picture, Damage(sigma=0.1))], grey=True)
     chosen = {10 * (top // side) + left // side for top, left in sample.corners}

@@ -30,7 +30,7 @@ def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
     """The marks of a picture: of the kinds that its options name, or of all that are found quickly.
 
     Raises:
-        UsageError: if kinds are named, and the picture is not in black and white.
+        UsageError: if kinds are named, and the picture is not in black and white; or if no prior is to judge specks.
     """
     options = case.options
     if options.marks and (case.header.grey or len(case.original.shape) > 2):
@@ -38,6 +38,8 @@ def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
     white = np.asarray(case.picture.values()) > 0.5
 
     def chosen(seen: np.ndarray, hidden: np.ndarray) -> Prior | None:
+        if not priors:
+            raise UsageError("reads pages, and knows no specks; leave it out", option("model", case.header.name))
         picture = Observed(seen.astype(np.float32), Damage("auto", hidden=hidden))
         (choice,) = choose([picture], priors, grey=False)
         unknown = objection(facts_of_choice(choice)) is not None and not options.force

@@ -6,13 +6,10 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.components import components
-from restore.images.tones import averages
+from restore.images.tones import SCALE, averages
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.scans.sheet import largest
-
-# The prior sees, and has learnt from, the averages of squares of so many pixels a side.
-SCALE = 4
 
 # A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: stains
 # and thick strokes have none (`benchmarks/choices/page_parts.py`).

@@ -12,7 +12,7 @@ from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
 from restore.channels.values import log_odds_of, probability_of
 from restore.images.picture import Picture
-from restore.images.tones import Tones, contrast, counted, stretched
+from restore.images.tones import ENOUGH, Tones, contrast, counted, stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import objection
@@ -21,9 +21,6 @@ from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import MISLEADING, Local, Sheet
 from restore.inference.tiles.blend import Watch
-
-# More pixels than this say nothing new of the levels of a picture.
-ENOUGH = 2**20
 
 # The skewness of grey levels around their local mean from which ink is light: of 160 pages of dark ink it is -.17 at
 # most, of their middles .04 (`benchmarks/choices/page_limits.py`).

@@ -11,7 +11,8 @@ import numpy as np
 from restore.images.tones import contrast
 from restore.inference.decision.facts import Facts
 
-# Standard deviation, in pixels, of the Gaussian over which a level is averaged, and side of the cells that it averages.
+# Standard deviation, in pixels, of the Gaussian over which a level is averaged, and side of the cells that it averages,
+# whose means tell how much there is in a crop, too, whatever the noise.
 REACH, CELL = 20.0, 8
 
 # Ink has a level of its own where it is more than this share of the pixels within reach; else that of the whole page.

@@ -234,6 +234,14 @@ def test_a_grey_page_names_the_marks_that_its_reader_leaves_and_keeps_them() -> 
     assert (answers[0].estimate[dirt] < 128).mean() > 0.5 and not answers[0].marks
 
 
+def test_a_reader_of_pages_that_is_named_judges_no_specks() -> None:
+    page, _ = dirty_scan()
+    _, found = package.denoise(page, "conv-scan", return_solution=True)
+    assert not [note for note in found.notes if "left;" in note]
+    with pytest.raises(UsageError, match="conv-scan"):
+        package.denoise(page, "conv-scan", remove="specks")
+
+
 @pytest.mark.parametrize(("inverted", "other"), [(False, False), (False, True), (True, True)])
 def test_marks_are_named_that_are_in_the_answer_and_in_no_photograph(inverted: bool, other: bool) -> None:
     photograph = np.zeros((HEIGHT, WIDTH), bool)
