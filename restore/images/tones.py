@@ -144,7 +144,7 @@ def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
 
     >>> page = np.full((64, 64), 0.6)
     >>> page[20:30, 20:30] = 0.5
-    >>> stretched(page)[[0, 25], [0, 25]].round(2).tolist()
+    >>> stretched(page)[[0, 25], [0, 25]].astype(float).round(2).tolist()
     [0.85, 0.2]
     """
     squares = averages(grey, SCALE)  # single dark pixels are no ink
