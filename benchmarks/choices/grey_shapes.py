@@ -25,6 +25,7 @@ import restore
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.peers.real_pages import YEARS, otsu, pages
 from restore.channels.damage import Damage, Observed
+from restore.images.tones import stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision import rules
 from restore.inference.open import open_engine
@@ -102,7 +103,8 @@ def main() -> None:
 
     def crowded(levels: np.ndarray) -> float:
         grey = (levels / 255).astype(np.float32)
-        return Sheet.of(grey, prior.posterior(Observed(grey, Damage()), lambda share: None).means[0], None).crowded
+        page = prior.posterior(Observed(stretched(grey), Damage()), lambda share: None)
+        return Sheet.of(grey, page.means[0], None).crowded
 
     found = sorted(((crowded(page), name) for name, page, _ in pages(chosen.data, list(YEARS), SIDE)), reverse=True)
     head("page", "ink within reach of ink")
