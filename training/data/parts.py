@@ -21,14 +21,14 @@ from restore.data.dataset import Split
 from training.data.drawings import KINDS, drawing
 from training.data.pages import Family
 from training.data.pen import SIDE as PEN_SIDE
-from training.data.photographs import PHOTOGRAPHS_OF, photograph
+from training.data.photographs import to_learn_from
 from training.data.scans import SEEDS, scan
 from training.data.text import families_to_learn_from
 from training.data.wear import Grey, smooth
 
 # Pixels of a page that are one here, a page's side in pixels, and how many pairs there are.
 SCALE, SIDE = 4, 512
-COUNTS: dict[Split, int] = {"train": 2000, "test": 100}
+COUNTS: dict[Split, int] = {"train": 8000, "test": 100}
 
 # How many pages have no such part, and how many are nothing else; how many are drawings, and how many of the others are
 # real, where there are real ones.
@@ -43,8 +43,8 @@ DARKEST = 0.4
 
 def _photograph(rng: Generator, shape: tuple[int, int]) -> Grey:
     """A part of a photograph, at some scale."""
-    names = PHOTOGRAPHS_OF["train"]
-    whole = photograph(str(rng.choice(names))).astype(np.float32) / 255
+    known = to_learn_from()
+    whole = known[int(rng.integers(len(known)))].astype(np.float32) / 255
     most = min(length / size for length, size in zip(whole.shape, shape, strict=True))
     scale = min(most, math.exp(rng.uniform(math.log(0.4), math.log(3))))
     high, wide = (max(2, int(scale * size)) for size in shape)

@@ -7,6 +7,7 @@ downloaded: what scikit-image would fetch on first use is left out.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,15 @@ PHOTOGRAPHS_OF: dict[Split, tuple[str, ...]] = {
 }
 SCALES = (1.0, 0.7, 0.5)
 
+# Where Debian's mate-backgrounds, lomiri-wallpapers-16.04 and lomiri-wallpapers-20.04 install more of them.
+BACKGROUNDS = Path("/usr/share/backgrounds")
+FILES = ("mate/nature/*.jpg", "*_by_*.jpg")
 
+# The least side that is kept of them: print shows no more.
+LEAST_SIDE = 700
+
+
+@cache
 def photograph(name: str, mode: str = "L") -> Images:
     """A photograph by its file name, (H, W), or in mode "RGB" (H, W, 3).
 
@@ -48,6 +57,22 @@ def photograph(name: str, mode: str = "L") -> Images:
             return np.asarray(opened.convert(mode))
     except (ImportError, OSError) as fault:
         raise InputError(f"photographs: {name} of scikit-image cannot be read; pip install scikit-image") from fault
+
+
+@cache
+def to_learn_from() -> tuple[Images, ...]:
+    """The photographs of the training split, and those that some packages of Debian have installed, grey, (H, W) each.
+
+    Raises:
+        InputError: as `photograph` does.
+    """
+    found = [photograph(name) for name in PHOTOGRAPHS_OF["train"]]
+    for path in sorted(path for pattern in FILES for path in BACKGROUNDS.glob(pattern)):
+        with Image.open(path) as opened:
+            opened.draft("L", (LEAST_SIDE, LEAST_SIDE))
+            whole = opened.convert("L")
+        found.append(np.asarray(whole.resize([round(LEAST_SIDE * size / min(whole.size)) for size in whole.size])))
+    return tuple(found)
 
 
 def _tiles(grey: Images) -> Images:
