@@ -16,7 +16,7 @@ from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.painting import UNCHANGED
 from restore.inference.scans.reading import LIGHT_INK
-from restore.inference.scans.sheet import CELL, COUNTED, FEW, MISLEADING, REACH, ROUNDED
+from restore.inference.scans.sheet import CELL, FEW, MISLEADING, REACH, ROUNDED
 from restore.inference.tiles.blocks import PAGE_BEYOND, Cutting, coarsest, into_blocks, into_parts
 from restore.registry import MARKS
 from restore.status import Status
@@ -90,7 +90,7 @@ def reading_of_pages(header: Description) -> dict[str, Any]:
     sizes = {"beyond": PAGE_BEYOND, "step": coarsest(header), "reach": REACH, "cell": CELL, "enough": ENOUGH}
     stretch = {"side": SCALE, "ink": INK_LEVEL, "paper": PAPER_LEVEL, "faintest": FAINTEST}
     stretch |= {"inkShare": INK_SHARE, "paperShare": PAPER_SHARE}
-    levels = {"few": FEW, "least": ROUNDED, "counted": COUNTED, "outliers": MISLEADING, "lightInk": LIGHT_INK}
+    levels = {"few": FEW, "least": ROUNDED, "outliers": MISLEADING, "lightInk": LIGHT_INK}
     return sizes | levels | {"stretch": stretch}
 
 

@@ -40,9 +40,6 @@ from restore.zoo.description import Description
 if TYPE_CHECKING:
     from restore.inference.marks.scene import Mark  # the room is opened only for pictures that may have marks
 
-# Less than this of a picture may stay as it was where the rest is restored: else it is another matter as a whole.
-MOST_PATTERNED = 0.25
-
 # The most small pictures that are restored at a time.
 PICTURES_AT_ONCE = 256
 
@@ -330,7 +327,7 @@ def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) ->
     stays = patterned(draft, visible)
     rest = draft.untouched(stays & visible)
     known = facts | facts_of_draft(choice, rest, visible & ~stays, sized=case.named and case.own_size)
-    if stays.mean() >= MOST_PATTERNED or objection(known) is not None or spotless(choice, known):
+    if stays.mean() >= 0.5 or objection(known) is not None or spotless(choice, known):
         return draft, facts, []
     return rest, known, [f"{stays.mean():.0%} of it stays as it was: {Status.NOT_NOISE.sentence}"]
 

@@ -1,8 +1,8 @@
 /** The levels of ink and of paper around each pixel of a page, and the page with white paper: as `restore.inference.scans`. */
 
 /**
- * @typedef {{reach: number, cell: number, few: number, least: number, lightInk: number, enough: number, counted: number,
- *   outliers: number, stretch: Stretch}} Reading
+ * @typedef {{reach: number, cell: number, few: number, least: number, lightInk: number, enough: number, outliers: number,
+ *   stretch: Stretch}} Reading
  * @typedef {{side: number, ink: number, inkShare: number, paper: number, paperShare: number, faintest: number}} Stretch
  * @typedef {{width: number, height: number, pixels: Float32Array, mask: Uint8Array}} Page dark ink on light paper
  */
@@ -102,11 +102,11 @@ export function levels({ width, height, pixels, mask }, paper, reading) {
  * @param {{black: Float32Array, white: Float32Array}} levels
  * @param {Reading} reading
  */
-export function judged({ pixels, mask }, paper, { black, white }, { least, counted, outliers }) {
+export function judged({ pixels, mask }, paper, { black, white }, { least, outliers }) {
   const residual = (value, i) => value - paper[i] * white[i] - (1 - paper[i]) * black[i];
   const seen = mask.length - total(mask);
   const squares = pixels.reduce((sum, value, i) => sum + (1 - mask[i]) * residual(value, i) ** 2, 0);
-  const width = Math.max(Math.sqrt(squares / Math.max(seen, 1)), least) / Math.sqrt(counted);
+  const width = Math.max(Math.sqrt(squares / Math.max(seen, 1)), least);
   const contrast = white.reduce((sum, value, i) => sum + value - black[i], 0) / white.length;
   const beyond = outliers / (2 * Math.max(Math.abs(contrast), least));
   const density = (value, level) =>

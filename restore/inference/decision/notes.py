@@ -15,9 +15,6 @@ from restore.inference.rivals.diffusion import Diffusion
 from restore.sizes import near, size_text
 from restore.status import Status
 
-# It is said if the posterior expects more than this share of the filled pixels to be wrong.
-UNSURE = 0.05
-
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
 
@@ -30,8 +27,7 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
     hidden = case.picture.damage.hidden
     if hidden is not None and hidden.any() and not case.header.grey:
         doubt = choice.surprise * float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
-        if doubt > UNSURE:
-            yield f"of the filled pixels about {doubt:.0%} are expected to be wrong"
+        yield f"of the filled pixels about {doubt:.1%} are expected to be wrong"
     candidate = choice.candidate
     if isinstance(candidate, Squares):
         yield f"was restored as a picture drawn {candidate.side} times as large"

@@ -18,13 +18,9 @@ REACH, CELL = 20.0, 8
 # Ink has a level of its own where it is more than this share of the pixels within reach; else that of the whole page.
 FEW = 0.02
 
-# What a level says counts this much: neighbours that are blurred into each other say the same in part. And the share of
-# pixels whose level says nothing, which limits what one can say.
-COUNTED, OUTLIERS = 0.75, 0.01
-
-# And the share of those of which a prior of pages has spoken: with less, F of pages that it has learnt from falls, with
-# more that of others (by hand).
-MISLEADING = 0.4
+# The share of pixels whose level says nothing, which limits what one can say; and that of those of which a prior of
+# pages has spoken: with less, F of pages that it has learnt from falls, with more that of others (by hand).
+OUTLIERS, MISLEADING = 0.01, 0.4
 
 # The median of the absolute value of a normal variable, in standard deviations.
 MEDIAN = 0.6745
@@ -92,7 +88,7 @@ class Sheet:
 
     def log_odds(self, grey: np.ndarray, outliers: float = OUTLIERS) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
-        width = max(self.noise, ROUNDED) / COUNTED**0.5
+        width = max(self.noise, ROUNDED)
         density = np.log(1 - outliers) - np.log(width * np.sqrt(2 * np.pi))
         beyond = np.log(outliers / (2 * max(abs(self.contrast), ROUNDED)))
         paper, ink = (

@@ -26,7 +26,7 @@ from restore.inference.decision.rules import for_others, limit_of, objection
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
-from restore.inference.scans.sheet import COUNTED, OUTLIERS, REACH, Local, Sheet
+from restore.inference.scans.sheet import OUTLIERS, REACH, Local, Sheet
 from restore.status import Status
 from restore.zoo import describe, find, reader
 
@@ -194,8 +194,8 @@ def test_the_evidence_of_levels_is_kept_by_the_flip_probabilities() -> None:
 def test_the_evidence_of_levels_is_that_of_two_gaussians_with_outliers() -> None:
     sheet = Sheet(np.full((1, 5), 0.2), np.full((1, 5), 0.8), 0.1, 1.0, 0.0, 0.0, 0.1)
     grey = np.array([[-3.0, 0.2, 0.45, 0.8, 4.0]])
-    width, beyond = 0.1 / COUNTED**0.5, OUTLIERS / (2 * 0.6)
-    paper, ink = ((1 - OUTLIERS) * norm.pdf(grey, level, width) + beyond for level in (0.8, 0.2))
+    beyond = OUTLIERS / (2 * 0.6)
+    paper, ink = ((1 - OUTLIERS) * norm.pdf(grey, level, 0.1) + beyond for level in (0.8, 0.2))
     np.testing.assert_allclose(sheet.log_odds(grey), np.log(paper / ink), atol=1e-9)
     # Far from both levels there is nothing to say.
     assert abs(sheet.log_odds(grey)[0, [0, -1]]).max() < 1e-9
