@@ -1,11 +1,12 @@
 """Parts of a page that are no ink on paper: how much of them stays as it was, and how well the rest is read.
 
-    RESTORE_DATA=DATA python benchmarks/choices/page_parts.py --pages 60
+    RESTORE_DATA=DATA python benchmarks/choices/page_parts.py --prior runs/priors/conv-parts-two-groups
 
-On the middles of real pages lie photographs, grey areas and screens of dots: pages and photographs that `conv-parts`
-has not learnt from. `stays` is the share of a part's pixels that come back as they came; `lost` is the share of the
-page, further than 16 pixels from it, that stays too though it is page. `wrong` are pixels of the page at that distance
-that are ink for paper or the other way, with the part and without it. Pages with nothing else are counted at the end.
+On the middles of real pages lie photographs, grey areas and screens of dots: pages and photographs that the prior of
+parts has not learnt from. It is the one that `conv-parts`, which has learnt from all pages, goes on from. `stays` is
+the share of a part's pixels that come back as they came; `lost` is the share of the page, further than 16 pixels from
+it, that stays too though it is page. `wrong` are pixels of the page at that distance that are ink for paper or the
+other way, with the part and without it. Pages with nothing else are counted at the end.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from benchmarks.measures.script import command_line, head, row
 from restore.channels.damage import Damage, Observed
+from restore.errors import ModelError
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import restore
@@ -28,7 +30,7 @@ from training.data.parts import Part, area, screen
 from training.data.photographs import photograph
 from training.data.sources import real_pages
 
-# Sources that the prior has not learnt from.
+# Sources that it has not learnt from.
 GROUPS = ("A", "C")
 SIDE, FAR = 480, 16
 
@@ -47,6 +49,17 @@ KINDS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray] | 
     "grey areas": area,
     "screens of dots": screen,
 }
+
+
+class Readers(Engines):
+    """The usual priors, but for the one that tells the parts."""
+
+    def __init__(self, prior: str) -> None:
+        super().__init__(Options())
+        opened = Engines(Options(model=prior)).open(prior)
+        if isinstance(opened, ModelError):
+            raise opened
+        self.parts = opened
 
 
 def answered(grey: np.ndarray, engines: Engines) -> Restored:
@@ -70,12 +83,13 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("RESTORE_DATA"))
     parser.add_argument("--pages", type=int, default=30, help="at most [%(default)s]")
+    parser.add_argument("--prior", default="conv-parts", help="that tells the parts; a name or a folder [%(default)s]")
     chosen = parser.parse_args()
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/ and pages/")
     warnings.simplefilter("ignore")
     print(machine_facts())
-    engines, pages = Engines(Options()), list(real_pages(chosen.data, groups=GROUPS))
+    engines, pages = Readers(chosen.prior), list(real_pages(chosen.data, groups=GROUPS))
     pages = pages[:: -(-len(pages) // chosen.pages)]
     head("parts", "pages", "95 % stays", "stays, %", "lost, %", "wrong, %", "without it, %", "refused")
     alone = list[float]()

@@ -11,9 +11,9 @@ from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.scans.sheet import largest
 
-# A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: stains
-# and thick strokes have none (`benchmarks/choices/page_parts.py`).
-CORE_REACH, SURE = 6, 0.9
+# A part has a core, as far as this to all sides of a square: stains and thick strokes have none
+# (`benchmarks/choices/page_parts.py`).
+CORE_REACH = 8
 
 
 def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
@@ -25,25 +25,30 @@ def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
     """
     small = averages(values, SCALE).astype(np.float32)
     page = Prior(engine).posterior(Observed(small, Damage()), lambda share: None).means[0]
-    other = _with_core(1 - page)
+    other = _parts(1 - page)
     return np.asarray(other.repeat(SCALE, 0).repeat(SCALE, 1)[: values.shape[0], : values.shape[1]])
 
 
-def _with_core(other: np.ndarray) -> np.ndarray:
-    """The parts that are likelier than not and have a sure core, with what they enclose, of probabilities (h, w).
+def _parts(other: np.ndarray) -> np.ndarray:
+    """The parts with a core of what is likelier than not, each made convex, of probabilities (h, w).
+
+    Photographs and boxes of grey are convex, and what a prior misses of them is enclosed or lies at their edges. What
+    is cut off by the edge of the picture may as well be the table that the page lies on.
 
     >>> part = np.zeros((40, 40))
-    >>> part[5:25, 5:25], part[9, 30:] = 0.6, 1.0
-    >>> bool(_with_core(part).any())
-    False
-    >>> part[8:21, 8:21] = 0.95
-    >>> int(_with_core(part).sum())
+    >>> part[5:25, 5:25], part[9:35, 30:32] = 0.6, 1.0
+    >>> part[12:16, 5:8] = 0.1
+    >>> int(_parts(part).sum())
     400
     """
-    sure = (other > SURE).astype(np.int8)
-    core = largest(-largest(-sure, CORE_REACH), CORE_REACH) > 0
-    numbers = components(other > 0.5)
-    parts = np.isin(numbers, np.unique(numbers[core & (other > 0.5)]))
-    around = components(parts)
-    border = np.concatenate([around[0], around[-1], around[:, 0], around[:, -1]])
-    return parts | ~np.isin(around, border)
+    likelier = other > 0.5
+    core = largest(-largest(-likelier.astype(np.int8), CORE_REACH), CORE_REACH) > 0
+    numbers = components(likelier)
+    parts = np.isin(numbers, np.unique(numbers[core & likelier]))
+    at_edge = np.concatenate([numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1]])
+    inside = parts & ~np.isin(numbers, at_edge)
+    if inside.any():
+        from skimage.morphology import convex_hull_object  # loads much, for pages alone that have such parts
+
+        parts |= convex_hull_object(inside)
+    return np.asarray(parts)

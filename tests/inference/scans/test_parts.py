@@ -14,7 +14,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.scans.parts import _with_core, other_parts
+from restore.inference.scans.parts import _parts, other_parts
 from restore.inference.scans.reading import read
 from restore.status import Outcome, Status
 from training.data.scans import scan
@@ -109,12 +109,17 @@ def test_what_is_called_a_page_is_one_as_a_whole(page: np.ndarray) -> None:
     assert set(np.unique(found)) <= {0, 255} and np.isnan(solution.facts.page)
 
 
-def test_parts_at_an_edge_need_no_more_than_is_seen_and_holes_in_them_are_theirs() -> None:
-    other = np.zeros((50, 60))
-    other[:, :20] = 0.95
-    other[20:25, 5:9] = 0.1
-    found = _with_core(other)
-    assert found[:, :20].all() and not found[:, 20:].any()
-    narrow = np.zeros((50, 60))
-    narrow[:, 20:30] = 0.95
-    assert not _with_core(narrow).any()
+def test_a_part_is_convex_unless_an_edge_cuts_it_off() -> None:
+    """A table that a page lies on must not become the page."""
+    other = np.zeros((70, 80))
+    other[10:50, 20:60] = 0.95
+    holed = other.copy()
+    holed[15:18, 25:29] = holed[10:14, 40:50] = 0.1
+    assert (_parts(holed) == (other > 0.5)).all()
+    table = np.zeros((70, 80))
+    table[:, :20] = table[50:] = 0.95
+    table[25:30, 5:9] = 0.1
+    assert (_parts(table) == (table > 0.5)).all()
+    narrow = np.zeros((70, 80))
+    narrow[:, 20:34] = 0.95
+    assert not _parts(narrow).any()
