@@ -3,8 +3,8 @@
     RESTORE_DATA=DATA python benchmarks/choices/page_limits.py
 
 Pages are those of `real_pages.py`, their middle of 360 pixels, and of up to 1,500; photographs are those of
-scikit-image, in full and at a half and a third of their size, their middle and corners. `explained` has a least value
-for a page, `left` a largest; the rows are those that are on the wrong side of a limit, and the counts are of all.
+scikit-image, in full and at a half and a third of their size, their middle and corners. `left` has a largest value for
+a page; the rows are those that are on the wrong side of a limit, and the counts are of all.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
     if chosen.data is None:
         raise SystemExit("set RESTORE_DATA, or give --data: the folder that holds dibco/")
     engines = Engines(Options())
-    head("", "explained", "left", "answer", left=("answer",))
+    head("", "page", "left", "answer", left=("answer",))
     middles, wholes = (
         ((name, grey / 255) for name, grey, _ in pages(chosen.data, list(YEARS), side)) for side in (SIDE, WHOLE)
     )
@@ -68,12 +68,10 @@ def main() -> None:
             why = objection(reading.facts) or (Status.NOT_INK if reading.sheet is None else None)
             total, refused, light = total + 1, refused + (why is not None), light + light_ink
             if (why is not None) == (kind != "photograph"):
-                figures = (f"{value:.4f}" for value in (reading.facts.explained, reading.facts.left))
+                figures = (f"{value:.4f}" for value in (reading.facts.page, reading.facts.left))
                 row(f"{kind} {name}", *figures, "refused" if why else "read")
         counts.append(f"{refused} of {total} {kind}s are refused, of {light} ink is light, if they are called pages")
-    explained, left = (limit_of(Status.NOT_INK, fact) for fact in ("explained", "left"))
-    limits = f"{explained} explained, {left} left"
-    print(f"\nLimits: {limits}; {', '.join(counts)}.")
+    print(f"\nLimit: {limit_of(Status.NOT_INK, 'left')}; {', '.join(counts)}.")
 
 
 if __name__ == "__main__":

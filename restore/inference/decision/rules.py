@@ -52,10 +52,8 @@ RULES = (
     # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, faces .84 but one of 200.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     Rule(Status.FAINT, "contrast", "below", FAINTEST, "page_limits.py"),
-    Rule(Status.NOT_INK, "explained", "below", 0.70, "page_limits.py"),
-    # Of the pages that are explained .054 is left at most, of codes in uneven light .066, of photographs .073 at least,
-    # but for one that other priors refuse, and three of a retina.
-    Rule(Status.NOT_INK, "left", "above", 0.07, "page_limits.py"),
+    # Of pages .071 is left at most, of codes in uneven light .073, of most photographs .08 at least.
+    Rule(Status.NOT_INK, "left", "above", 0.075, "page_limits.py"),
     # Of choosing: does a prior know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
     # A prior that was named may predict a picture, such as a silhouette, worse than an Ising field by so many nats.

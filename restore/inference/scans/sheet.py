@@ -38,8 +38,8 @@ class Sheet:
         noise: standard deviation of a grey level around them, over the page.
         explained: the share of the variance of grey levels, around what light and paper vary, that ink explains; of
             averages over 3x3 pixels, within reach of ink: an empty part of a page has nothing to explain.
-        left: standard deviation of what it does not explain, as a share of the contrast of ink to paper, times
-            `crowded`: a dense texture has to be explained better than lines of writing.
+        left: standard deviation of what ink and paper do not explain, as a share of their contrast, times `crowded`, by
+            `explained`: the more a texture is crowded, and the less of it is ink, the more of it is left.
         grain: standard deviation of white noise.
         crowded: the share of ink within reach of ink.
     """
@@ -79,11 +79,11 @@ class Sheet:
         total = float(ink.sum())
         contrast = float((ink * (white - black)).sum()) / max(total, 1.0)
         crowded = float((ink * density).sum()) / max(total, 1.0)
-        left = rest**0.5 * crowded / max(contrast, ROUNDED)
         # From differences that no edge along an axis has (Donoho, 1995).
         crossed = (residual[:-1, :-1] - residual[:-1, 1:] - residual[1:, :-1] + residual[1:, 1:]) / 2
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
         explained = 1 - unexplained / max(whole, ROUNDED**2)
+        left = rest**0.5 / max(contrast, ROUNDED) * crowded / max(explained, ROUNDED)
         return cls(black, white, noise, explained, left, grain, crowded)
 
     def log_odds(self, grey: np.ndarray, outliers: float = OUTLIERS) -> np.ndarray:
@@ -116,7 +116,6 @@ class Sheet:
         levels = float(np.mean(self.black)), float(np.mean(self.white))
         return Facts(
             contrast=contrast(*levels),
-            explained=self.explained,
             left=self.left,
             grain=self.grain / max(self.contrast, ROUNDED),
             crowded=self.crowded,
