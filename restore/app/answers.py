@@ -11,11 +11,10 @@ import numpy as np
 
 from restore import zoo
 from restore.channels.damage import Damage, Observed
-from restore.errors import ModelError
 from restore.images import Picture, encode, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
 from restore.images.pages import opened, page_count
-from restore.inference.open import Engines, in_colour
+from restore.inference.open import Engines
 from restore.inference.options import FRAME, Options
 from restore.inference.restore import marks_in, restore
 from restore.inference.restored import Restored
@@ -85,10 +84,7 @@ class Answers:
         frame = rest.pop("frame", None)
         options = replace(self.options, **rest)
         engines = self._engines.with_options(options)
-        engine = engines.open(options.model) if engines.named else None
-        if isinstance(engine, ModelError):
-            raise engine
-        observed, notes = _observed(image, mask, damage, frame, in_colour(options.model, damage, engine), options)
+        observed, notes = _observed(image, mask, damage, frame, engines.in_colour(damage), options)
         began = perf_counter()
         (restored,) = restore([observed], replace(options, soft=options.soft or whole), engines, watch)
         facts = restored.record(observed.damage)
