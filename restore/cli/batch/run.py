@@ -137,7 +137,7 @@ def finished(
 
             pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
-        read = _closing(_ahead(pool, work.read, sheets, READ_AHEAD))
+        read = _ahead(pool, work.read, sheets, READ_AHEAD)
         parts = portions(read, lambda sheet: sheet.pixels, CHUNK_PICTURES, CHUNK_PIXELS)
         whole = (job for part in parts for job in work.restored(part))
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
@@ -149,14 +149,6 @@ def _check(header: Description, damage: Damage, *, masked: bool, quiet: bool) ->
         header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
     if header.unfinished and not quiet:
         warnings.warn(f"{shown(header.name)} is unfinished: {header.unfinished}", RestoreWarning, stacklevel=2)
-
-
-def _closing(sheets: Iterable[Sheet]) -> Iterator[Sheet]:
-    """The same pages; the files of a job are closed once its last page is read."""
-    for sheet in sheets:
-        if sheet is sheet.job.sheets[-1]:
-            sheet.job.close()
-        yield sheet
 
 
 def _ahead(

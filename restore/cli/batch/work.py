@@ -126,6 +126,7 @@ class Work:
             if job.pages > 1:
                 self.share((job.sheets.index(sheet) + 1) / len(job.sheets))
             if sheet is job.sheets[-1]:
+                job.close()
                 if job.fault is None and all(page.fault for page in job.sheets):
                     job.fault = job.sheets[0].fault
                 yield job
