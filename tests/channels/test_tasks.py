@@ -79,8 +79,7 @@ def test_bad_texts_are_usage_errors(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["flip:0.2", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3", "holes:2:0.2"],
+    "text", ["flip:0.2", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3", "holes:2:0.2"]
 )
 def test_the_seed_fixes_the_damage(text: str) -> None:
     clean, task = noise(50), parse_task(text)

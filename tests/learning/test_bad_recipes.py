@@ -109,10 +109,7 @@ NAMED: dict[str, dict[str, str]] = {
         'learner = {method = "spectral"}': "-[learner]",
         'learner = {method = "matched"}': "-[learner]",
     },
-    "deep": {
-        "pretraining.epoch = 1": "did you mean epochs?",
-        'prior.hidden_type = "spin"': "-[pretraining]",
-    },
+    "deep": {"pretraining.epoch = 1": "did you mean epochs?", 'prior.hidden_type = "spin"': "-[pretraining]"},
     "fw": {
         "growth.penalty = 0.5": "-[growth]",
         "optimizer.rate = 0.1": "-[optimizer]",
@@ -127,13 +124,8 @@ NAMED: dict[str, dict[str, str]] = {
         'inference = {solver = "sum_product", modes = 0, starts = 0}': "sum_product",
         'learner.method = "tap"': "quasi_newton",
     },
-    "mixture": {
-        'inference.solver = "tap"': "-[inference] tap",
-    },
-    "matched": {
-        'learner.tasks = ["blur:3"]': "-blur:3",
-        'learner.gradient = "implicit"': "scored",
-    },
+    "mixture": {'inference.solver = "tap"': "-[inference] tap"},
+    "matched": {'learner.tasks = ["blur:3"]': "-blur:3", 'learner.gradient = "implicit"': "scored"},
     "watched": {
         'training.watch = "blur:3"': "-blur:3",
         'data.gathering.levels = "grey"': "-validation",
