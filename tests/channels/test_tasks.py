@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from restore.channels import BitFlip, GaussianNoise, Holes, Patch, SaltAndPepper, Task, parse_task
 from restore.errors import UsageError
@@ -73,9 +74,8 @@ def test_texts(text: str, mask: str | None, task: Task) -> None:
     ],
 )
 def test_bad_texts_are_usage_errors(text: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError):
         parse_task(text)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,8 @@ def test_the_first_prior_has_the_pixel_means_and_no_correlations() -> None:
 )
 def test_divergence_is_reported(learner: str, optimizer: Any, tmp_path: Path) -> None:
     recipe = recipe_of(learner, Optimizer(name=optimizer, rate=1e38, schedule="constant"))
-    with pytest.raises(TrainingError) as caught:
+    with refused(TrainingError, tmp_path):
         run(recipe, tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert checkpoints.load(tmp_path) is None
 
 
