@@ -35,7 +35,7 @@ def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.Monke
         ("tap-mnist-25", 28, "1", 40, [16, 16, 8]),
         ("tap-mnist-25", 28, "2", 30, [15, 15]),
         ("tap-mnist-25", 28, "8", 60, [8] * 7 + [4]),
-        ("tap-mnist-25", 28, "2", 5, [3, 2]),
+        ("tap-mnist-25", 28, "8", 5, [3, 2]),
         ("conv-art", 32, "1", 9, [9]),
         ("conv-art", 64, "1", 9, [3] * 3),
         ("conv-art", 128, "1", 9, [1] * 9),
