@@ -125,7 +125,11 @@ def finished(
     engines = Engines(options)
     single = len(jobs) == 1
     if engines.only is not None:
-        _check(engines.only.header, damage, masked=any(job.mask for job in jobs), quiet=results.quiet)
+        header = engines.only.header
+        _check(header, damage, masked=any(job.mask for job in jobs))
+        if header.unfinished and not results.quiet:
+            note = f"{shown(options.model)} is unfinished: {header.unfinished}"
+            warnings.warn(note, RestoreWarning, stacklevel=2)
     work = Work(damage, options, results, engines, engines.in_colour(damage), share if single else lambda share: None)
     sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
     if single:
@@ -143,12 +147,10 @@ def finished(
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
 
-def _check(header: Description, damage: Damage, *, masked: bool, quiet: bool) -> None:
-    """Raise UsageError if the prior that is named does not take the damage; warn if it is unfinished."""
+def _check(header: Description, damage: Damage, *, masked: bool) -> None:
+    """Raise UsageError if the prior that is named does not take the damage, before any picture is read."""
     if damage.touched or masked:
         header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
-    if header.unfinished and not quiet:
-        warnings.warn(f"{shown(header.name)} is unfinished: {header.unfinished}", RestoreWarning, stacklevel=2)
 
 
 def _ahead(
