@@ -47,6 +47,7 @@ STAGES = {
     "read": ("read_picture", named),
     "restored": ("restore", holds_it),
     "reported": ("record_of", lambda arguments, options: BAD in arguments[0].name),
+    "joined": ("_content", lambda arguments, options: BAD in arguments[0].name),
     "written": ("write_atomically", lambda arguments, options: "0002" in arguments[0]),
 }
 
