@@ -162,6 +162,7 @@ def test_tensors_of_types_that_numpy_or_torch_does_not_know(kind: str, folder: P
 
 # ------------------------------------------------------------------------------------------------------ headers
 
+SHAPES = '[3,5 15 "35" [3,5,1] [] [-3,-5] [3.7,5] [Infinity,5]'
 # Values of a field that are wrong; None leaves it out.
 FIELDS: dict[str, tuple[str | None, ...]] = {
     "format_version": (None, "one", "-1"),
@@ -169,18 +170,7 @@ FIELDS: dict[str, tuple[str | None, ...]] = {
     "colour": ("true",),
     "\x1b[31m\n": ("1",),
     "data": ("x" * (limits.TEXT + 1),),
-    "image_shape": (
-        None,
-        "[3, 5",
-        "15",
-        '"35"',
-        "[3, 5, 1]",
-        "[]",
-        "[-3, -5]",
-        "[3.7, 5]",
-        "[Infinity, 5]",
-        "[" * 4000,
-    ),
+    "image_shape": (None, *SHAPES.split(), "[" * 4000),
     "hidden": ('"4"', "true", "0", "1000000"),
     "threshold": ('"127"', "300"),
     "auto": ("-1",),

@@ -187,18 +187,8 @@ def test_a_path_is_never_looked_for_among_the_names(tmp_path: Path, monkeypatch:
         zoo.find("../models/tap-mnist")
 
 
-BROKEN = (
-    "my-priors",
-    "no_such_package",
-    "json.tool",
-    "",
-    "a b:c",
-    ":",
-    "..",
-    "1x",
-    "os.",
-    "no_such_package.inner:thing",
-)
+WORDS = "my-priors no_such_package json.tool : .. 1x os. no_such_package.inner:thing"
+BROKEN = ["", "a b:c", *WORDS.split()]
 
 
 # What its files hold: its own facts, and its entry points.
