@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -115,7 +115,7 @@ def listed(folder: Remote) -> dict[str, bool]:
         return dict(sorted(names.items()))
 
 
-def existing(paths: list[Place]) -> set[Place]:
+def existing(paths: Sequence[Place]) -> set[Place]:
     """Those of some paths where there is something; each folder of a URL is listed once."""
     parents = {path.parent for path in paths if isinstance(path, Remote)}
     names = {folder: listed(folder) for folder in parents if not str(folder).endswith("/")}

@@ -15,6 +15,20 @@ from restore.errors import shown
 PLAIN_SECONDS = 5.0
 
 
+def settle() -> None:
+    """Open every standard stream that the caller closed, and let stdout write any text.
+
+    A closed stream is replaced by a file opened the wrong way: no file opened later can take its number.
+    """
+    for name, mode, wrong in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDONLY)):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, wrong)
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def escaped(text: str) -> str:
     r"""Write out invisible characters, such as the escapes of a terminal, as `\x1b`; line breaks stay."""
     return "".join(c if c in "\n\t" else shown(c) for c in text)

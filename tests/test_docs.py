@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import shutil
@@ -13,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+from scripts import module
 
 from benchmarks.package import constants
 from restore.cli import serve
@@ -95,15 +94,6 @@ model = torch.nn.Module()
 for name, shape in {"W": (784, 4), "visible_bias": (784,), "hidden_bias": (4,)}.items():
     model.register_parameter(name, torch.nn.Parameter(torch.zeros(shape)))
 """
-
-
-def module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made  # where dataclasses look
-    spec.loader.exec_module(made)
-    return made
 
 
 tutorial = module(ROOT / "docs" / "tutorial.py")

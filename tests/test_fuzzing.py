@@ -18,7 +18,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,7 @@ from processes import HANG, linux
 from restore import zoo
 from restore.data import Gathering, Limits, gather, load
 from restore.errors import RestoreError
-from restore.images import page_count, read_picture
+from restore.images import Book, read_picture
 from restore.inference.onnx.contract import SIZE, sealed
 from restore.inference.onnx.engine import OnnxEngine
 from restore.learning.recipe.recipe import read_recipe
@@ -139,7 +139,8 @@ def read_image(path: Path) -> None:
 
 
 def read_film(path: Path) -> None:
-    page_count(path.read_bytes(), name="x", max_pixels=PIXELS)
+    with closing(Book.of(path.read_bytes(), "x", PIXELS)) as book:
+        assert book.count
     read_picture(path, name="x", frame=2, max_pixels=PIXELS)
 
 

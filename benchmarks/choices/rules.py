@@ -72,9 +72,11 @@ class Input:
         return self.after < self.before - 1e-12
 
 
-def found(levels: np.ndarray, engines: Engines) -> tuple[np.ndarray, dict[str, float]]:
-    """What a picture of 0 to 255 comes back as without a rule, in [0, 1], and all facts."""
-    (answer,) = restore([Observed(Picture(levels), Damage())], Options(), engines)
+def found(
+    levels: np.ndarray, engines: Engines, hidden: np.ndarray | None = None
+) -> tuple[np.ndarray, dict[str, float]]:
+    """What a picture of 0 to 255 comes back as, in [0, 1], and all facts."""
+    (answer,) = restore([Observed(Picture(levels), Damage(hidden=hidden))], Options(), engines)
     where = np.ones(levels.shape, bool) if answer.replaced is None else answer.replaced
     values = np.rint(255 * np.asarray(answer.estimate, float).clip(0, 1)) / 255
     return np.where(where, values, levels / 255), answer.facts.measured
@@ -90,17 +92,21 @@ def drawings(seeds: Iterable[int], engines: Engines) -> Iterator[Input]:
                 yield Input("drawing", name, p, share_wrong(levels / 255, truth), share_wrong(after, truth), facts)
 
 
-def pages(engines: Engines, side: int = 360) -> Iterator[Input]:
-    """Middles of pages with truth, which are cut by Otsu's threshold before."""
+def middles(data: Path, side: int = 360) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    """The middle of each page that has a truth: its name, its levels, where it is paper, and by Otsu's threshold."""
+    for _, name, whole, truth in real_pages(data):
+        top, left = (max(0, (size - side) // 2) for size in whole.shape)
+        levels, paper = (values[top : top + side, left : left + side] for values in (whole, truth))
+        yield name, levels, paper, levels > Tones.of(counted(levels)).threshold
+
+
+def pages(engines: Engines) -> Iterator[Input]:
     if "RESTORE_DATA" not in os.environ:
         raise SystemExit("set RESTORE_DATA to the folder that holds dibco/ and pages/")
-    for _, name, levels, paper in real_pages(Path(os.environ["RESTORE_DATA"])):
-        ink = ~paper
-        top, left = (max(0, (size - side) // 2) for size in levels.shape)
-        levels, ink = (values[top : top + side, left : left + side] for values in (levels, ink))
+    for name, levels, paper, cut in middles(Path(os.environ["RESTORE_DATA"])):
         after, facts = found(levels, engines)
-        cut = levels > Tones.of(counted(levels)).threshold
-        yield Input("page", name, 0.0, float(np.mean(cut == ink)), float(np.mean((after > after.mean()) == ink)), facts)
+        wrong = float(np.mean((after > after.mean()) != paper))
+        yield Input("page", name, 0.0, float(np.mean(cut != paper)), wrong, facts)
 
 
 def photographs(engines: Engines) -> Iterator[Input]:

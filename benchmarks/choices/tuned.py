@@ -38,8 +38,8 @@ FACTORS = 0.5, 2.0
 FLIPS = 0.0, 0.01, 0.1, 0.3
 HOLE = 9
 
-# Of pages and photographs one of so many, and no more of a page than this; and the side of the large page, in pixels.
-EVERY, SIDE = 8, 360
+# Of pages and photographs one of so many; and the side of the large page, in pixels.
+EVERY = 8
 LARGE = 1400
 
 
@@ -93,14 +93,10 @@ def drawings(seed: int) -> Iterator[Case]:
 
 def grey(data: Path) -> Iterator[Case]:
     from benchmarks.choices.page_limits import photographs
-    from restore.images.tones import Tones, counted
-    from training.data.sources import real_pages
+    from benchmarks.choices.rules import middles
 
-    for _, _, levels, paper in islice(real_pages(data), 0, None, EVERY):
-        top, left = (max(0, (size - SIDE) // 2) for size in levels.shape)
-        place = slice(top, top + SIDE), slice(left, left + SIDE)
-        part = levels[place]
-        yield Case(paper[place], part / 255, rival=part > Tones.of(counted(part)).threshold)
+    for _, levels, paper, cut in islice(middles(data), 0, None, EVERY):
+        yield Case(paper, levels / 255, rival=cut)
     for _, levels in islice(photographs(), 0, None, EVERY):
         yield Case(levels, levels)
 
@@ -114,11 +110,9 @@ def outcome(case: Case, restored: np.ndarray, seconds: float) -> Outcome:
 
 def outcomes(seed: int, every: int, only_grey: bool) -> Iterator[Outcome]:
     """What becomes of the pictures by the package that is imported."""
-    from restore.channels.damage import Damage, Observed
-    from restore.images.picture import Picture
+    from benchmarks.choices.rules import found
     from restore.inference.open import Engines
     from restore.inference.options import Options
-    from restore.inference.restore import restore
 
     warnings.simplefilter("ignore")
     engines = Engines(Options())
@@ -127,10 +121,8 @@ def outcomes(seed: int, every: int, only_grey: bool) -> Iterator[Outcome]:
     for case in cases[::every]:
         levels = np.rint(255 * np.asarray(case.seen, float)).astype(np.uint8)
         start = process_time()
-        (answer,) = restore([Observed(Picture(levels), Damage(hidden=case.hidden))], Options(), engines)
-        seconds = process_time() - start
-        new = np.asarray(answer.estimate, float).clip(0, 1)
-        yield outcome(case, new if answer.replaced is None else np.where(answer.replaced, new, case.seen), seconds)
+        new, _ = found(levels, engines, case.hidden)
+        yield outcome(case._replace(seen=levels / 255), new, process_time() - start)
 
 
 def scaled(written: str, factor: float) -> str:

@@ -93,7 +93,8 @@ def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
             continue
         estimated = [each.value for each in found.level or () if each.estimated]
         levels = np.array(estimated, np.float64) if estimated else None
-        parts = (found.means, found.deviations, found.iterations, found.residual, found.status)
+        status = np.asarray(found.status, int)  # not the addresses of its values
+        parts = (found.means, found.deviations, found.iterations, found.residual, status)
         yield f"{name}, {engine}, {setting}", digest(image, *parts, levels)
 
 

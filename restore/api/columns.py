@@ -12,7 +12,7 @@ import numpy as np
 
 from restore import zoo
 from restore.api.given import Flips, Opening, listing, restored, settings
-from restore.errors import InputError, RestoreError, UsageError, some, unforeseen
+from restore.errors import InputError, UsageError, some, unforeseen
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.status import Status
@@ -72,8 +72,8 @@ class Batches:
 def _opened(options: Options) -> Engines:
     """The priors of this process, opened once; raises ModelError if the one that is named cannot be opened."""
     engines = Engines(options)
-    if options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
-        raise fault
+    if engines.named:
+        engines.open(options.model)
     return engines
 
 

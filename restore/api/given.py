@@ -25,7 +25,7 @@ from restore.errors import RestoreWarning, UsageError, shown, unforeseen
 from restore.images.colours import BY_LUMINANCE
 from restore.inference.decision.facts import Facts
 from restore.inference.engine import PictureEngine
-from restore.inference.open import Engines, in_colour
+from restore.inference.open import Engines
 from restore.inference.options import EngineName, Levels, Options
 from restore.inference.portions import portions
 from restore.inference.restore import PICTURES_AT_ONCE, restore
@@ -146,14 +146,14 @@ def restored(
     """
     engine = None if isinstance(prior, str) else prior
     damage, options, axis = settings(prior if isinstance(prior, str) else prior.header.name, p, how)
-    collection = unpack(images, axis, _beyond(damage), options.max_pixels, in_colour(options.model, damage, engine))
+    engines = engines or Engines(options, engine)
+    collection = unpack(images, axis, _beyond(damage), options.max_pixels, engines.in_colour(damage))
     items = collection.items
     single = len(items) == 1 and not _several(images, axis)
     pictures = _observed(items, masks, damage, options.max_pixels)
     with console.progress("restored", len(items) if len(items) > 1 else 1.0, how.get("progress", False)) as meter:
         answers = list[Restored]()
         results = []
-        engines = engines or Engines(options, engine)
         for item, answer in zip(items, _answers(pictures, options, engines, meter), strict=True):
             name = shown(item.path) or ("the image" if single else f"image {len(answers)}")
             results.append(_result(item, answer, name, options))

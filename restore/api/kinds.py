@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
@@ -21,8 +21,7 @@ from restore.channels.damage import Pixels
 from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
 from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
 from restore.images.masks import Mask, mask_of
-from restore.images.pages import opened, page_count, page_name
-from restore.images.pdf import Document
+from restore.images.pages import Book, page_name
 from restore.images.picture import Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
@@ -171,14 +170,12 @@ def _unpack_file(path: str, how: _Reading) -> Collection:
     content = read_content(path, shown(path), how.max_pixels)
     most = how.max_pixels
     items = list[Item]()
-    source = opened(content, name=path, max_pixels=most)
-    with source if isinstance(source, Document) else nullcontext():
-        count = page_count(source, name=path, max_pixels=most)
-        for page in range(count):
-            name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
-            picture = read_picture(source, name=name, frame=frame, max_pixels=most, colour=how.colour)
+    with closing(Book.of(content, path, most)) as book:
+        for page in range(book.count):
+            name, frame = (path, None) if book.count == 1 else (page_name(path, page, book.count), page)
+            picture = read_picture(book.source, name=name, frame=frame, max_pixels=most, colour=how.colour)
             items.append(_item_of(picture.as_mask if how.mask else picture, name))
-    return Collection(items, itemgetter(0) if count == 1 else list)
+    return Collection(items, itemgetter(0) if book.count == 1 else list)
 
 
 def _item_of(picture: Picture, path: str = "") -> Item:

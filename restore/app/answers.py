@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_type_hints
@@ -11,11 +12,10 @@ import numpy as np
 
 from restore import zoo
 from restore.channels.damage import Damage, Observed
-from restore.errors import ModelError
 from restore.images import Picture, encode, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
-from restore.images.pages import opened, page_count
-from restore.inference.open import Engines, in_colour
+from restore.images.pages import Book
+from restore.inference.open import Engines
 from restore.inference.options import FRAME, Options
 from restore.inference.restore import marks_in, restore
 from restore.inference.restored import Restored
@@ -85,10 +85,7 @@ class Answers:
         frame = rest.pop("frame", None)
         options = replace(self.options, **rest)
         engines = self._engines.with_options(options)
-        engine = engines.open(options.model) if engines.named else None
-        if isinstance(engine, ModelError):
-            raise engine
-        observed, notes = _observed(image, mask, damage, frame, in_colour(options.model, damage, engine), options)
+        observed, notes = _observed(image, mask, damage, frame, engines.in_colour(damage), options)
         began = perf_counter()
         (restored,) = restore([observed], replace(options, soft=options.soft or whole), engines, watch)
         facts = restored.record(observed.damage)
@@ -133,9 +130,9 @@ def _observed(
     picture = read_picture(image, name="image", frame=frame, max_pixels=most, colour=colour)
     notes = picture.notes
     if mask is not None:
-        pages = opened(mask, name="mask", max_pixels=most)
-        page = frame if page_count(pages, name="mask", max_pixels=most) > 1 else None
-        marked = read_mask(pages, name="mask", shape=picture.shape, frame=page, max_pixels=most)
+        with closing(Book.of(mask, "mask", most)) as book:
+            page = frame if book.count > 1 else None
+            marked = read_mask(book.source, name="mask", shape=picture.shape, frame=page, max_pixels=most)
         damage = replace(damage, hidden=marked.hidden)
         notes = (*notes, *marked.notes)
     return Observed(picture, damage, BY_LUMINANCE in notes), notes

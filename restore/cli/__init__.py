@@ -11,9 +11,9 @@ def main() -> None:
     signals.handle(signals.leave)
     import sys
 
-    from restore.cli.process import streams
+    from restore import console
 
-    streams.settle()
+    console.settle()
     from restore.inference import threads
 
     threads.settle()

@@ -14,7 +14,7 @@ from restore.console import say
 from restore.errors import RestoreError, UsageError, option, shown, some
 from restore.files import write_atomically
 from restore.images import Picture, bound, check_format, encode, format_of, read_picture
-from restore.images.outputs import expand, paired, plan, refuse_clashes
+from restore.images.outputs import expand, paired, refuse_clashes, to_write
 
 SUFFIX = "corrupted"
 
@@ -53,17 +53,19 @@ def _planned(
     sources: Sequence[Place], results: Results, masks: str | None
 ) -> tuple[list[tuple[Place, Place]], Mapping[Place, Place]]:
     """Images with their results, and with masks of the same names, so that `complete --mask FOLDER` finds them."""
-    both = [results.output] if masks is None else [results.output, masks]
-    refuse_clashes(sources, [target for where in both for _, target in paired(sources, where, SUFFIX)])
+    pairs = paired(sources, results.output, SUFFIX)
+    mask_of = {} if masks is None else dict(paired(sources, masks, SUFFIX))
+    refuse_clashes(sources, [*(target for _, target in pairs), *mask_of.values()])
     manner = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
-    pairs = plan(sources, results.output, suffix=SUFFIX, **manner)
+    left = to_write([target for _, target in pairs], results.output, **manner)
+    pairs = [(source, target) for source, target in pairs if target in left]
     if masks is None:
         return pairs, {}
-    left = [source for source, _ in pairs]
-    mask_of = dict(plan(left, masks, suffix=SUFFIX, **manner))
-    if len(mask_of) < len(left):
-        say(f"{UNTOUCHED}: the masks of {some(str(source) for source in left if source not in mask_of)}")
-    return pairs, mask_of
+    left = to_write([mask_of[source] for source, _ in pairs], masks, **manner)
+    kept = [str(source) for source, _ in pairs if mask_of[source] not in left]
+    if kept:
+        say(f"{UNTOUCHED}: the masks of {some(kept)}")
+    return pairs, {source: mask for source, mask in mask_of.items() if mask in left}
 
 
 def _write(picture: Picture, values: np.ndarray, target: Place) -> None:

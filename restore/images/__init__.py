@@ -5,10 +5,9 @@ from restore.images.formats import IMAGE_SUFFIXES as IMAGE_SUFFIXES
 from restore.images.formats import format_of as format_of
 from restore.images.masks import Mask as Mask
 from restore.images.masks import read_mask as read_mask
+from restore.images.pages import Book as Book
 from restore.images.pages import bound as bound
 from restore.images.pages import check_holds as check_holds
-from restore.images.pages import page_count as page_count
-from restore.images.pages import scans as scans
 from restore.images.pdf import exchanged as exchanged
 from restore.images.picture import Picture as Picture
 from restore.images.picture import check_unit_range as check_unit_range

@@ -45,6 +45,8 @@ def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[s
     exif, of_tiff = exif or of_exif, image.format == "TIFF"
     xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
     xmp = xmp if isinstance(xmp, bytes) and xmp else of_xmp  # a tag of a TIFF may hold a number
+    if not (exif or xmp or of_tiff):  # nothing says that it is turned
+        return 1, {"chunks": chunks} if chunks else {}
     tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
     match = _in_xmp(xmp).search(xmp)
     turned = tiff.orientation(tags) or (int(match[1] or match[2]) if match else 1)

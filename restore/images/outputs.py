@@ -110,42 +110,38 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
         written |= dict.fromkeys(keys, file)
 
 
-def plan(
-    inputs: Sequence[Place],
+def to_write(
+    targets: Sequence[Place],
     output: str | os.PathLike[str] | None,
     *,
-    suffix: str = "restored",
     overwrite: bool,
     skip_existing: bool,
     dry_run: bool = False,
-) -> list[tuple[Place, Place]]:
-    """Pair inputs with outputs as `paired`, and refuse what would lose a file, before any model is loaded.
+) -> set[Place]:
+    """Those of the targets of one output, as `paired` gives them, that are to be written, before any model is loaded.
 
     The output is as the user gave it (a `Path` drops the final slash of a folder). A new folder is made, if its parent
-    exists, after all checks, unless it is a `dry_run`. With `skip_existing` inputs whose output exists are left out.
+    exists, after all checks, unless it is a `dry_run`. With `skip_existing` targets that exist are left out.
 
     Raises:
-        UsageError: as `paired` and `refuse_clashes`, or both `overwrite` and `skip_existing` are given.
-        OutputError: an output exists already, or is in a folder that does not exist or may not be written to.
+        UsageError: both `overwrite` and `skip_existing` are given.
+        OutputError: a target exists already, or is in a folder that does not exist or may not be written to.
     """
     if overwrite and skip_existing:
         raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
-    pairs = paired(inputs, output, suffix)
-    targets = [target for _, target in pairs]
-    refuse_clashes(inputs, targets)
     there = existing(targets)
-    left = [pair for pair in pairs if not (skip_existing and pair[1] in there)]
-    for _, target in left:
+    left = [target for target in targets if not (skip_existing and target in there)]
+    for target in left:
         if target in there and (not overwrite or (isinstance(target, Path) and target.is_dir())):
             again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
             raise OutputError(f"exists already; give {again}", target)
-    new = _new_folder(output, [target for _, target in left])
+    new = _new_folder(output, left)
     if not dry_run:
         if new is not None:
             make_folder(new, "choose another with -o")
         for parent in {target.parent for target in targets if isinstance(target, Path)}:
             remove_abandoned(parent)
-    return left
+    return set(left)
 
 
 def _new_folder(output: str | os.PathLike[str] | None, targets: Sequence[Place]) -> Path | None:

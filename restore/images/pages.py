@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from restore.errors import InputError, option, shown
 from restore.images import pdf, tiff
@@ -10,40 +12,56 @@ from restore.images.formats import FORMATS, paged
 from restore.images.reading import check_together
 
 
-def opened(content: bytes, *, name: str, max_pixels: int) -> bytes | pdf.Document:
-    """What pages are read from: the content of a file, or a PDF that is opened once; close it after the last one."""
-    return pdf.Document(content, shown(name), max_pixels) if paged(content) == "PDF" else content
+@dataclass(frozen=True, eq=False)
+class Book:
+    """A file that is read page by page; close it after the last one.
 
-
-def page_count(source: bytes | pdf.Document, *, name: str, max_pixels: int) -> int:
-    """The number of pages of a TIFF or PDF; 1 for all else, such as an animation or what cannot be read.
-
-    Raises InputError for a damaged file, and for pages that are too many, or too large together.
+    Attributes:
+        source: what pages are read from: its content, or a PDF that is opened once.
+        name: its name for messages.
+        max_pixels: the most of a page; of all of them twenty times as many.
     """
-    if isinstance(source, bytes) and paged(source) == "PDF":
-        with pdf.Document(source, shown(name), max_pixels) as document:
-            return page_count(document, name=name, max_pixels=max_pixels)
-    if isinstance(source, pdf.Document):
-        areas = source.areas if source.count <= tiff.MOST_PAGES else [0] * source.count
-    else:
-        areas = tiff.pages(source, shown(name)) if paged(source) else [0]
-    if len(areas) > tiff.MOST_PAGES:
-        raise InputError(f"has more than {tiff.MOST_PAGES} pages; split it", shown(name))
-    if len(areas) > 1:
-        check_together(sum(areas), name, max_pixels)
-    return max(1, len(areas))
 
+    source: bytes | pdf.Document
+    name: str
+    max_pixels: int
 
-def scans(source: bytes | pdf.Document, format: str, *, name: str) -> list[int] | None:
-    """The pages, from 0, of a PDF to exchange in it; None for all else, which is written anew.
+    @classmethod
+    def of(cls, content: bytes, name: str, max_pixels: int) -> Book:
+        is_pdf = paged(content) == "PDF"
+        return cls(pdf.Document(content, shown(name), max_pixels) if is_pdf else content, name, max_pixels)
 
-    Raises InputError if no page is a scan.
-    """
-    if not isinstance(source, pdf.Document) or format != "PDF":
-        return None
-    if not source.scans:
-        raise InputError("holds no scans; name a .tif or .png as output to draw its pages", shown(name))
-    return source.scans
+    @cached_property
+    def count(self) -> int:
+        """The number of pages of a TIFF or PDF; 1 for all else, such as an animation or what cannot be read.
+
+        Raises InputError for a damaged file, and for pages that are too many, or too large together.
+        """
+        source = self.source
+        if isinstance(source, pdf.Document):
+            areas = source.areas if source.count <= tiff.MOST_PAGES else [0] * source.count
+        else:
+            areas = tiff.pages(source, shown(self.name)) if paged(source) else [0]
+        if len(areas) > tiff.MOST_PAGES:
+            raise InputError(f"has more than {tiff.MOST_PAGES} pages; split it", shown(self.name))
+        if len(areas) > 1:
+            check_together(sum(areas), self.name, self.max_pixels)
+        return max(1, len(areas))
+
+    def scans(self, format: str) -> list[int] | None:
+        """The pages, from 0, of a PDF to exchange in it; None for all else, which is written anew.
+
+        Raises InputError if no page is a scan.
+        """
+        if not isinstance(self.source, pdf.Document) or format != "PDF":
+            return None
+        if not self.source.scans:
+            raise InputError("holds no scans; name a .tif or .png as output to draw its pages", shown(self.name))
+        return self.source.scans
+
+    def close(self) -> None:
+        if isinstance(self.source, pdf.Document):
+            self.source.close()
 
 
 def page_name(name: str, page: int, count: int) -> str:

@@ -117,14 +117,6 @@ def _solved_by(solver: str, engine: PictureEngine) -> PictureEngine:
     return replace(engine, trained=replace(engine.trained, description=header.with_solver(solver)))
 
 
-def in_colour(model: str, damage: Damage, engine: PictureEngine | None = None) -> bool:
-    """True if a prior restores colours; if none is named, True for Gaussian noise. Else luminance is read."""
-    if engine is not None:
-        return engine.header.kind.photographs
-    path = None if model == "auto" else find(model)
-    return describe(path).kind.photographs if path and path.is_dir() else damage.sigma is not None
-
-
 class Engines:
     """The priors of a run, each opened once, when it is first needed."""
 
@@ -145,29 +137,37 @@ class Engines:
         Raises:
             ModelError: if none can be opened; one of several that cannot is left out with a warning.
         """
-        if self._only is not None:
-            return (self._only,)
-        options = self._options
-        names: tuple[str, ...] = (options.model,)
-        if options.model == "auto":
-            grey = picture.damage.sigma is not None if grey is None else grey
-            names = candidates(picture.shape[:2], grey, options.fit)
-        engines = [self.open(name) for name in names]
-        opened = tuple(engine for engine in engines if not isinstance(engine, ModelError))
-        faults = [engine for engine in engines if isinstance(engine, ModelError)]
+        if (only := self.only) is not None:
+            return (only,)
+        grey = picture.damage.sigma is not None if grey is None else grey
+        opened: list[PictureEngine] = []
+        faults: list[ModelError] = []
+        for name in candidates(picture.shape[:2], grey, self._options.fit):
+            try:
+                opened.append(self.open(name))
+            except ModelError as fault:
+                faults.append(fault)
         if not opened:
             raise faults[0]
-        for fault in faults:
-            leave_out(str(fault))
-        return _able(opened, picture.damage) if len(opened) > 1 else opened
+        for text in map(str, faults):
+            leave_out(text)
+        return _able(tuple(opened), picture.damage) if len(opened) > 1 else tuple(opened)
+
+    @property
+    def only(self) -> PictureEngine | None:
+        """The prior that was named, None for `auto`; raises ModelError if it cannot be opened."""
+        return self._only or (self.open(self._options.model) if self.named else None)
+
+    def in_colour(self, damage: Damage) -> bool:
+        """True if the prior restores colours; if none is named, True for Gaussian noise. Else luminance is read."""
+        only = self.only
+        return damage.sigma is not None if only is None else only.header.kind.photographs
 
     @cached_property
     def reader(self) -> PictureEngine:
         """The prior that reads grey pages, which may be the one that was named; raises ModelError if there is none."""
-        named = self._only or (self.open(self._options.model) if self.named else None)
-        if named is not None and not isinstance(named, ModelError) and named.header.kind.pages:
-            return named
-        return self._for_pages(reader())
+        only = self.only
+        return only if only is not None and only.header.kind.pages else self._for_pages(reader())
 
     @cached_property
     def parts(self) -> PictureEngine:
@@ -176,23 +176,18 @@ class Engines:
 
     def _for_pages(self, name: str) -> PictureEngine:
         """A prior with its own solver, whatever the one that was named has."""
-        engines = self.with_options(replace(self._options, solver=None))
-        opened = engines.open(name) if name else ModelError(f"no prior reads grey pages; give {option('p')}")
-        if isinstance(opened, ModelError):
-            raise opened
-        return opened
+        if not name:
+            raise ModelError(f"no prior reads grey pages; give {option('p')}")
+        return self.with_options(replace(self._options, solver=None)).open(name)
 
-    def open(self, name: str) -> PictureEngine | ModelError:
-        """A prior by its name, or why it cannot be opened.
+    def open(self, name: str) -> PictureEngine:
+        """A prior by its name; raises ModelError, each time the same, if it cannot be opened.
 
         A graph is a program: of a prior that nobody named, only a published one, or one made here, is run. The prior
         needs torch without it, which takes seconds to load: nobody asked for that.
         """
         options = self._options
-        try:
-            folder = find(name)
-        except ModelError as fault:
-            return fault
+        folder = find(name)
         trusted = self.named or search.is_published(folder) or made_here(folder)
         key = name, options.engine if trusted else "torch", options.solver
         with self._turn:
@@ -203,7 +198,10 @@ class Engines:
                     self._opened[key] = open_engine(*key[:2], options.device, options.max_memory, options.solver)
                 except ModelError as fault:
                     self._opened[key] = fault
-            return self._opened[key]
+            opened = self._opened[key]
+        if isinstance(opened, ModelError):
+            raise opened
+        return opened
 
     def _check_torch(self, folder: Path) -> None:
         """Raise ModelError for a prior that `auto` would need torch for, unless torch is wanted or at hand."""

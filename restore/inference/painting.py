@@ -98,11 +98,12 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
     if tones is not None and not draft.grey:
         estimate = np.where(draft.after, tones[1], tones[0])
     share = share_changed(original, estimate, replaced)
-    came = {"outcome": Outcome.CLEAN, "reason": looked_for(original, choice), "notes": reading.notes}
-    notes = {"notes": (*others.pop("notes"), *note)}
+    ending: dict[str, Any] = {"notes": (*others.pop("notes"), *note)}
+    if not share:
+        ending = {"outcome": Outcome.CLEAN, "reason": looked_for(original, choice), "notes": reading.notes}
     return Restored(
         **chosen(choice, original),
-        **(notes if share else came),
+        **ending,
         observed=original,
         estimate=estimate,
         means=draft.means,

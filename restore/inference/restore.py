@@ -142,8 +142,9 @@ class _Run:
         answers: dict[int, Restored] = {}
         alike: dict[tuple[Candidate, bool], list[tuple[Case, Choice]]] = {}
         for case, choice in zip(cases, _choices(cases), strict=True):
-            choice = choice.without_noise if found_clean(case, choice) else choice
-            why = objection(facts_of_choice(choice)) or found_hopeless(case, choice)
+            found = choice.level is not None  # then a look at a few parts may do
+            choice = choice.without_noise if found and found_clean(case, choice) else choice
+            why = objection(facts_of_choice(choice)) or (found_hopeless(case, choice) if found else None)
             if case.ask is Ask.FIND and why is not None:  # whatever the solver would find
                 answers[case.index] = self.refused(case, why, choice)
             else:

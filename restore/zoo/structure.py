@@ -98,7 +98,8 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     if isinstance(origin, type) and issubclass(origin, Mapping):  # of any values
         return expect(value, dict, where)
     if origin is Literal:
-        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {short(value)}")
+        if value not in parts:
+            raise UsageError(f"{where} must be one of {', '.join(map(str, parts))}, not {short(value)}")
         return value
     if origin is tuple:
         return _entries(value, parts, where)
@@ -119,14 +120,16 @@ def _entries(value: Any, parts: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     """The entries of a tuple of these types; the first one is that of all before an ellipsis."""
     entries = expect(value, list, where)
     kinds = [parts[0]] * len(entries) if parts[-1] is Ellipsis else [*parts]
-    require(len(entries) == len(kinds), f"{where} must have {len(kinds)} entries, not {short(value)}")
+    if len(entries) != len(kinds):
+        raise UsageError(f"{where} must have {len(kinds)} entries, not {short(value)}")
     return tuple(_typed(entry, kind, f"{where} entries") for entry, kind in zip(entries, kinds, strict=True))
 
 
 def _named_entries(value: Any, kind: Any, where: str) -> Any:
     entries = expect(value, list, where)
     hints = _hints(typing.cast(type, kind))
-    require(len(entries) == len(hints), f"{where} must be [{', '.join(hints)}], not {short(value)}")
+    if len(entries) != len(hints):
+        raise UsageError(f"{where} must be [{', '.join(hints)}], not {short(value)}")
     pairs = zip(entries, hints.items(), strict=True)
     return kind(*(_typed(entry, hint, f"{where} {name}") for entry, (name, hint) in pairs))
 

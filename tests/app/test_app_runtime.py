@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from serving import FILES, WANTED, local, released, tarball
 
 from restore.app import runtime
@@ -48,9 +49,8 @@ def test_without_a_network_nothing_is_installed(tmp_path: Path, release: Callabl
 def test_a_wrong_archive_of_the_users_stays(tmp_path: Path, release: Callable[[bytes], None]) -> None:
     path = local(tmp_path, b"another version")
     release(tarball(FILES))
-    with pytest.raises(ModelError) as fault:
+    with refused(ModelError, "run.tgz"):
         runtime.install(tmp_path / "there", path)
-    assert "run.tgz" in str(fault.value)
     assert path.exists() and not (tmp_path / "there").exists()
 
 

@@ -70,10 +70,7 @@ def outside(engine: OnnxEngine, pixels: np.ndarray, p: float, mask: np.ndarray, 
 
 
 # Prior, image, p, and the side of a hole.
-CASES = [
-    ("conv-art", page(100, 170), 0.1, 9),
-    ("conv-scan", scan(90, 121), 0.0, 0),
-]
+CASES = [("conv-art", page(100, 170), 0.1, 9), ("conv-scan", scan(90, 121), 0.0, 0)]
 OTHERS = [
     ("conv-art", page(20, 30), 0.1, 0),
     ("conv-mnist", digits(56, 40), 0.1, 9),

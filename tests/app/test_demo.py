@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 import http.server
-import importlib.util
 import json
 import re
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from scripts import module
 
 import restore
 from restore import zoo
@@ -25,14 +25,6 @@ from restore.errors import ModelError
 
 ROOT = Path(__file__).parents[2]
 WINDOW = {"width": 1280, "height": 800}
-
-
-def module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 def levels(name: str) -> np.ndarray:

@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.package import gpu
 
+QUESTIONS = "synchronize mem_get_info empty_cache get_device_name get_device_properties set_device"
 ASKED = gpu.Asked(torch.device("cpu"), quick=True)
 
 
@@ -23,14 +24,7 @@ def no_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
         return asked
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for name in (
-        "synchronize",
-        "mem_get_info",
-        "empty_cache",
-        "get_device_name",
-        "get_device_properties",
-        "set_device",
-    ):
+    for name in QUESTIONS.split():
         monkeypatch.setattr(torch.cuda, name, absent(name))
 
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from restore.channels import BitFlip, GaussianNoise, Holes, Patch, SaltAndPepper, Task, parse_task
 from restore.errors import UsageError
@@ -45,42 +46,22 @@ def test_texts(text: str, mask: str | None, task: Task) -> None:
     assert parse_task(str(task), task.mask) == task
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "flip", "flip:", "flip:x", "flip:0.1:1", "flip:-0.1", "flip:1.1", "flip:nan", "Flip:0.1"),
-        *(
-            "noise",
-            "noise:-0.1",
-            "noise:nan",
-            "noise:1.1",
-            "noise:inf",
-            "salt",
-            "salt:1.1",
-            "salt:nan",
-            "blur:3",
-            "+",
-            "flip:0.1+",
-        ),
-        *("patch", "patch:", "patch:0", "patch:-3", "patch:2.5", "patch:x", "patch:8:", "patch:8:2", "patch:8:nan"),
-        *(
-            "patch:8:0:0",
-            *("holes", "holes:8", "holes:0:0.1", "holes:8:0", "holes:8:0.3", "holes:8:nan", "holes:8:0.1:1"),
-            "patch:8:x",
-            "flip:0,1",
-            "patch:inf",
-        ),
-    ],
-)
+BAD_TEXTS = """
+flip flip: flip:x flip:0.1:1 flip:-0.1 flip:1.1 flip:nan Flip:0.1 flip:0,1 flip:0.1+ + blur:3
+noise noise:-0.1 noise:nan noise:1.1 noise:inf salt salt:1.1 salt:nan
+patch patch: patch:0 patch:-3 patch:2.5 patch:x patch:8: patch:8:2 patch:8:nan patch:8:0:0 patch:8:x patch:inf
+holes holes:8 holes:0:0.1 holes:8:0 holes:8:0.3 holes:8:nan holes:8:0.1:1
+"""
+
+
+@pytest.mark.parametrize("text", ["", *BAD_TEXTS.split()])
 def test_bad_texts_are_usage_errors(text: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError):
         parse_task(text)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["flip:0.2", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3", "holes:2:0.2"],
+    "text", ["flip:0.2", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3", "holes:2:0.2"]
 )
 def test_the_seed_fixes_the_damage(text: str) -> None:
     clean, task = noise(50), parse_task(text)

@@ -15,28 +15,18 @@ MASK_FILES = ("missing", "other-size", "all-white", "soft")
 FILES = ("missing", "looping-link", "text", "cut-png", "bomb-png", "nan", "film-gif", "jpeg-named-png", "1x1", "alpha")
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.IMAGES if c.row in FILES])
-def test_bad_image(
-    case: bad_images.Case, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, output = case.write(tmp_path), tmp_path / "out.tif"
-    # A random prior explains few images, and some of these are of very few pixels.
-    words = ("--model", model, "--p", 0.1, "--fit", "resize", "--force", "-o", output, "--quiet")
-    assert run("denoise", path, *words) == case.exit_code
-    assert output.exists() == (case.error is None)
-    if case.error is not None:
-        fault(capsys)
+# A random prior explains few images, and some of these are of very few pixels.
+BAD = [("denoise {bad} --p 0.1 --fit resize --force --quiet", case) for case in bad_images.IMAGES if case.row in FILES]
+BAD += [("complete {image} --mask {bad}", case) for case in bad_images.MASKS if case.row in MASK_FILES]
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.MASKS if c.row in MASK_FILES])
-def test_bad_mask(
-    case: bad_images.Case, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("words", "case"), BAD, ids=[f"{words[:8]}-{case.row}" for words, case in BAD])
+def test_bad_file(
+    words: str, case: bad_images.Case, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = image(tmp_path, "whole-image.png")
-    mask = case.write(tmp_path)
-    code = run("complete", source, "--mask", mask, "--model", model, "-o", tmp_path / "out.png")
-    assert code == case.exit_code
-    assert (tmp_path / "out.png").exists() == (case.error is None)
+    names = {"{bad}": case.write(tmp_path), "{image}": image(tmp_path, "whole-image.png")}
+    code = run(*(names.get(word, word) for word in words.split()), "--model", model, "-o", tmp_path / "out.tif")
+    assert code == case.exit_code and (tmp_path / "out.tif").exists() == (case.error is None)
     if case.error is not None:
         fault(capsys)
 
@@ -76,6 +66,8 @@ USAGE = {
     "no-engine": ["--p", "0.1", "--engine", "steam"],
     "no-format": ["--p", "0.1", "-o", "out.xyz"],
     "json-and-image-on-stdout": ["--p", "0.1", "-o", "-", "--json"],
+    **{f"jobs-{jobs}": ["--jobs", jobs] for jobs in ("0", "-1", "many")},
+    **{f"part-{part}": ["--part", part] for part in ("0/3", "4/3", "1", "1/0", "a/b", "-1/2")},
 }
 
 

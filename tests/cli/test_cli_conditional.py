@@ -45,8 +45,11 @@ def only_line(capsys: pytest.CaptureFixture[str]) -> str:
 def test_being_told_of_the_damage_is_answered_with_an_explanation(
     run: Run, model: Path, image: Path, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Once, however many images there are."""
     words = [str(image) if word == "MASK" else word for word in words]
-    assert run(words[0], image, *words[1:], "--model", model) == 2
+    other = image.with_name("other.png")
+    other.write_bytes(image.read_bytes())
+    assert run(words[0], image, other, *words[1:], "--model", model) == 2
     line = only_line(capsys)
     assert "seer" in line and "flip:0.1" in line
     assert not image.with_name("image.restored.png").exists()

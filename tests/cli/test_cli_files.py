@@ -60,12 +60,6 @@ def test_a_result_is_no_input_of_another_part(run: Run, tmp_path: Path) -> None:
         assert run("denoise", source / "0000.png", taken, "--model", QUICK, "--p", "0.1", "--part", part) == 2
 
 
-@pytest.mark.parametrize("part", ["0/3", "4/3", "1", "1/0", "a/b", "-1/2"])
-def test_a_part_is_one_of_several(run: Run, words: tuple[object, ...], tmp_path: Path, part: str) -> None:
-    assert run(*words, "--part", part) == 2
-    assert not list((tmp_path / "out").glob("*"))
-
-
 def test_a_map_without_its_image_is_made_again(run: Run, words: tuple[object, ...], tmp_path: Path) -> None:
     maps = ("--uncertainty", f"{tmp_path}/maps/")
     assert run(*words, *maps) == 0

@@ -25,17 +25,8 @@ def source(tmp_path: Path) -> Path:
 def test_it_says_of_each_image_what_would_be_done_and_writes_nothing(
     jobs: int, run: Run, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = (
-        "denoise",
-        source,
-        "--model",
-        QUICK,
-        "--strict",
-        "-o",
-        f"{tmp_path}/out/",
-        "--uncertainty",
-        f"{tmp_path}/maps/",
-    )
+    beside = ("--uncertainty", f"{tmp_path}/maps/")
+    words = ("denoise", source, "--model", QUICK, "--strict", "-o", f"{tmp_path}/out/", *beside)
     assert run(*words, "--dry-run", "--jobs", jobs) == 6
     out, err = capsys.readouterr()
     assert list(tmp_path.iterdir()) == [source] and len(list(source.iterdir())) == 3

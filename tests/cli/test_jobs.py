@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import QUICK, Run, command, fault, stamps, strokes
+from commands import QUICK, Run, command, stamps, strokes
 from PIL import Image
 from processes import HANG, wait_for
 
@@ -72,12 +72,6 @@ def test_what_is_wrong_with_all_is_said_once(run: Run, tmp_path: Path, capsys: p
     assert run(*given) == run(*given, "--jobs", 1) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[0] == said[1] and len(said) == 2 and "--solver" in said[0]
-
-
-@pytest.mark.parametrize("jobs", ["0", "-1", "many"])
-def test_jobs_are_a_number(jobs: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(*words(tmp_path, "--jobs", jobs)) == 2
-    assert "--jobs" in fault(capsys)
 
 
 def started(tmp_path: Path, *given: object, jobs: int = 2) -> tuple[subprocess.Popen[str], list[int]]:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from restore.cli.batch import run as running
 from restore.cli.batch import work
-from restore.images import Picture, bound, page_count, read_picture
+from restore.images import Book, Picture, bound, read_picture
 
 pytestmark = pytest.mark.usefixtures("quick_drawing")
 SHAPE = (28, 28)
@@ -94,7 +94,7 @@ def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
     assert run("denoise", single, "--model", QUICK, "--frame", 0) == 0
     assert (tmp_path / f"single.restored.{ending}").read_bytes() == single.read_bytes()
     assert run("denoise", nothing, "--model", QUICK, "--frame", 1, "-o", tmp_path / f"one.{ending}") == 0
-    assert page_count((tmp_path / f"one.{ending}").read_bytes(), name="one", max_pixels=10**6) == 1
+    assert Book.of((tmp_path / f"one.{ending}").read_bytes(), "one", 10**6).count == 1
 
 
 def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from PIL import Image
+from scripts import module
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
@@ -25,17 +23,7 @@ BRIEF = {
 LAST = "## Longer runs"
 
 
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tutorial", ROOT / "docs" / "tutorial.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Where dataclasses look for the module of a class.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tutorial = script()
+tutorial = module(ROOT / "docs" / "tutorial.py")
 
 
 def wording(text: str) -> set[str]:

@@ -16,6 +16,7 @@ from data_sets import IMAGES, idx_bytes, overlap, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from refusals import refused
 
 from restore.data import Dataset, Split, binarise, load, sample_binary
 from restore.data.arrays import read_idx
@@ -90,9 +91,8 @@ BAD_IDX = {
 @pytest.mark.parametrize("name", BAD_IDX)
 def test_bad_idx_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "x-idx3-ubyte", BAD_IDX[name])
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, path):
         read_idx(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
 # --- .npy files ---
@@ -131,10 +131,8 @@ def test_npy_types(tmp_path: Path, values: np.ndarray, expected: np.ndarray) -> 
 )
 def test_bad_npy_is_refused(tmp_path: Path, values: np.ndarray) -> None:
     np.save(tmp_path / "a.npy", values)
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, "a.npy"):
         load(str(tmp_path / "a.npy"))
-    assert "a.npy" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_truncated_npy_is_refused(tmp_path: Path) -> None:

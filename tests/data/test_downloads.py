@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from data_sets import IMAGES, idx_bytes, mnist, needs_mnist, overlap, write
 from processes import Mirror
+from refusals import refused
 
 from restore.data import load
 from restore.data.arrays import read_idx
@@ -55,9 +56,8 @@ def test_bad_downloads_leave_nothing(
     mirror.answers["/x-ubyte.gz"] = (status, body)
     if promised is not None:
         mirror.promised["/x-ubyte.gz"] = promised
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, mirror.address):
         fetch(remote(mirror.address), tmp_path)
-    assert mirror.address in str(caught.value) and "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,9 +104,8 @@ def test_offline_says_in_one_line_where_to_put_the_file(
     named: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named.answers.clear()
-    with pytest.raises(InputError) as caught:
+    with refused(InputError):
         load("tiny")
-    assert "\n" not in str(caught.value)
     monkeypatch.setenv("RESTORE_DATA", str(tmp_path / "mine"))
     with pytest.raises(InputError):
         load("tiny")

@@ -23,6 +23,7 @@ from data_sets import (
     silhouettes,
     zipped,
 )
+from refusals import refused
 from scipy.io import savemat
 
 from restore.data import load
@@ -109,9 +110,8 @@ def test_what_is_not_the_published_file_is_refused_by_name(tmp_path: Path, conte
     path = tmp_path / NAME / FILE
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, path):
         load(NAME, root=tmp_path)
-    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -135,17 +135,15 @@ def test_archives_of_something_else_are_refused(
     for other in OMNIGLOT if name == "omniglot" else ():
         zipped(path.with_name(other), members)
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, path):
         load(name, split="test", root=tmp_path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_without_an_archive_it_is_said_where_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, tmp_path / "cbcl"):
         load("cbcl", root=tmp_path)
-    assert str(tmp_path / "cbcl") in str(caught.value)
     assert not (tmp_path / "cache").exists()
 
 

@@ -14,10 +14,7 @@ import torch
 from exports import LEARNT, MADE, RATES, SHAPE, TOLERANCE, Arrays, Exported, images, kinds, settled
 from machines import two_patterns
 from onnx import numpy_helper
-from priors import (
-    grey_prior,
-    random_conditional,
-)
+from priors import grey_prior, random_conditional
 
 from restore.channels.damage import Damage
 from restore.export.graph import Flips, Graph, Grey, Learnt, Shared

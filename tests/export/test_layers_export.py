@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from exports import Exported
-from priors import random_convolutional_deep_prior
 
 from restore import zoo
 from restore.channels.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.zoo import describe, save
-
-
-@pytest.mark.parametrize("family", ["deep_convolutional", "informed_convolutional"])
-def test_the_header_of_a_file_has_the_same_layers(tmp_path: Path, family: str) -> None:
-    prior = random_convolutional_deep_prior(family=family)
-    save(tmp_path, prior, "# Random layers\n")
-    assert describe(tmp_path) == prior.description
-    torch.testing.assert_close(zoo.load(tmp_path).machine.parameters, prior.machine.parameters, atol=2e-3, rtol=2e-3)
 
 
 @pytest.mark.thorough

@@ -69,13 +69,7 @@ CLASHES: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize(("words", "stdin", "stdout"), CLASHES.values(), ids=CLASHES.keys())
 def test_clash(
-    words: str,
-    stdin: str,
-    stdout: str,
-    run: Run,
-    model: Path,
-    files: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    words: str, stdin: str, stdout: str, run: Run, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
     before = contents(files)

@@ -11,7 +11,7 @@ from PIL import ImageCms
 from scanned_books import book, images_of, page, pikepdf, same_but_for_scans
 
 from restore.errors import InputError
-from restore.images import Picture, bound, encode, exchanged, read_picture, scans
+from restore.images import Book, Picture, bound, encode, exchanged, read_picture
 from restore.images.pdf import Document
 
 
@@ -111,7 +111,7 @@ def test_permissions_stay_and_damage_is_one_error(monkeypatch: pytest.MonkeyPatc
 
 def scanned(content: bytes, format: str) -> list[int] | None:
     with Document(content, "x", 10**6) as source:
-        return scans(source, format, name="x")
+        return Book(source, "x", 10**6).scans(format)
 
 
 def test_pages_without_scans_are_told_apart() -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from restore.api.kinds import unpack
 from restore.errors import InputError
-from restore.images import bound, check_holds, encode, page_count, read_picture
+from restore.images import Book, bound, check_holds, encode, read_picture
 
 BITS = GREY > 99
 
@@ -32,7 +32,7 @@ def saved(path: Path, *images: Any) -> Path:
 
 
 def counted(path: Path, max_pixels: int = 10_000) -> int:
-    return page_count(path.read_bytes(), name="x", max_pixels=max_pixels)
+    return Book.of(path.read_bytes(), "x", max_pixels).count
 
 
 def test_pages_are_counted_and_frames_are_not(tmp_path: Path) -> None:

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from restore.buckets import path_of
 from restore.errors import InputError, UsageError, shown
 from restore.images import IMAGE_SUFFIXES
-from restore.images.outputs import expand, in_part, named, names_below, plan
+from restore.images.outputs import expand, in_part, named, names_below, paired, refuse_clashes, to_write
+
+
+def plan(inputs, output, *, overwrite, skip_existing):
+    """The pairs of inputs and outputs that are left, as a command finds them."""
+    pairs = paired(inputs, output)
+    targets = [target for _, target in pairs]
+    refuse_clashes(inputs, targets)
+    left = to_write(targets, output, overwrite=overwrite, skip_existing=skip_existing)
+    return [pair for pair in pairs if pair[1] in left]
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from restore.errors import InputError, UsageError
-from restore.images import Picture, bound, encode, page_count, pdf, read_picture
+from restore.images import Book, Picture, bound, encode, pdf, read_picture
 
 pypdfium2: Any = pytest.importorskip("pypdfium2")
 pikepdf: Any = pytest.importorskip("pikepdf")
@@ -112,9 +112,9 @@ def test_a_page_is_measured_before_it_is_drawn_and_pages_have_one_budget(tmp_pat
         read(drawn(14_400, 14_400))  # 3,600 million pixels
     path = tmp_path / "x.pdf"
     path.write_bytes(written(*[Picture(GREY)] * 3))
-    assert page_count(path.read_bytes(), name="x", max_pixels=18) == 3
+    assert Book.of(path.read_bytes(), "x", 18).count == 3
     with pytest.raises(InputError):
-        page_count(path.read_bytes(), name="x", max_pixels=17)
+        _ = Book.of(path.read_bytes(), "x", 17).count
 
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_one_child_draws_all_pages_and_another_one_follows(monkeypatch: pytest.M
     pages = [Picture(np.full((20, 20), level, np.uint8)) for level in range(0, 200, 10)]
     document = pdf.Document(written(*pages), "x", 9999)
     with document, ThreadPoolExecutor(4) as pool:
-        assert page_count(document, name="x", max_pixels=9999) == document.count == len(document.scans) == 20
+        assert Book(document, "x", 9999).count == document.count == len(document.scans) == 20
         levels = list(pool.map(lambda number: read_picture(document, name="x", frame=number).levels[3, 3], range(20)))
         assert levels == list(range(0, 200, 10)) and len(started) == 1
         child, folder = document._child, document._folder

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, Case, check_message, chunk, encoded, read
 from PIL import Image, ImageFile
+from refusals import refused
 
 from restore.errors import InputError, TooLarge, option
 from restore.images import Mask, read_mask, read_picture
@@ -261,9 +262,8 @@ def test_a_chosen_frame(format: str, options: dict[str, bool]) -> None:
     film = bad_images.pages(format, **options)
     assert [read(film, frame=frame).levels[0, 0] for frame in range(3)] == [0, 128, 255]
     for content, frame in ((film, None), (film, -1), (film, 3), (encoded(GREY), 1)):
-        with pytest.raises(InputError) as caught:
+        with refused(InputError, option("frame")):
             read(content, **({} if frame is None else {"frame": frame}))
-        assert option("frame") in str(caught.value)
 
 
 def test_a_page_that_is_turned_turns_its_resolution() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from priors import grey_prior, random_conditional, random_prior
+from refusals import refused
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion
 from restore.channels.damage import Damage, Observed
@@ -32,18 +33,16 @@ NO_PROBABILITY += [torch.full((2, 2), 0.1, requires_grad=True)]
 
 @pytest.mark.parametrize("p", NO_PROBABILITY, ids=lambda p: str(p)[:40])
 def test_no_probability(p: Any) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError):
         Damage.of(p)
-    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(
     "sigma", [0, 0.0, -0.1, -1e-300, math.nan, math.inf, 1.01, 1e39, 10**400, True, "much", 1j, [0.1]], ids=str
 )
 def test_no_standard_deviation(sigma: Any) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError):
         Damage.of(sigma=sigma)
-    assert str(caught.value).isprintable()
 
 
 def test_a_level_that_is_no_array_is_refused_without_its_numbers() -> None:
@@ -165,6 +164,5 @@ def test_a_file_is_cut_as_its_grey_levels_are(kind: Any) -> None:
 
 @pytest.mark.parametrize("device", ["mps", "quantum", None])
 def test_a_device_that_torch_lacks_is_named(device: Any) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, device):
         pick_device(device)
-    assert str(device) in str(caught.value)

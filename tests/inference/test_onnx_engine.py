@@ -30,28 +30,25 @@ def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("threads", "images", "sizes"),
-    [("1", 40, [16, 16, 8]), ("2", 30, [15, 15]), ("8", 60, [8] * 7 + [4]), ("2", 5, [3, 2])],
+    ("name", "side", "threads", "images", "sizes"),
+    [
+        ("tap-mnist-25", 28, "1", 40, [16, 16, 8]),
+        ("tap-mnist-25", 28, "2", 30, [15, 15]),
+        ("tap-mnist-25", 28, "8", 60, [8] * 7 + [4]),
+        ("tap-mnist-25", 28, "8", 5, [3, 2]),
+        ("conv-art", 32, "1", 9, [9]),
+        ("conv-art", 64, "1", 9, [3] * 3),
+        ("conv-art", 128, "1", 9, [1] * 9),
+    ],
 )
-def test_threads_share_what_is_worth_it(
-    threads: str, images: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+def test_threads_share_what_is_worth_it_and_large_images_come_one_by_one(
+    name: str, side: int, threads: str, images: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded, run, batches = OnnxEngine.load(zoo.find("tap-mnist-25")), OnnxEngine.run, []
-
-    def counted(engine: OnnxEngine, *given: Any, **how: Any) -> dict[str, np.ndarray]:
-        batches.append(len(given[1]["image"]))
-        return run(engine, *given, **how)
-
-    monkeypatch.setattr(OnnxEngine, "run", counted)
+    loaded = OnnxEngine.load(zoo.find(name))
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    loaded.solve(np.zeros((images, 28, 28)), Damage(0.1))
-    assert sorted(batches, reverse=True) == sizes
-
-
-def test_large_images_are_restored_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = OnnxEngine.load(zoo.find("conv-art"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert [loaded._at_once(9, loaded.header.of_size((side, side))) for side in (32, 64, 128)] == [9, 3, 1]
+    header = loaded.header.at("full", (side, side), touched=True)
+    batches = loaded._batches({"image": np.zeros((images, side, side), np.float32)}, header)
+    assert list(map(len, batches)) == sizes
 
 
 def test_a_graph_holds_one_solver() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from priors import saved_prior
+from refusals import refused
 
 from restore import zoo
 from restore.channels.damage import Damage, Observed
@@ -77,9 +78,8 @@ def test_torch_does_what_the_graph_cannot(plain: str, without: Callable[..., Non
     assert open_engine(plain).backend == "torch"
     (Path(plain) / zoo.GRAPH).write_bytes(b"")
     assert open_engine(plain, max_memory=10**6).backend == "torch"
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, "warp"):
         open_engine(plain, device="warp")
-    assert "warp" in str(caught.value)
 
 
 def test_a_gpu_restores_only_if_it_is_named(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +109,8 @@ def test_a_gpu_restores_only_if_it_is_named(exported: str, monkeypatch: pytest.M
 def test_what_cannot_be_had_is_a_fault_of_usage(
     exported: str, engine: Any, device: str, max_memory: Any, subject: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, subject):
         open_engine(exported, engine, device, max_memory)
-    assert subject in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_prior_without_a_graph_needs_torch_and_a_graph_by_itself_onnxruntime(plain: str, tmp_path: Path) -> None:
@@ -119,9 +118,8 @@ def test_a_prior_without_a_graph_needs_torch_and_a_graph_by_itself_onnxruntime(p
     alone.write_bytes(b"")
     unsuitable: list[dict[str, Any]] = [{"engine": "torch"}, {"device": "warp"}, {"max_memory": 10**9}]
     for model, options in ((plain, {"engine": "onnx"}), *((str(alone), options) for options in unsuitable)):
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, model):
             open_engine(model, **options)
-        assert model in str(caught.value)
     with pytest.raises(ModelError):
         open_engine(str(tmp_path / "missing.onnx"))
 
@@ -134,9 +132,8 @@ def test_what_is_not_installed_is_named(exported: str, without: Callable[..., No
         ("auto", "quantum", None, "quantum"),
         ("auto", "auto", 10**9, "max_memory"),
     ):
-        with pytest.raises(UsageError) as caught:
+        with refused(UsageError, culprit, "restore-prior[torch]"):
             open_engine(exported, engine, device, max_memory)  # type: ignore[arg-type]
-        assert culprit in str(caught.value) and "restore-prior[torch]" in str(caught.value)
 
 
 @pytest.fixture
@@ -193,9 +190,8 @@ def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, mon
     assert len(warned) == 1 and "no-such-prior" in str(warned[0].message) and opened.header.name == Path(plain).name
     monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior",))
     for given, name in ((engines, "no-such-prior"), (Engines(Options(model="nor-this")), "nor-this")):
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, name):
             given.for_picture(PICTURE)
-        assert name in str(caught.value)
 
 
 def test_a_graph_of_a_prior_that_nobody_named_is_run_only_if_it_is_published_or_made_here(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from lessons import GOOD, assert_refused, write
+from refusals import refused
 
 from restore.errors import UsageError
 from restore.learning.learners import LEARNERS
@@ -109,10 +110,7 @@ NAMED: dict[str, dict[str, str]] = {
         'learner = {method = "spectral"}': "-[learner]",
         'learner = {method = "matched"}': "-[learner]",
     },
-    "deep": {
-        "pretraining.epoch = 1": "did you mean epochs?",
-        'prior.hidden_type = "spin"': "-[pretraining]",
-    },
+    "deep": {"pretraining.epoch = 1": "did you mean epochs?", 'prior.hidden_type = "spin"': "-[pretraining]"},
     "fw": {
         "growth.penalty = 0.5": "-[growth]",
         "optimizer.rate = 0.1": "-[optimizer]",
@@ -127,13 +125,8 @@ NAMED: dict[str, dict[str, str]] = {
         'inference = {solver = "sum_product", modes = 0, starts = 0}': "sum_product",
         'learner.method = "tap"': "quasi_newton",
     },
-    "mixture": {
-        'inference.solver = "tap"': "-[inference] tap",
-    },
-    "matched": {
-        'learner.tasks = ["blur:3"]': "-blur:3",
-        'learner.gradient = "implicit"': "scored",
-    },
+    "mixture": {'inference.solver = "tap"': "-[inference] tap"},
+    "matched": {'learner.tasks = ["blur:3"]': "-blur:3", 'learner.gradient = "implicit"': "scored"},
     "watched": {
         'training.watch = "blur:3"': "-blur:3",
         'data.gathering.levels = "grey"': "-validation",
@@ -181,9 +174,8 @@ SETTINGS: list[tuple[type, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "settings"), SETTINGS, ids=str)
 def test_settings_out_of_range(kind: type, settings: dict[str, Any]) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, next(iter(settings))):
         kind(**settings)
-    assert next(iter(settings)) in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,7 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
-from restore.learning.rules.bslm import (
-    BSLM,
-    GradientAscent,
-    QuasiNewton,
-    climb,
-    spins_of,
-    sweep,
-    tournament,
-)
+from restore.learning.rules.bslm import BSLM, GradientAscent, QuasiNewton, climb, spins_of, sweep, tournament
 from restore.priors import FullyVisible
 
 

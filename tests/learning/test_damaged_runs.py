@@ -11,6 +11,7 @@ import pytest
 import torch
 from fits import CONDITIONAL, LARGER, after_step, bits, conditional_recipe, damaged_images, log_of, recipe_of
 from machines import seeded
+from refusals import refused
 from torch import Tensor
 
 from restore.errors import TrainingError
@@ -78,9 +79,8 @@ def test_images_are_held_out_by_the_seed() -> None:
 
 @pytest.mark.parametrize("validation", [29, 30, 10**9])
 def test_too_few_images_to_hold_some_out(validation: int) -> None:
-    with pytest.raises(TrainingError) as caught:
+    with refused(TrainingError):
         course_of(conditional_recipe(validation=validation), LARGER, (4, 4))
-    assert "\n" not in str(caught.value)
     assert len(course_of(conditional_recipe(validation=28), LARGER, (4, 4)).images) == 2
 
 

@@ -22,9 +22,7 @@ from restore.errors import TrainingError
 from restore.learning.course import CleanImages, initial_prior, pixel_means
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional.likelihood import (
-    BeliefPropagationLikelihood,
-)
+from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped, epoch_records, locked
@@ -127,10 +125,8 @@ def test_the_first_prior_has_the_pixel_means_and_no_correlations() -> None:
 )
 def test_divergence_is_reported(learner: str, optimizer: Any, tmp_path: Path) -> None:
     recipe = recipe_of(learner, Optimizer(name=optimizer, rate=1e38, schedule="constant"))
-    with pytest.raises(TrainingError) as caught:
+    with refused(TrainingError, tmp_path):
         run(recipe, tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert checkpoints.load(tmp_path) is None
 
 
@@ -239,11 +235,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
     (tmp_path / "run").mkdir()
     link("lock", "log.jsonl")
-    run(
-        recipe_of(),
-        tmp_path / "run",
-        watch=lambda passed: link(checkpoints.NAME) if passed.done == EPOCHS else None,
-    )
+    run(recipe_of(), tmp_path / "run", watch=lambda passed: link(checkpoints.NAME) if passed.done == EPOCHS else None)
     assert len(log_of(tmp_path / "run")) == EPOCHS
     for name in ("lock", "log.jsonl", checkpoints.NAME):
         assert (tmp_path / name).read_bytes() == b"mine" and not (tmp_path / "run" / name).is_symlink()

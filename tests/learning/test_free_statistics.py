@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 import torch
 from directions import assert_close, assert_slopes
-from machines import (
-    FLAT,
-    gaussian_answers,
-    gaussian_machine,
-    random_machine,
-    random_rbm,
-    seeded,
-    two_patterns,
-)
+from machines import FLAT, gaussian_answers, gaussian_machine, random_machine, random_rbm, seeded, two_patterns
 from torch import Tensor
 
 from restore.fields import Fields

@@ -241,10 +241,7 @@ KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["epoch 1 of at most 2, not judged", "epoch 2 of at most 2, not judged"],
     ),
     "frank-wolfe": (
-        {
-            "learner": {"method": "frank_wolfe", "penalty": 0.001},
-            "prior": {"hidden": 2},
-        },
+        {"learner": {"method": "frank_wolfe", "penalty": 0.001}, "prior": {"hidden": 2}},
         ["round 1 of at most 2", "round 2 of at most 2"],
     ),
     "grown": (

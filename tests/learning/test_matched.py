@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 import torch
 from directions import assert_close, assert_slopes
-from machines import (
-    bars_and_stripes,
-    random_deep,
-    random_machine,
-    random_pyramid,
-    random_rbm,
-    seeded,
-)
+from machines import bars_and_stripes, random_deep, random_machine, random_pyramid, random_rbm, seeded
 from torch import Tensor
 
 from restore.channels import parse_task

@@ -13,17 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from fits import (
-    BATCHES,
-    EPOCHS,
-    LEARNERS,
-    after_step,
-    bits,
-    log_of,
-    recipe_of,
-    run,
-    stopped_run,
-)
+from fits import BATCHES, EPOCHS, LEARNERS, after_step, bits, log_of, recipe_of, run, stopped_run
 from refusals import refused
 
 from restore.errors import TrainingError

@@ -15,18 +15,7 @@ from scipy.ndimage import grey_closing, maximum_filter, uniform_filter
 from torch import Tensor
 
 from restore.channels import Damage
-from restore.channels.views import (
-    AVERAGED,
-    COARSE,
-    FAR,
-    INK,
-    LEAST_CONTRAST,
-    LEAST_INK,
-    THICK,
-    THIN,
-    VIEWS,
-    views_of,
-)
+from restore.channels.views import AVERAGED, COARSE, FAR, INK, LEAST_CONTRAST, LEAST_INK, THICK, THIN, VIEWS, views_of
 from restore.families import FAMILIES, Features, Spec
 from restore.fields import Fields
 from restore.priors import ConditionalDBM, ConvolutionalDBM

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from machines import brute_force, random_deep, random_fully_visible, random_rbm, seeded, with_weights
 from oracle import binary_states, exact_moments, log_likelihood
 from priors import random_deep_prior
+from refusals import refused
 from textbook import total
 from torch import Tensor
 
@@ -238,6 +239,5 @@ def test_inputs_that_do_not_lead_to_the_layers(visible: tuple[int, ...], hidden:
     ids=["size", "nothing", "flat", "3d", "nan", "inf", "-inf"],
 )
 def test_observed_images_that_cannot_be_used(observed: Tensor, dtype: torch.dtype) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(InputError):
         random_prior().to(dtype).given(observed.to(dtype))
-    assert "\n" not in str(caught.value)

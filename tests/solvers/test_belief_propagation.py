@@ -12,14 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import (
-    brute_force,
-    gaussian_answers,
-    gaussian_machine,
-    random_fully_visible,
-    random_rbm,
-    seeded,
-)
+from machines import brute_force, gaussian_answers, gaussian_machine, random_fully_visible, random_rbm, seeded
 from oracle import exact_moments
 from textbook import agree, forest, kinds, needs_kernel, numpy_of, rounded, total, under_evidence, with_values
 

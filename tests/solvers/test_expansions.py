@@ -24,6 +24,7 @@ from machines import (
     with_weights,
 )
 from oracle import exact_moments
+from refusals import refused
 
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
@@ -43,9 +44,8 @@ every_large = pytest.mark.parametrize("kind", LARGE)
 )
 @pytest.mark.parametrize("kind", [MeanField, TAP, AdaptiveTAP, RelaxedBeliefPropagation, BeliefPropagation])
 def test_impossible_settings_are_refused(kind: Any, wrong: tuple[str, float]) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, wrong[0]):
         kind(**dict([wrong]))
-    assert wrong[0] in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [*LARGE, BeliefPropagation])
@@ -58,9 +58,8 @@ def test_a_limit_on_memory_makes_parts_and_no_difference(kind: Any) -> None:
         parts = kind(max_memory=limit).solve(machine)
         torch.testing.assert_close(parts.means[0], whole.means[0], rtol=0, atol=1e-12)
         assert torch.equal(parts.iterations, whole.iterations)
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, "6 x 5"):
         kind(max_memory=100).solve(machine)
-    assert "6 x 5" in str(caught.value) and "\n" not in str(caught.value)
 
 
 # --- each image as if it were alone ---

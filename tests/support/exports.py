@@ -85,10 +85,7 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     ),
     "relaxed": (lambda: settled(random_prior(SHAPE, modes=0), solver="relaxed_bp", starts=0), {"float16": True}),
     "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
-    "mixed": (
-        lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2),
-        {"beside": True},
-    ),
+    "mixed": (lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2), {"beside": True}),
     "field": (patterns, {"field": True}),
     "deep": (lambda: settled(random_deep_prior(SHAPE, deeper=(4,)), starts=0), {}),
     # The first has every law of real values: pixels with an atom, and hidden units without bounds. The second has no

@@ -13,9 +13,9 @@ from restore.errors import RestoreError, shown
 
 @contextmanager
 def refused(kind: type[RestoreError], *subjects: str | Path) -> Iterator[None]:
-    """Expect an error of a class, whose one line names all subjects: files, options, keys, numbers."""
+    """Expect an error of a class, whose one printable line names all subjects: files, options, keys, numbers."""
     with pytest.raises(kind) as caught:
         yield
     said = str(caught.value)
-    assert "\n" not in said and said.startswith(shown(caught.value.subject))
+    assert said.isprintable() and said.startswith(shown(caught.value.subject))
     assert all(str(subject) in said for subject in subjects), said

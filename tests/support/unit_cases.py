@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
 import torch
+from torch import Tensor
 
 from restore.fields import Fields
 from restore.units import Bernoulli, Gaussian, Rectified, Spiked, Spin, TruncatedGaussian, Units
@@ -174,53 +175,31 @@ class Case:
         return edges, (density * weights * width / 2).sum(1)
 
 
+def symmetric(bias: Tensor, quadratic: Tensor) -> TruncatedGaussian:
+    return TruncatedGaussian(bias, quadratic, -1.0, 1.0)
+
+
+def spiked(slab: Callable[..., Any]) -> Callable[[Tensor, Tensor, Tensor], Spiked]:
+    return lambda presence, bias, quadratic: Spiked(presence, slab(bias, quadratic))
+
+
+BELL = {"bias": (-0.7, 1.4), "quadratic": (0.6, 2.5)}
+SPIKED = {
+    "spiked-truncated[0,1]": {"presence": (0.8, -1.1), "bias": (1.2, -0.3), "quadratic": (4.0, -2.0)},
+    "spiked-truncated[-1,1]": {"presence": (-0.4, 1.3), "bias": (0.9, -0.2), "quadratic": (1.5, -1.0)},
+    "spiked-gaussian": {"presence": (0.5, -0.9), "bias": (0.6, -1.1), "quadratic": (1.4, 0.7)},
+}
+SLABS = (TruncatedGaussian, (0, 1)), (symmetric, (-1, 1)), (Gaussian, INFINITE)
 CASES = [
-    Case("bernoulli", lambda bias: Bernoulli(bias), {"bias": (-1.3, 0.8)}, atoms=(0, 1)),
-    Case("spin", lambda bias: Spin(bias), {"bias": (-0.7, 0.4)}, atoms=(-1, 1)),
-    Case(
-        "gaussian",
-        lambda bias, quadratic: Gaussian(bias, quadratic),
-        {"bias": (-0.7, 1.4), "quadratic": (0.6, 2.5)},
-        slab=INFINITE,
-    ),
-    Case(
-        "rectified",
-        lambda bias, quadratic: Rectified(bias, quadratic),
-        {"bias": (-0.7, 1.4), "quadratic": (0.6, 2.5)},
-        slab=(0, np.inf),
-    ),
-    Case(
-        "truncated[0,1]",
-        lambda bias, quadratic: TruncatedGaussian(bias, quadratic),
-        {"bias": (-0.9, 2.0), "quadratic": (3.1, -1.7)},
-        slab=(0, 1),
-    ),
-    Case(
-        "truncated[-1,1]",
-        lambda bias, quadratic: TruncatedGaussian(bias, quadratic, -1.0, 1.0),
-        {"bias": (0.4, -1.5), "quadratic": (2.2, -0.8)},
-        slab=(-1, 1),
-    ),
-    Case(
-        "spiked-truncated[0,1]",
-        lambda presence, bias, quadratic: Spiked(presence, TruncatedGaussian(bias, quadratic)),
-        {"presence": (0.8, -1.1), "bias": (1.2, -0.3), "quadratic": (4.0, -2.0)},
-        atoms=(0,),
-        slab=(0, 1),
-    ),
-    Case(
-        "spiked-truncated[-1,1]",
-        lambda presence, bias, quadratic: Spiked(presence, TruncatedGaussian(bias, quadratic, -1.0, 1.0)),
-        {"presence": (-0.4, 1.3), "bias": (0.9, -0.2), "quadratic": (1.5, -1.0)},
-        atoms=(0,),
-        slab=(-1, 1),
-    ),
-    Case(
-        "spiked-gaussian",
-        lambda presence, bias, quadratic: Spiked(presence, Gaussian(bias, quadratic)),
-        {"presence": (0.5, -0.9), "bias": (0.6, -1.1), "quadratic": (1.4, 0.7)},
-        atoms=(0,),
-        slab=INFINITE,
+    Case("bernoulli", Bernoulli, {"bias": (-1.3, 0.8)}, atoms=(0, 1)),
+    Case("spin", Spin, {"bias": (-0.7, 0.4)}, atoms=(-1, 1)),
+    Case("gaussian", Gaussian, BELL, slab=INFINITE),
+    Case("rectified", Rectified, BELL, slab=(0, np.inf)),
+    Case("truncated[0,1]", TruncatedGaussian, {"bias": (-0.9, 2.0), "quadratic": (3.1, -1.7)}, slab=(0, 1)),
+    Case("truncated[-1,1]", symmetric, {"bias": (0.4, -1.5), "quadratic": (2.2, -0.8)}, slab=(-1, 1)),
+    *(
+        Case(name, spiked(slab), values, atoms=(0,), slab=support)
+        for (name, values), (slab, support) in zip(SPIKED.items(), SLABS, strict=True)
     ),
 ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from priors import random_prior
+from refusals import refused
 
 from restore import zoo
 from restore.app import assembly
@@ -50,7 +51,6 @@ def test_the_site_is_not_written_through_links(inside: str, prior: Path, tmp_pat
     elsewhere.mkdir()
     (target / inside).parent.mkdir(parents=True)
     (target / inside).symlink_to(elsewhere, target_is_directory=True)
-    with pytest.raises(OutputError) as caught:
+    with refused(OutputError, target / inside):
         assembly.write([prior], {"run.mjs": tmp_path / "run.mjs"}, target, overwrite=True)
-    assert str(target / inside) in str(caught.value)
     assert not list(elsewhere.iterdir()) and not (target / "index.html").exists()

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import pytest
+from refusals import refused
 
 from restore.errors import UsageError
 from restore.zoo.structure import structure
@@ -77,6 +78,5 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("table", "key"), REFUSED.values(), ids=REFUSED.keys())
 def test_other_values_are_refused_by_their_key(table: dict[str, Any], key: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, key):
         structure(Outer, table)
-    assert key in str(caught.value) and "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ from restore.errors import RestoreError, shown
 from restore.images import Mask, Picture
 from restore.images.formats import format_in
 from restore.images.outputs import STDIO
-from restore.images.pages import opened, page_name
+from restore.images.pages import Book, page_name
 from restore.images.pdf import Document
 from restore.status import Outcome
 
@@ -30,7 +30,7 @@ class Job:
         sheets: those to restore, in order; others are no scans, and stay as they are in their document.
         document: the PDF in which pages are exchanged; empty if the result is written anew.
         content: of the source, until its result is written.
-        opened: the files that are open until the last page is read.
+        books: the files that are open until the last page is read.
     """
 
     source: str
@@ -45,42 +45,18 @@ class Job:
     sheets: list[Sheet] = field(default_factory=list)
     document: bytes = b""
     content: bytes = b""
-    opened: list[Document] = field(default_factory=list)
+    books: list[Book] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """That of the source in messages."""
         return "stdin" if self.source == STDIO else self.source
 
-    def open(self, content: bytes, name: str, max_pixels: int) -> bytes | Document:
-        """What the pages of a file are read from; it is open until `close`."""
-        source = opened(content, name=name, max_pixels=max_pixels)
-        if isinstance(source, Document):
-            self.opened.append(source)
-        return source
-
-    def close(self) -> None:
-        for document in self.opened:
-            document.close()
-        self.opened.clear()
-
     @property
     def as_it_came(self) -> bool:
         """True if nothing changed in any page, and the result has the format of the source."""
-        same = all(sheet.ending.unchanged for sheet in self.sheets)
+        same = all(sheet.unchanged for sheet in self.sheets)
         return same and not self.chosen and format_in(self.content) == self.formats[self.target]
-
-
-@dataclass(frozen=True)
-class Ending:
-    """What a picture came back as, and if nothing changed, why."""
-
-    outcome: Outcome
-    objection: str
-
-    @property
-    def unchanged(self) -> bool:
-        return self.outcome is not Outcome.RESTORED
 
 
 @dataclass(eq=False, slots=True)
@@ -92,8 +68,8 @@ class Sheet:
         picture, mask: until it is restored.
         images: what to write of it, until that is done, file by file; empty for a page that stays as it is in its
             document.
-        ending: what became of it, without its pixels.
-        record: the same, for reports.
+        outcome, objection: what it came back as, and if nothing changed, why.
+        record: the same and more, for reports.
         fault: why it has failed, though its document has not.
     """
 
@@ -105,7 +81,8 @@ class Sheet:
     picture: Picture | None = None
     mask: Mask | None = None
     images: list[bytes] = field(default_factory=list)
-    ending: Ending = Ending(Outcome.NOT_SURE, "")
+    outcome: Outcome = Outcome.NOT_SURE
+    objection: str = ""
     record: dict[str, Any] = field(default_factory=dict)
     fault: RestoreError | None = None
 
@@ -113,6 +90,10 @@ class Sheet:
     def name(self) -> str:
         pages = self.job.pages
         return shown(self.job.name if self.page is None or pages == 1 else page_name(self.job.name, self.page, pages))
+
+    @property
+    def unchanged(self) -> bool:
+        return self.outcome is not Outcome.RESTORED
 
     @property
     def pixels(self) -> int:

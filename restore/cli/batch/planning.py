@@ -20,8 +20,8 @@ from restore.images.outputs import (
     means_folder,
     names_below,
     paired,
-    plan,
     refuse_clashes,
+    to_write,
 )
 
 # What files beside a result show, and the field of `Results` that names them.
@@ -45,16 +45,8 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     jobs = _jobs(sources, output, beside, masks)
     _refuse_clashes(jobs, results.json)
     if results.part is not None:
-        names = names_below(sources)
-        sources = [path for path, name in zip(sources, names, strict=True) if in_part(name, results.part)]
-    left = _left(sources, output, results)
-    jobs = [job for job in jobs if job.target in left]
-    for word, place in beside.items():
-        left |= _left([path_of(job.source) for job in jobs], place, results, word)
-    for job in jobs if beside else ():  # files beside results that exist are kept where results that exist are
-        job.kept = [name for name in job.formats if name not in left]
-        job.formats = {name: format for name, format in job.formats.items() if name in left}
-    return jobs, len(sources)
+        jobs = [job for job, name in zip(jobs, names_below(sources), strict=True) if in_part(name, results.part)]
+    return _left(jobs, output, beside, results), len(jobs)
 
 
 def _streamed(inputs: Sequence[str], results: Results) -> str:
@@ -93,9 +85,17 @@ def _refuse_clashes(jobs: Sequence[Job], json: bool) -> None:
     refuse_clashes(reads, [STDOUT, *writes] if json else writes)
 
 
-def _left(sources: Sequence[Place], output: str | None, results: Results, suffix: str = "restored") -> set[str]:
-    """The names of the files that are to be written; see `plan` for what it refuses."""
-    if output == STDIO:
-        return {STDIO}
+def _left(jobs: list[Job], output: str | None, beside: dict[str, str], results: Results) -> list[Job]:
+    """The jobs whose results are to be written; of files beside them those that exist are kept, if results are."""
     manner = {"overwrite": results.overwrite, "skip_existing": results.skip_existing, "dry_run": results.dry_run}
-    return {str(target) for _, target in plan(sources, output, suffix=suffix, **manner)}
+    left = {STDIO}
+    if output != STDIO:
+        left |= {str(target) for target in to_write([path_of(job.target) for job in jobs], output, **manner)}
+    jobs = [job for job in jobs if job.target in left]
+    for word, place in beside.items():
+        names = [name for job in jobs for name in job.beside if job.beside[name] == word]
+        left |= {str(target) for target in to_write([path_of(name) for name in names], place, **manner)}
+    for job in jobs if beside else ():
+        job.kept = [name for name in job.formats if name not in left]
+        job.formats = {name: format for name, format in job.formats.items() if name in left}
+    return jobs

@@ -45,7 +45,7 @@ def record_of_failed(sheet: Sheet) -> dict[str, Any]:
         "output": shown(sheet.job.target),
         "outcome": str(Outcome.NOT_SURE),
         "status": str(Status.FAILED),
-        "reason": sheet.ending.objection,
+        "reason": sheet.objection,
         "notes": [],
     }
 
@@ -57,14 +57,14 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
     yield from _notes(sheets, count)
     yield from (_left_out(job) for job in jobs if len(job.sheets) < job.pages)
     where = f": {'stdout' if jobs[0].target == STDIO else shown(jobs[0].target)}" if len(jobs) == 1 else ""
-    restored = [sheet.record for sheet in sheets if not sheet.ending.unchanged]
+    restored = [sheet.record for sheet in sheets if not sheet.unchanged]
     if len(sheets) == 1:
-        ending = sheets[0].ending
-        done = f"as it came, {ending.outcome}: {ending.objection}" if ending.unchanged else ""
-        yield f"{sheets[0].name}: {done or _restored(restored, damage, verb)}{where}"
+        sheet = sheets[0]
+        done = f"as it came, {sheet.outcome}: {sheet.objection}" if sheet.unchanged else ""
+        yield f"{sheet.name}: {done or _restored(restored, damage, verb)}{where}"
     elif sheets:
         yield from _not_sure(sheets, count)
-        outcomes = Counter(sheet.ending.outcome for sheet in sheets)
+        outcomes = Counter(sheet.outcome for sheet in sheets)
         texts = {Outcome.RESTORED: _restored(restored, damage, verb), **_CAME}
         parts = [f"{outcomes[outcome]} {text}" for outcome, text in texts.items() if outcomes[outcome]]
         yield f"{count}: {'; '.join(parts)}{where}"
@@ -80,8 +80,8 @@ def _not_sure(sheets: Sequence[Sheet], count: str) -> Iterator[str]:
     """Why pictures came back as they were, of which nobody is sure; one line for those with the same reason."""
     reasons: dict[str, list[str]] = {}
     for sheet in sheets:
-        if sheet.ending.outcome is Outcome.NOT_SURE:
-            reasons.setdefault(sheet.ending.objection, []).append(sheet.name)
+        if sheet.outcome is Outcome.NOT_SURE:
+            reasons.setdefault(sheet.objection, []).append(sheet.name)
     for reason, names in reasons.items():
         if len(names) == 1:
             yield f"{names[0]}: as it came, not sure: {reason}"

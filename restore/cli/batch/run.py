@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -20,11 +21,11 @@ from restore.cli.batch.work import Work
 from restore.cli.options import Options, Results
 from restore.cli.report import UNTOUCHED, Failures, print_json
 from restore.console import progress, say, tell
-from restore.errors import RestoreError, shown, some
-from restore.inference.open import Engines, in_colour
+from restore.errors import RestoreError, RestoreWarning, shown, some
+from restore.inference.open import Engines
 from restore.inference.portions import portions
 from restore.inference.tiles.blend import Watch
-from restore.zoo import describe, find
+from restore.zoo.description import Description
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -46,8 +47,6 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
     note = (lambda text: None) if results.quiet else say
-    for line in _checked(options.model, damage, masks is not None):
-        note(line)
     jobs, named = planned(inputs, results, masks)
     for line in _skipped(jobs, named):
         note(line)
@@ -69,17 +68,6 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         for line in summary([job for job in done if not job.fault], damage):
             note(line)
     failures.verdict(len(done))
-
-
-def _checked(model: str, damage: Damage, masked: bool) -> Iterator[str]:
-    """What there is to say of a prior that is named; raises ModelError if its header refuses the damage."""
-    if model == "auto" or not (path := find(model)).is_dir():
-        return
-    header = describe(path)
-    if damage.touched or masked:
-        header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
-    if header.unfinished:
-        yield f"{shown(model)}: is unfinished: {header.unfinished}"
 
 
 def _skipped(jobs: Sequence[Job], named: int) -> Iterator[str]:
@@ -131,14 +119,18 @@ def finished(
         share: called with the share of a single file that is done.
 
     Raises:
-        ModelError: if the prior that is named cannot be opened.
+        UsageError: if the prior that is named does not take the damage.
+        ModelError: if it cannot be opened.
     """
     engines = Engines(options)
     single = len(jobs) == 1
-    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
-        raise fault
-    colour = in_colour(options.model, damage)
-    work = Work(damage, options, results, engines, colour, share if single else lambda share: None)
+    if engines.only is not None:
+        header = engines.only.header
+        _check(header, damage, masked=any(job.mask for job in jobs))
+        if header.unfinished and not results.quiet:
+            note = f"{shown(options.model)} is unfinished: {header.unfinished}"
+            warnings.warn(note, RestoreWarning, stacklevel=2)
+    work = Work(damage, options, results, engines, engines.in_colour(damage), share if single else lambda share: None)
     sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
     if single:
         sheets = list(sheets)
@@ -149,18 +141,16 @@ def finished(
 
             pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
-        read = _closing(_ahead(pool, work.read, sheets, READ_AHEAD))
+        read = _ahead(pool, work.read, sheets, READ_AHEAD)
         parts = portions(read, lambda sheet: sheet.pixels, CHUNK_PICTURES, CHUNK_PIXELS)
         whole = (job for part in parts for job in work.restored(part))
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
 
-def _closing(sheets: Iterable[Sheet]) -> Iterator[Sheet]:
-    """The same pages; the files of a job are closed once its last page is read."""
-    for sheet in sheets:
-        if sheet is sheet.job.sheets[-1]:
-            sheet.job.close()
-        yield sheet
+def _check(header: Description, damage: Damage, *, masked: bool) -> None:
+    """Raise UsageError if the prior that is named does not take the damage, before any picture is read."""
+    if damage.touched or masked:
+        header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
 
 
 def _ahead(

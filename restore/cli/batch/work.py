@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
-from restore.cli.batch.jobs import Ending, Job, Sheet
+from restore.cli.batch.jobs import Job, Sheet
 from restore.cli.batch.reports import record_of, record_of_failed
 from restore.cli.options import Options, Results
 from restore.cli.report import one_image
@@ -19,7 +19,7 @@ from restore.files import write_atomically
 from restore.images import Picture, check_format, encode, exchanged, read_mask, read_picture
 from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import STDIO
-from restore.images.pages import bound, check_holds, page_count, scans
+from restore.images.pages import Book, bound, check_holds
 from restore.images.pdf import Document
 from restore.images.reading import read_content
 from restore.inference.open import Engines
@@ -59,22 +59,25 @@ class Work:
     def _pages(self, job: Job) -> list[Sheet]:
         most = self.options.max_pixels
         job.content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
-        source = job.open(job.content, job.name, most)
+        book = Book.of(job.content, job.name, most)
+        job.books.append(book)
         mask: bytes | Document = b""
+        masks = 1
         if job.mask is not None:
-            mask = job.open(read_content(job.mask, shown(job.mask), most), job.mask, most)
-        masks = page_count(mask, name=str(job.mask), max_pixels=most) if mask else 1
+            job.books.append(Book.of(read_content(job.mask, shown(job.mask), most), job.mask, most))
+            mask = job.books[1].source
+            masks = job.books[1].count
         frame = self.results.frame
-        numbers = self._numbers(job, source, masks) if frame is None else [frame]
-        return [Sheet(job, source, mask, page, page if masks > 1 else None) for page in numbers]
+        numbers = self._numbers(job, book, masks) if frame is None else [frame]
+        return [Sheet(job, book.source, mask, page, page if masks > 1 else None) for page in numbers]
 
-    def _numbers(self, job: Job, source: bytes | Document, masks: int) -> Sequence[int | None]:
+    def _numbers(self, job: Job, book: Book, masks: int) -> Sequence[int | None]:
         """The pages of a file that are restored, counted from 0; None for its only one."""
-        count = job.pages = page_count(source, name=job.name, max_pixels=self.options.max_pixels)
+        count = job.pages = book.count
         if masks not in (1, count):
             pages = f"holds {masks} pages, and {shown(job.name)} {count}"
             raise InputError(f"{pages}; give a mask of one page for all, or one for each", str(job.mask))
-        scanned = scans(source, job.formats[job.target], name=job.name)
+        scanned = book.scans(job.formats[job.target])
         for target, format in job.formats.items():
             check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
         if scanned is not None:
@@ -112,7 +115,8 @@ class Work:
         if not sheet.job.document or fault.exit_code == UsageError.exit_code:
             sheet.job.fault = fault
             return
-        sheet.ending = Ending(Outcome.NOT_SURE, str(fault).removeprefix(f"{shown(fault.subject)}: "))
+        sheet.outcome = Outcome.NOT_SURE
+        sheet.objection = str(fault).removeprefix(f"{shown(fault.subject)}: ")
         sheet.record = record_of_failed(sheet)
         sheet.fault = fault
         sheet.picture = None
@@ -126,6 +130,9 @@ class Work:
             if job.pages > 1:
                 self.share((job.sheets.index(sheet) + 1) / len(job.sheets))
             if sheet is job.sheets[-1]:
+                for book in job.books:
+                    book.close()
+                job.books.clear()
                 if job.fault is None and all(page.fault for page in job.sheets):
                     job.fault = job.sheets[0].fault
                 yield job
@@ -163,7 +170,8 @@ class Work:
         assert picture is not None
         if self.options.strict:
             answer.require(sheet.name)
-        sheet.ending = Ending(answer.outcome, answer.objection)
+        sheet.outcome = answer.outcome
+        sheet.objection = answer.objection
         lost = list[str]()
         for target, format in job.formats.items():
             if target != job.target:

@@ -1,1 +1,1 @@
-"""The process of a command: its streams, its signals, and the processes beside it."""
+"""The process of a command: its signals, and the processes beside it."""

@@ -184,27 +184,19 @@ class OnnxEngine:
                 raise UsageError(f"{fault}; give {option('engine', 'torch')}", option(name))
 
     def _batches(self, inputs: Mapping[str, np.ndarray], header: Description) -> list[np.ndarray]:
-        """The images that the graph takes at a time, by number."""
+        """The images that the graph takes at a time, by number: what caches hold, and a batch for every thread."""
         count = len(inputs["image"])
-        most = self._at_once(count, header)
+        size = sum(header.sizes) * max(1, header.inference.starts)
+        most = max(1, LARGE_BATCH // size) if header.kind.any_size else self.facts.at_once
+        if self.device == "cpu":
+            most = min(most, max(-(-count // threads.count()), SMALL_BATCH // size))
         groups = _alike(inputs) if self.facts.channel == SHARED else [np.arange(count)]
         return [rows[first : first + most] for rows in groups for first in range(0, len(rows), most)]
 
     def _of_batch(self, inputs: Mapping[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
         """The inputs for some images; of those that are alike but for their pixels the damage of one."""
-
-        def part(name: str, value: np.ndarray) -> np.ndarray:
-            if len(value) == 1 or (self.facts.channel == SHARED and name != "image"):
-                return value[rows[:1] % len(value)]
-            return value[rows]
-
-        return {name: part(name, value) for name, value in inputs.items()}
-
-    def _at_once(self, images: int, header: Description) -> int:
-        """The number of images to give the graph at a time: what caches hold, and a batch for every thread."""
-        size = sum(header.sizes) * max(1, header.inference.starts)
-        most = max(1, LARGE_BATCH // size) if header.kind.any_size else self.facts.at_once
-        return min(most, max(-(-images // threads.count()), SMALL_BATCH // size)) if self.device == "cpu" else most
+        one = {name for name in inputs if len(inputs[name]) == 1 or (self.facts.channel == SHARED and name != "image")}
+        return {name: value[rows[:1] % len(value) if name in one else rows] for name, value in inputs.items()}
 
     def run(
         self, header: Description, observed: Mapping[str, np.ndarray], *, patient: bool = True, last: bool = False

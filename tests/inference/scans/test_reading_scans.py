@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -234,8 +234,8 @@ def test_the_reader_keeps_its_own_solver() -> None:
 
 def test_without_a_reader_a_page_is_an_error() -> None:
     class Missing(Engines):
-        def open(self, name: str) -> ModelError:
-            return ModelError(f"{name}: no prior reads grey pages")
+        def open(self, name: str) -> NoReturn:
+            raise ModelError(f"{name}: no prior reads grey pages")
 
     with pytest.raises(ModelError, match="grey pages"):
         read(Observed(scanned(0.05), Damage("scan")), None, Missing(Options()), None, lambda share: None, careful=True)
