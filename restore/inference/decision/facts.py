@@ -32,8 +32,8 @@ class Facts:
         page: the share of a grey picture that is ink on paper.
         contrast: how much darker ink is than its paper, as a share of the paper's level.
         two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
-        left: of a page, the standard deviation of what ink and paper do not explain, as a share of their contrast, times
-            `crowded`, by the share of the variance near ink that they explain.
+        left: of a page, the standard deviation of what ink and paper do not explain, as a share of their contrast,
+            times `crowded`, by the share of the variance near ink that they explain.
         grain: of a page, the standard deviation of white noise, as a share of the contrast.
         crowded: of a page, the share of ink within reach of ink.
         lead: the score of the prior and independent pixels, half and half, ahead of these alone, as a multiple of what
