@@ -16,8 +16,8 @@ import numpy as np
 from restore.inference.marks.ground import excess
 from restore.inference.marks.lines import THICKEST, runs
 
-# The part of its length in which a band is blank, and the most bands of a picture that has streaks; and the steepest, in
-# columns to a row. They are as thick as dark lines.
+# The part of its length in which a band is blank, and the most bands of a picture that has streaks; and the steepest,
+# in columns to a row. They are as thick as dark lines.
 BLANK_PART, MOST_BANDS = 0.95, 12
 STEEPEST = 1 / 128
 
