@@ -106,6 +106,7 @@ KINDS = {
         inference/case.py SMALL_PICTURE
         inference/marks/pieces.py COARSER
         inference/marks/specks.py BANDS
+        inference/marks/streaks.py ROWS_TOGETHER
         inference/marks/witness.py AT_ONCE
         inference/restore.py PICTURES_AT_ONCE
         images/writing.py ROWS_WRITTEN

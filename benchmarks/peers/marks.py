@@ -49,6 +49,7 @@ ASKED = {
     "dots": {"remove": "dots"},
     "rules": {"remove": "lines"},
     "streaks": {"remove": "lines"},
+    "light streaks": {"remove": "lines"},
     "border": {"remove": "border"},
     "islands": {"specks": 60},
     "clusters": {"specks": 60},
@@ -141,6 +142,12 @@ def asked(ink: Ink, kind: str) -> int:
     return lost(ink, ink & ~restore.find_marks(~ink, kind)[kind])[0]
 
 
+def light_lines(ink: Ink) -> int:
+    """How many pixels of ground are taken for light streaks where lines are asked for."""
+    ground = ink == (ink.mean() > 0.5)
+    return int((restore.find_marks(~ink, "lines")["lines"] & ground).sum())
+
+
 def wrong(found: Iterable[Ink], clean: Iterable[Ink]) -> float:
     return 100 * float(np.mean([(one != truth).mean() for one, truth in zip(found, clean, strict=True)]))
 
@@ -221,15 +228,16 @@ def characters_wrong(pages: Iterable[Ink], texts: Sequence[str]) -> float:
 
 def clean_pictures(families: list[Family], seed: int) -> None:
     """What is done to clean pictures, as drawn and as scanned: pixels of marks untold, small pieces lost if asked."""
-    columns = ("pieces", "removed untold", "specks asked", "dots asked")
+    columns = ("pieces", "removed untold", "specks asked", "dots asked", "light lines asked")
     head("clean picture", *columns, *(f"as scanned: {column}" for column in columns))
-    sums = np.zeros(8, int)
+    sums = np.zeros(10, int)
     for name in (*CLEAN, *CONTENT):
         dice = np.random.default_rng([seed, len(name)])
         ink = CONTENT[name](families, dice) if name in CONTENT else ~(all_kinds.picture(name, seed) > 0.5)
         cells = list[int]()
         for one in (ink, scanned(ink, dice)):
             cells += [lost(one, one)[1], pixels_removed(one), asked(one, "specks"), asked(one, "dots")]
+            cells += [light_lines(one)]
         sums += cells
         row(name, *cells)
     row("sum", *sums)

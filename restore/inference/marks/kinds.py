@@ -13,6 +13,7 @@ from restore.inference.marks.ground import Ground
 from restore.inference.marks.lines import count_of, lines
 from restore.inference.marks.scene import Mark, Scene
 from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
+from restore.inference.marks.streaks import streaks
 
 # Nats by which specks have to explain bare ground better than none: if somebody says that there are some, and if not.
 ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
@@ -44,8 +45,11 @@ def _dots(scene: Scene) -> Mark | None:
 
 
 def _lines(scene: Scene) -> Mark | None:
-    mask = lines(scene.ink)
-    return Mark("lines", mask, count_of(mask)) if mask.any() else None
+    dark = lines(scene.ink)
+    expected = partial(scene.call(scene.white, dark).expected, scene.light)
+    light = [*streaks(scene.ink, expected), *(mask.T for mask in streaks(scene.ink.T, expected))]
+    mask = np.any([dark, *light], 0)
+    return Mark("lines", mask, count_of(dark) + len(light)) if mask.any() else None
 
 
 def _specks(scene: Scene) -> Mark | None:

@@ -25,7 +25,7 @@ def lines(ink: np.ndarray) -> np.ndarray:
 
 def count_of(mask: np.ndarray) -> int:
     """About how many lines there are: their pixels over those of one across the picture."""
-    thick = max(1.0, float(np.median(_runs(mask.T).T[mask]))) if mask.any() else 1.0
+    thick = max(1.0, float(np.median(runs(mask.T).T[mask]))) if mask.any() else 1.0
     return max(1, round(mask.sum() / (thick * max(mask.shape) * 0.8))) if mask.any() else 0
 
 
@@ -33,7 +33,7 @@ def _level(ink: np.ndarray) -> np.ndarray:
     """The pixels of level lines of ink, those of what they cross included."""
     height, width = ink.shape
     least, found = max(SHORTEST, int(ACROSS * width)), np.zeros(ink.shape, bool)
-    thin = ink & (_runs(ink.T).T <= THICKEST)
+    thin = ink & (runs(ink.T).T <= THICKEST)
     if width < least or thin.sum(1).max(initial=0) * 2 < least * THIN_PART:
         return found
     columns = np.arange(width)
@@ -49,7 +49,7 @@ def _level(ink: np.ndarray) -> np.ndarray:
 def _straight(ink: np.ndarray, thin: np.ndarray, least: int) -> np.ndarray:
     """The pixels of ink in level runs, which may drift by a row, that are long, and thin in most of their columns."""
     wide = _with_rows_beside(ink)
-    long = _runs(_closed(wide)) >= least
+    long = runs(_closed(wide)) >= least
     if not long.any():
         return long
     every = long.sum(1).clip(1)[:, None]
@@ -67,13 +67,13 @@ def _with_rows_beside(mask: np.ndarray) -> np.ndarray:
 
 def _closed(mask: np.ndarray) -> np.ndarray:
     """The same with gaps in rows filled up to `GAP` pixels."""
-    return np.asarray(mask | (_runs(~mask) <= GAP))
+    return np.asarray(mask | (runs(~mask) <= GAP))
 
 
-def _runs(mask: np.ndarray) -> np.ndarray:
+def runs(mask: np.ndarray) -> np.ndarray:
     """The length of the level run of each True pixel, 0 elsewhere.
 
-    >>> _runs(np.array([[True, True, False, True]])).tolist()
+    >>> runs(np.array([[True, True, False, True]])).tolist()
     [[2, 2, 0, 1]]
     """
     column = np.arange(mask.shape[1])

@@ -38,8 +38,10 @@ def marks_of(case: Case, priors: Sequence[Prior]) -> list[Mark]:
     white = np.asarray(case.picture.values()) > 0.5
 
     def chosen(seen: np.ndarray, hidden: np.ndarray) -> Prior | None:
-        if not priors:
+        if not priors and "specks" in options.marks:
             raise UsageError("reads pages, and knows no specks; leave it out", option("model", case.header.name))
+        if not priors:
+            return None
         picture = Observed(seen.astype(np.float32), Damage("auto", hidden=hidden))
         (choice,) = choose([picture], priors, grey=False)
         unknown = objection(facts_of_choice(choice)) is not None and not options.force

@@ -33,6 +33,13 @@ class Witness:
     def prior(self) -> Prior | None:
         return self.choice()
 
+    def expected(self, light: bool, ink: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+        """The probability of ink, (H, W), on light or dark ground, some of which is hidden; 0 if no prior knows it."""
+        if self.prior is None:
+            return np.zeros(ink.shape)
+        means = self.prior.solve((ink != light).astype(np.float32)[None], Damage(hidden=hidden[None])).means[0]
+        return np.asarray(1 - means if light else means)
+
     def log_odds(self, white: np.ndarray, pieces: Pieces) -> np.ndarray:
         """The log-odds of the colour of each piece of a picture (H, W) while it alone is hidden, the mean over it."""
         if self.prior is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ from restore.components import components
 from restore.inference.marks import kinds
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
+from restore.inference.marks.find import Call
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED, KINDS, MOST_DIRT, _is_dirt
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.scene import Scene
 from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
+from restore.inference.marks.streaks import streaks
 from restore.inference.marks.witness import Witness
 
 BARE = Ground(np.ones((HEIGHT, WIDTH), bool), np.zeros((HEIGHT, WIDTH), bool), 0.0, print=False)
@@ -136,6 +140,74 @@ def test_print_has_no_lines_and_short_strokes_are_none() -> None:
     thick[100:130, 20:400] = True
     for ink in (TEXT, TEXT.T, stroke, thick):
         assert not lines(ink).any()
+
+
+# --- light streaks ---
+
+
+def lines_of_print(lines: list[str], size: int = 15) -> np.ndarray:
+    image = Image.new("1", (WIDTH, 23 * len(lines) + 20))
+    for row, line in enumerate(lines):
+        ImageDraw.Draw(image).text((20, 10 + 23 * row), line, True, ImageFont.load_default(size))
+    return np.array(image)
+
+
+SENTENCE = "Jackdaws love my big sphinx of quartz; five wizards boxed. "
+PRINT = lines_of_print([(SENTENCE[row:] + SENTENCE)[:48] for row in range(0, 58, 2)])
+
+
+def bound(ink: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """A prior that is sure of ink wherever some is hidden."""
+    return hidden.astype(float)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.005])
+@pytest.mark.parametrize("width", [2, 6])
+@pytest.mark.parametrize("left", [101, 214])
+def test_a_light_streak_across_print_is_found_where_a_prior_expects_ink(slope: float, width: int, left: int) -> None:
+    columns = np.arange(WIDTH) - np.rint(slope * (np.arange(len(PRINT)) - len(PRINT) / 2))[:, None]
+    streak = (columns >= left) & (columns < left + width)
+    (found,) = streaks(PRINT & ~streak, bound)
+    least, most = (0.4, 0.1) if slope else (0.99, 0.0)  # of one that leans what is blank in all rows
+    assert (found & streak).sum() > least * streak.sum() and (found & ~streak).sum() <= most * streak.sum()
+    assert streaks(PRINT & ~streak, lambda ink, hidden: 0.0 * ink) == []
+
+
+def test_gaps_of_a_layout_are_no_streaks() -> None:
+    narrow, cells = np.zeros((2, 600, WIDTH), bool)
+    dice = np.random.default_rng(0)
+    for row in range(10, 590, 20):
+        for column in range(20, 400, 12):  # letters that are all equally wide
+            narrow[row + dice.integers(10), column : column + 10] = narrow[
+                row : row + 14, column + dice.integers(10)
+            ] = True
+        for column in range(20, 390, 92):  # numbers above rules that end between cells
+            cells[row, column : column + 88] = True
+            cells[row + 4 : row + 14, column + 40 : column + 86 : 4] = True
+    wide, few = PRINT.copy(), PRINT[:200].copy()
+    wide[:, 101:111] = few[:, 101:104] = False
+    for ink in (PRINT, PRINT.T, narrow, cells, wide, few):
+        assert streaks(ink, bound) == []
+
+
+def test_strokes_that_end_on_both_sides_by_chance_are_no_streak() -> None:
+    columns = np.zeros((len(PRINT), WIDTH), bool)
+    columns[:, :200] = PRINT[:, 60:260]
+    columns[5:, 203:] = PRINT[:-5, 100:317]  # other lines
+    columns[:, 200:203] = False
+    assert streaks(columns, bound) == []
+
+
+def test_lines_are_dark_and_light_ones_of_either_direction() -> None:
+    sure = SimpleNamespace(expected=lambda light, ink, hidden: hidden.astype(float))
+    call = cast("Call", lambda *_: sure)
+    for turned in (False, True):
+        ink = np.array(PRINT.T if turned else PRINT)
+        ink[:, 300:302] |= not turned
+        (ink.T if turned else ink)[:, 101:104] = False
+        mark = KINDS["lines"](Scene(ink, True, ink & False, call))
+        assert mark is not None and mark.count == (1 if turned else 2)
+        assert (mark.mask.T if turned else mark.mask)[:, 101:104].all() and mark.mask.mean() < 0.03
 
 
 # --- borders ---

@@ -19,7 +19,7 @@ from restore.errors import UsageError
 from restore.inference.candidates import Prior
 from restore.inference.case import Case
 from restore.inference.decision.rules import Ask
-from restore.inference.marks import removal
+from restore.inference.marks import kinds, removal
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
@@ -240,6 +240,17 @@ def test_a_reader_of_pages_that_is_named_judges_no_specks() -> None:
     assert not [note for note in found.notes if "left;" in note]
     with pytest.raises(UsageError, match="conv-scan"):
         package.denoise(page, "conv-scan", remove="specks")
+
+
+def test_no_light_streak_is_found_without_a_prior_that_judges_it() -> None:
+    picture = Observed((~TEXT).astype(float), Damage())
+    reading = Reading(picture, inverted=False)
+    case = Case(0, picture, reading, (FIELD,), Options(remove="lines"), False, Ask.FIND)
+    asked = list[np.ndarray]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "streaks", lambda ink, expected: asked.append(expected(ink, ink)) or [])
+        assert removal.marks_of(case, ()) == []
+    assert len(asked) == 2 and not any(map(np.any, asked))
 
 
 @pytest.mark.parametrize(("inverted", "other"), [(False, False), (False, True), (True, True)])
