@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restore.inference.marks.ground import excess
-from restore.inference.marks.lines import THICKEST, runs
+from restore.inference.marks.lines import SHORTEST, THICKEST, runs
 
 # The part of its length in which a band is blank, and the most bands of a picture that has streaks; and the steepest,
 # in columns to a row. They are as thick as dark lines.
@@ -26,8 +26,8 @@ STEEPEST = 1 / 128
 FEWEST_STROKES, MET, EXPECTED = 14, 2.0, 0.65
 MOVED = [rows for rows in range(-40, 41) if abs(rows) > 3]
 
-# Columns on each side of a band that are looked at; a run of ink as long is no stroke.
-AROUND = 30
+# Columns on each side of a band that are looked at; a run of ink as long is no stroke, nor a line yet.
+AROUND = SHORTEST // 4
 
 # Rows that are looked at together: the steepest band leans by a sixteenth of a pixel in them.
 ROWS_TOGETHER = 8
