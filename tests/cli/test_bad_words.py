@@ -10,6 +10,8 @@ import pytest
 from commands import Run, fault, image, levels
 from PIL import Image
 
+from restore.errors import ModelError, RestoreError, UsageError
+
 # One file of each kind; all others are read in tests of images.
 MASK_FILES = ("missing", "other-size", "all-white", "soft")
 FILES = ("missing", "looping-link", "text", "cut-png", "bomb-png", "nan", "film-gif", "jpeg-named-png", "1x1", "alpha")
@@ -87,3 +89,16 @@ def test_odd_names_work(name: str, run: Run, model: str, tmp_path: Path, monkeyp
     Image.fromarray(bad_images.GREY).save(open(tmp_path / name, "wb"), "PNG")  # noqa: SIM115, PTH123
     assert run("denoise", "--model", model, "--p", 0.1, "-o", "out.png", "--", name) == 0
     assert (tmp_path / "out.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [("--model no-such-prior", ModelError), ("--model {model} --sigma 0.1", UsageError)],
+    ids=["no prior", "other damage"],
+)
+def test_a_folder_for_results_is_not_made_where_there_will_be_none(
+    words: str, error: type[RestoreError], run: Run, model: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
+    given = words.format(model=model).split()
+    assert run("denoise", image(tmp_path), "-o", f"{folder}/", *given) == error.exit_code and not folder.exists()

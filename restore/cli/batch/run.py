@@ -25,7 +25,7 @@ from restore.errors import RestoreError, RestoreWarning, shown, some
 from restore.inference.open import Engines
 from restore.inference.portions import portions
 from restore.inference.tiles.blend import Watch
-from restore.zoo.description import Description
+from restore.zoo import describe, find
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -47,6 +47,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
     note = (lambda text: None) if results.quiet else say
+    _check(options.model, damage, masked=masks is not None)
     jobs, named = planned(inputs, results, masks)
     for line in _skipped(jobs, named):
         note(line)
@@ -119,17 +120,13 @@ def finished(
         share: called with the share of a single file that is done.
 
     Raises:
-        UsageError: if the prior that is named does not take the damage.
-        ModelError: if it cannot be opened.
+        ModelError: if the prior that is named cannot be opened.
     """
     engines = Engines(options)
     single = len(jobs) == 1
-    if engines.only is not None:
-        header = engines.only.header
-        _check(header, damage, masked=any(job.mask for job in jobs))
-        if header.unfinished and not results.quiet:
-            note = f"{shown(options.model)} is unfinished: {header.unfinished}"
-            warnings.warn(note, RestoreWarning, stacklevel=2)
+    if engines.only is not None and engines.only.header.unfinished and not results.quiet:
+        note = f"{shown(options.model)} is unfinished: {engines.only.header.unfinished}"
+        warnings.warn(note, RestoreWarning, stacklevel=2)
     work = Work(damage, options, results, engines, engines.in_colour(damage), share if single else lambda share: None)
     sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
     if single:
@@ -147,10 +144,16 @@ def finished(
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
 
-def _check(header: Description, damage: Damage, *, masked: bool) -> None:
-    """Raise UsageError if the prior that is named does not take the damage, before any picture is read."""
-    if damage.touched or masked:
-        header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
+def _check(model: str, damage: Damage, *, masked: bool) -> None:
+    """Raise ModelError if there is no prior that is named, or UsageError if it does not take the damage.
+
+    That is found before a folder for results is made.
+    """
+    if model == "auto":
+        return
+    folder = find(model)
+    if folder.is_dir() and (damage.touched or masked):
+        describe(folder).check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
 
 
 def _ahead(
