@@ -16,12 +16,15 @@ from restore.channels.quiet import quietest
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.candidates import Candidate
-from restore.inference.crops import CROP_SIDE, CROPS, FIRST, FOLDS, Crops
+from restore.inference.crops import FIRST, FOLDS, Crops
 from restore.inference.restored import Level
 from restore.inference.rivals.ising import Neighbours
 from restore.inference.score import Prediction, level_of
 from restore.status import Status
 from restore.zoo import leave_out
+
+# The number of predicted pixels after which no further turns are taken.
+ENOUGH_PREDICTED = 8000
 
 # The level from which noise of grey pictures is looked for once more. Under a strong one texture is predicted badly, so
 # that weak noise counts as texture, and again under the level that is then found. Photographs, by hand.
@@ -197,8 +200,7 @@ class _Race:
         plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
         if len(first) < len(every):
             plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
-        enough = CROPS * CROP_SIDE**2 // 2  # half of what all crops have
-        turns = min(FOLDS, -(-enough * FOLDS // int(sample.pixels[sample.owner == 0].size)))
+        turns = min(FOLDS, -(-ENOUGH_PREDICTED * FOLDS // int(sample.pixels[sample.owner == 0].size)))
         return [*plan, (range(1, turns), every)] if turns > 1 else plan
 
     def _answers(self, folds: Sequence[int], crops: np.ndarray) -> dict[int, Prediction | ModelError]:

@@ -11,9 +11,9 @@ from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.scans.sheet import largest
 
-# A part has a core, as far as this to all sides of a square: stains and thick strokes have none
-# (`benchmarks/choices/page_parts.py`).
-CORE_REACH = 8
+# A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: most
+# stains and thick strokes have none (`benchmarks/choices/page_parts.py`).
+CORE_REACH, SURE = 6, 0.9
 
 
 def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
@@ -30,19 +30,21 @@ def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
 
 
 def _parts(other: np.ndarray) -> np.ndarray:
-    """The parts with a core of what is likelier than not, each made convex, of probabilities (h, w).
+    """The parts that are likelier than not and have a sure core, each made convex, of probabilities (h, w).
 
     Photographs and boxes of grey are convex, and what a prior misses of them is enclosed or lies at their edges. What
     is cut off by the edge of the picture may as well be the table that the page lies on.
 
     >>> part = np.zeros((40, 40))
     >>> part[5:25, 5:25], part[9:35, 30:32] = 0.6, 1.0
-    >>> part[12:16, 5:8] = 0.1
+    >>> bool(_parts(part).any())
+    False
+    >>> part[8:21, 8:21], part[12:16, 5:7] = 0.95, 0.1
     >>> int(_parts(part).sum())
     400
     """
     likelier = other > 0.5
-    core = largest(-largest(-likelier.astype(np.int8), CORE_REACH), CORE_REACH) > 0
+    core = largest(-largest(-(other > SURE).astype(np.int8), CORE_REACH), CORE_REACH) > 0
     numbers = components(likelier)
     parts = np.isin(numbers, np.unique(numbers[core & likelier]))
     at_edge = np.concatenate([numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1]])

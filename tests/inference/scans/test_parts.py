@@ -121,5 +121,6 @@ def test_a_part_is_convex_unless_an_edge_cuts_it_off() -> None:
     table[25:30, 5:9] = 0.1
     assert (_parts(table) == (table > 0.5)).all()
     narrow = np.zeros((70, 80))
-    narrow[:, 20:34] = 0.95
+    narrow[:, 20:32] = 0.95
     assert not _parts(narrow).any()
+    assert not _parts(0.9 * (other > 0.5)).any()
