@@ -13,7 +13,7 @@ from restore.inference.scans.sheet import largest
 
 # A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: most
 # stains and thick strokes have none (`benchmarks/choices/page_parts.py`).
-CORE_REACH, SURE = 6, 0.9
+CORE_REACH, SURE = 8, 0.75
 
 
 def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
@@ -39,7 +39,7 @@ def _parts(other: np.ndarray) -> np.ndarray:
     >>> part[5:25, 5:25], part[9:35, 30:32] = 0.6, 1.0
     >>> bool(_parts(part).any())
     False
-    >>> part[8:21, 8:21], part[12:16, 5:7] = 0.95, 0.1
+    >>> part[7:24, 7:24], part[12:16, 5:7] = 0.95, 0.1
     >>> int(_parts(part).sum())
     400
     """
