@@ -52,7 +52,7 @@ RULES = (
     # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, faces .84 but one of 200.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     Rule(Status.FAINT, "contrast", "below", FAINTEST, "page_limits.py"),
-    # Of pages .071 is left at most, of codes in uneven light .070; 7 of 81 parts of photographs have less than this.
+    # Of pages .071 is left at most, of codes in uneven light .070; 8 of 81 parts of photographs have less than this.
     Rule(Status.NOT_INK, "left", "above", 0.075, "page_limits.py"),
     # Of choosing: does a prior know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
