@@ -20,7 +20,6 @@ import numpy as np
 
 from benchmarks.measures.script import command_line, head, row
 from restore.channels.damage import Damage, Observed
-from restore.errors import ModelError
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import restore
@@ -56,10 +55,7 @@ class Readers(Engines):
 
     def __init__(self, prior: str) -> None:
         super().__init__(Options())
-        opened = Engines(Options(model=prior)).open(prior)
-        if isinstance(opened, ModelError):
-            raise opened
-        self.parts = opened
+        self.parts = Engines(Options(model=prior)).open(prior)
 
 
 def answered(grey: np.ndarray, engines: Engines) -> Restored:

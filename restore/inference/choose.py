@@ -23,7 +23,8 @@ from restore.inference.score import Prediction, level_of
 from restore.status import Status
 from restore.zoo import leave_out
 
-# The number of predicted pixels after which no further turns are taken.
+# The number of predicted pixels after which no further turns are taken: with twice as many a field of grain led by
+# chance (`benchmarks/choices/no_harm.py --only grain --seeds 529`).
 ENOUGH_PREDICTED = 8000
 
 # The level from which noise of grey pictures is looked for once more. Under a strong one texture is predicted badly, so

@@ -328,6 +328,7 @@ def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) ->
     stays = patterned(draft, visible)
     rest = draft.untouched(stays & visible)
     known = facts | facts_of_draft(choice, rest, visible & ~stays, sized=case.named and case.own_size)
+    # A picture of which most would stay is another matter as a whole.
     if stays.mean() >= 0.5 or objection(known) is not None or spotless(choice, known):
         return draft, facts, []
     return rest, known, [f"{stays.mean():.0%} of it stays as it was: {Status.NOT_NOISE.sentence}"]

@@ -47,10 +47,9 @@ def _parts(other: np.ndarray) -> np.ndarray:
     core = largest(-largest(-(other > SURE).astype(np.int8), CORE_REACH), CORE_REACH) > 0
     numbers = components(likelier)
     parts = np.isin(numbers, np.unique(numbers[core & likelier]))
-    at_edge = np.concatenate([numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1]])
-    inside = parts & ~np.isin(numbers, at_edge)
-    if inside.any():
-        from skimage.morphology import convex_hull_object  # loads much, for pages alone that have such parts
+    if not parts.any():
+        return parts
+    from skimage.morphology import convex_hull_object  # they load much, for pages alone that have such parts
+    from skimage.segmentation import clear_border
 
-        parts |= convex_hull_object(inside)
-    return np.asarray(parts)
+    return np.asarray(parts | convex_hull_object(clear_border(parts)))
