@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
@@ -14,6 +16,9 @@ from restore.inference.scans.sheet import largest
 # A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: most
 # stains and thick strokes have none (`benchmarks/choices/page_parts.py`).
 CORE_REACH, SURE = 8, 0.75
+
+# The share of its bounding box that an ellipse fills.
+ELLIPSE = math.pi / 4
 
 
 def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
@@ -30,16 +35,17 @@ def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
 
 
 def _parts(other: np.ndarray) -> np.ndarray:
-    """The parts that are likelier than not and have a sure core, each made convex, of probabilities (h, w).
+    """The parts that are likelier than not and have a sure core, in their own shapes, of probabilities (h, w).
 
-    Photographs and boxes of grey are convex, and what a prior misses of them is enclosed or lies at their edges. What
-    is cut off by the edge of the picture may as well be the table that the page lies on.
+    Photographs and boxes of grey are rectangles or convex at least, and what a prior misses of them lies inside or at
+    their edges: a part that fills its bounding box more than an ellipse does is that box. What the edge of the picture
+    cuts off may as well be the table that the page lies on, and is made no more convex than that.
 
     >>> part = np.zeros((40, 40))
     >>> part[5:25, 5:25], part[9:35, 30:32] = 0.6, 1.0
     >>> bool(_parts(part).any())
     False
-    >>> part[7:24, 7:24], part[12:16, 5:7] = 0.95, 0.1
+    >>> part[5:9, 5:9], part[7:24, 7:24] = 0.1, 0.95
     >>> int(_parts(part).sum())
     400
     """
@@ -49,7 +55,12 @@ def _parts(other: np.ndarray) -> np.ndarray:
     parts = np.isin(numbers, np.unique(numbers[core & likelier]))
     if not parts.any():
         return parts
-    from skimage.morphology import convex_hull_object  # they load much, for pages alone that have such parts
+    from skimage.measure import label, regionprops  # they load much, for pages alone that have such parts
+    from skimage.morphology import convex_hull_object
     from skimage.segmentation import clear_border
 
-    return np.asarray(parts | convex_hull_object(clear_border(parts)))
+    convex = np.asarray(parts | convex_hull_object(clear_border(parts)))
+    for part in regionprops(label(convex)):
+        if part.area > ELLIPSE * part.area_bbox:
+            convex[part.slice] = True
+    return convex

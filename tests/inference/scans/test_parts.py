@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from skimage import data
 from skimage.color import rgb2gray
+from skimage.morphology import convex_hull_image, disk
 
 import restore
 from restore.channels.damage import Damage, Observed
@@ -107,6 +108,18 @@ def test_what_is_called_a_page_is_one_as_a_whole(page: np.ndarray) -> None:
     """A part of an old page that is taken for a photograph would be lost to whoever asked for its ink."""
     found, solution = restore.denoise(with_part(page, PHOTOGRAPH[100:, 150:]), p="scan", return_solution=True)
     assert set(np.unique(found)) <= {0, 255} and np.isnan(solution.facts.page)
+
+
+def test_a_part_that_fills_its_box_is_that_box() -> None:
+    """Photographs are rectangles, at the edge of a page, too; a disc is not."""
+    box = np.zeros((70, 80), bool)
+    box[0:45, 30:70] = True
+    torn = box.copy()
+    torn[0:10, 40:45] = torn[35:45, 30:33] = torn[20:24, 50:55] = False
+    assert (_parts(0.95 * torn) == box).all()
+    page = np.zeros((70, 80))
+    page[5:56, 8:59] = 0.95 * disk(25)
+    assert (_parts(page) == convex_hull_image(page > 0.5)).all()
 
 
 def test_a_part_is_convex_unless_an_edge_cuts_it_off() -> None:
