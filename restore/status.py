@@ -30,11 +30,10 @@ class Status(IntEnum):
     UNRECOGNISED = 3
     NOT_INK = 4
     TOO_NOISY = 5
-    NO_GAIN = 6
-    NOT_NOISE = 7
-    FAINT = 8
-    CLASSES = 9
-    FAILED = 10
+    NOT_NOISE = 6
+    FAINT = 7
+    CLASSES = 8
+    FAILED = 9
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -56,7 +55,6 @@ _SENTENCES = {
     Status.UNRECOGNISED: "no prior recognises this picture",
     Status.NOT_INK: "it has grey tones, not only black and white",
     Status.TOO_NOISY: "its noise is too strong to be told from texture",
-    Status.NO_GAIN: "most of the wrong pixels would stay wrong",
     Status.NOT_NOISE: "what would change does not look like noise, so it is probably detail",
     Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
     Status.CLASSES: "it looks like a map of classes, not like a picture",

@@ -40,8 +40,7 @@ class Facts:
             is needed.
         field: the score ahead of an Ising field, in nats.
         level: the probability of flips that was found.
-        mended: the share of visible pixels that would change, as a multiple of the level, if that is told from detail.
-        beyond: the share of visible pixels that would change, less the level.
+        disagreement: how far the share of visible pixels that would change is from the level.
         pairs: pairs of changed pixels beyond those of independent changes, per changed pixel; of the part of a large
             picture that has most.
         flips: the share of visible pixels that would change.
@@ -57,16 +56,15 @@ class Facts:
     lead: float = nan
     field: float = nan
     level: float = nan
-    mended: float = nan
-    beyond: float = nan
+    disagreement: float = nan
     pairs: float = nan
     flips: float = nan
 
     def __or__(self, other: Facts) -> Facts:
         """These facts, and those that were measured since.
 
-        >>> (Facts(lead=1.0) | Facts(mended=0.9)).measured
-        {'lead': 1.0, 'mended': 0.9}
+        >>> (Facts(lead=1.0) | Facts(flips=0.1)).measured
+        {'lead': 1.0, 'flips': 0.1}
         """
         return replace(self, **other.measured)
 

@@ -18,7 +18,6 @@ from restore.inference.case import Case
 from restore.inference.choose import Choice
 from restore.inference.crops import CROPS
 from restore.inference.decision.facts import Facts, pairs_of
-from restore.inference.decision.measured import agreement
 from restore.inference.decision.rules import Ask, objection
 from restore.inference.painting import spotless
 from restore.inference.tiles.blocks import CORE_MARGIN, PART_SIDE
@@ -64,7 +63,7 @@ def _reason(before: np.ndarray, after: np.ndarray, level: float) -> Status | Non
     if not differs.any():
         return None
     pairs = pairs_of(differs, after, np.ones(differs.shape, bool))
-    return objection(agreement(float(differs.mean()), level) | Facts(pairs=pairs))
+    return objection(Facts(disagreement=abs(float(differs.mean()) - level), pairs=pairs))
 
 
 def _parts(case: Case, choice: Choice) -> list[tuple[int, int]]:

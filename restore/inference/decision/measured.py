@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 
 from restore.inference.choose import Choice
-from restore.inference.crops import UNDAMAGED
 from restore.inference.decision.facts import Facts, lead_of, pairs_of
 from restore.inference.decision.rules import objection
 from restore.inference.painting import Draft
@@ -66,15 +65,8 @@ def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: 
     if not differs.any():
         return facts
     if not sized:
-        facts |= agreement(facts.flips, float(np.broadcast_to(choice.damage.known("p"), visible.shape)[visible].mean()))
+        level = np.broadcast_to(choice.damage.known("p"), visible.shape)[visible].mean()
+        facts |= Facts(disagreement=float(abs(facts.flips - level)))
     if isinstance(p, np.ndarray):
         return facts
     return facts | Facts(pairs=max(pairs for _, pairs in _pairs(draft, visible)))
-
-
-def agreement(flips: float, level: float) -> Facts:
-    """How the share of pixels that would change agrees with the level of flips.
-
-    A low level may be that of detail that is predicted badly: then there are fewer flips.
-    """
-    return Facts(mended=flips / level if level > UNDAMAGED else np.nan, beyond=flips - level)

@@ -19,7 +19,7 @@ from restore.status import Outcome, Status
 Attempt = Callable[[Observed, Options], Restored]
 
 GREY_TONES = (Status.NOT_INK, Status.FAINT)
-DETAIL = (Status.NOT_NOISE, Status.UNRECOGNISED, Status.NO_GAIN)
+DETAIL = (Status.NOT_NOISE, Status.UNRECOGNISED)
 
 
 @dataclass(frozen=True)
