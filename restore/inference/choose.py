@@ -18,7 +18,6 @@ from restore.inference import threads
 from restore.inference.candidates import Candidate
 from restore.inference.crops import FIRST, FOLDS, Crops
 from restore.inference.restored import Level
-from restore.inference.rivals.ising import Neighbours
 from restore.inference.score import Prediction, level_of
 from restore.status import Status
 from restore.zoo import leave_out
@@ -43,7 +42,6 @@ class Choice:
         bits: the score, in bits per pixel; None if nothing was chosen.
         ahead: the lead over independent pixels (`Prediction.ahead`), in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
-        field: the lead over an Ising field, in nats; NaN where it was not compared with one.
         surprise: how many times as many predicted pixels were wrong as the candidate expected.
     """
 
@@ -53,7 +51,6 @@ class Choice:
     bits: float | None = None
     ahead: float | None = None
     pixels: int = 0
-    field: float = np.nan
     surprise: float = 1.0
 
     @property
@@ -72,9 +69,7 @@ class Choice:
         return self.noiseless and (self.damage.hidden is None or not self.damage.hidden.any())
 
 
-def choose(
-    pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool, field: bool = False
-) -> list[Choice]:
+def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
     """The candidate and the level that predict each picture best, independently of the other pictures.
 
     Args:
@@ -82,14 +77,13 @@ def choose(
         candidates: at least one, all of grey pictures or all of black and white ones. One that cannot be run is left
             out with a warning.
         grey: True for priors of grey pictures.
-        field: compare the best with an Ising field, too, where flips are to be found and it is not of its own size.
 
     Raises:
         ModelError: if no candidate can be run.
     """
     sample = Crops.of(pictures, grey)
     most = [quietest(picture) if sample.damage.unknown == "sigma" else np.inf for picture in pictures]
-    choices = _best(sample, sample.guess, pictures, candidates, most, rival=field)
+    choices = _best(sample, sample.guess, pictures, candidates, most)
     low, high = sample.damage.scale(grey=grey).near
     far = [index for index, choice in enumerate(choices) if choice.level and not low <= choice.level.value <= high]
     if not far:
@@ -99,7 +93,7 @@ def choose(
     levels = np.array([choice.level.value for choice in choices if choice.level])[far]
     # By all candidates: those that do best under one level may be behind under another.
     most = [most[index] for index in far]
-    tries = [_best(part, damage, rest, candidates, most, rival=field) for damage in _guesses(part, levels)]
+    tries = [_best(part, damage, rest, candidates, most) for damage in _guesses(part, levels)]
     for index, *several in zip(far, *tries, strict=True):
         choices[index] = max(several, key=attrgetter("bits"))
     return choices
@@ -117,8 +111,6 @@ def _best(
     pictures: Sequence[Observed],
     candidates: Sequence[Candidate],
     most: Sequence[float],
-    *,
-    rival: bool,
 ) -> list[Choice]:
     """The best choice for each picture, predicted under some damage; `most` is the largest level of each."""
     race = _Race(sample, candidates, damage)
@@ -129,7 +121,6 @@ def _best(
     winners = scores.argmax(0).tolist()
     levels = [_level(race.predictions[number], index, most[index]) for index, number in enumerate(winners)]
     ahead = {number: race.predictions[number].ahead(levels) for number in set(winners)}
-    leads = race.leads_over_field() if rival else np.full(race.near.shape, np.nan)
     return [
         Choice(
             candidates[number],
@@ -138,7 +129,6 @@ def _best(
             float(scores[number, index]),
             float(ahead[number][index]),
             int(sample.sums(race.predictions[number].mask)[index]),
-            field=float(leads[number, index]),
             surprise=1.0 if sample.grey else float(race.predictions[number].surprise[index]),
         )
         for index, (picture, number, level) in enumerate(zip(pictures, winners, levels, strict=True))
@@ -174,24 +164,6 @@ class _Race:
             for fault in faults:
                 leave_out(str(fault))
             self._drop_the_last()
-
-    def leads_over_field(self) -> np.ndarray:
-        """By how many nats an Ising field predicts the same pixels worse, (candidates, pictures).
-
-        NaN where flips are not to be found, and for priors of the pictures' own size: small ones may be far behind, and
-        yet know best what is in them.
-        """
-        sample = self._sample
-        leads = np.full(self.near.shape, np.nan)
-        if sample.damage.unknown != "p":
-            return leads
-        turns = sorted({turn for folds, _ in self._plan() for turn in folds})
-        field = Prediction.of(sample, Neighbours(), turns, self._damage, np.arange(len(sample.pixels))).nats
-        for number, prediction in self.predictions.items():
-            prior = self._candidates[number].prior
-            if prior is None or prior.engine.header.image_shape != sample.shape:
-                leads[number] = prediction.nats - field
-        return leads
 
     def _plan(self) -> list[tuple[Sequence[int], np.ndarray]]:
         """Which turns to predict in which crops: a few first."""

@@ -257,7 +257,7 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
     if len(first.picture.shape) > 2:  # compared by their green, whose noise a file cuts off at black and white
         pictures = [replace(picture, pixels=picture.values()[..., 1]) for picture in pictures]
-    choices = choose(pictures, candidates, grey=first.header.grey, field=first.named)
+    choices = choose(pictures, candidates, grey=first.header.grey)
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
 
 

@@ -21,7 +21,6 @@ from restore.images import enlarge, shrink
 from restore.images.colours import AXES, in_colours
 from restore.inference.candidates import Planes
 from restore.inference.decision.notes import BLIND
-from restore.inference.decision.rules import limit_of
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.options import Options
 from restore.inference.restore import PICTURES_AT_ONCE, restore
@@ -167,15 +166,6 @@ def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
         turned = answer(pixels, Damage(0.05), engine(dark), invert=True)
         one = Table.of(dark, SHAPE).posterior(1 - pixels[:3, :4], NONE, 0.05, 0.05)
         np.testing.assert_allclose(turned.means[:3, :4], 1 - one, atol=1e-5)
-
-
-def test_a_named_prior_that_the_field_predicts_much_better_than_is_not_believed() -> None:
-    """Where its level has to be found. By itself, it is ahead of independent pixels."""
-    for p, refused in (("auto", True), (0.08, False)):
-        result = answer(with_flips(disc()), Damage(p), field(0.15))
-        assert (result.status is Status.UNRECOGNISED) == refused
-    facts = answer(with_flips(disc()), Damage("auto"), field(0.15)).facts
-    assert facts.lead > 1 and facts.field < limit_of(Status.UNRECOGNISED, "field")
 
 
 # --- batches ---

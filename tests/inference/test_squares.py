@@ -1,4 +1,4 @@
-"""Pictures drawn large: the posterior of squares by brute force, and codes that come back; the field of neighbours."""
+"""Pictures drawn large: the posterior of squares by brute force, and codes that come back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import SQUARE_SIDES, Prior, Squares, squares_in
 from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.rivals.ising import Neighbours, mean_field
 from restore.priors import RBM
 from restore.status import Status
 
@@ -165,49 +164,3 @@ def test_graph_paper_is_not_taken_for_squares() -> None:
     for picture in (lines, 1 - lines):
         (result,) = restore([Observed(picture, Damage("auto"))], Options(), Opened(engines, named=False))
         assert result.not_sure and np.array_equal(result.estimate, picture)
-
-
-# --- the field of neighbours ---
-
-
-def pixels(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 2, shape).astype(float)
-
-
-@pytest.mark.parametrize("coupling", [0.0, 0.3, 0.8])
-def test_the_mean_field_solves_its_equation(coupling: float) -> None:
-    """m = tanh(coupling · sum of the four neighbours + evidence / 2), written out pixel by pixel."""
-    evidence = np.random.default_rng(1).normal(0, 2, (7, 9))
-    actual = mean_field(evidence[None], coupling, 1000)
-    wanted = np.empty((7, 9))
-    for row, column in np.ndindex(7, 9):
-        near = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
-        pull = sum(actual[0][index] for index in near if 0 <= index[0] < 7 and 0 <= index[1] < 9)
-        wanted[row, column] = np.tanh(coupling * pull + evidence[row, column] / 2)
-    np.testing.assert_allclose(actual[0], wanted, atol=5e-6)
-
-
-def test_a_step_goes_half_of_the_way() -> None:
-    evidence = np.random.default_rng(1).normal(0, 2, (2, 7, 9))
-    alone = np.tanh(evidence / 2)
-    beside = np.pad(alone, ((0, 0), (1, 1), (1, 1)))
-    around = beside[:, :-2, 1:-1] + beside[:, 2:, 1:-1] + beside[:, 1:-1, :-2] + beside[:, 1:-1, 2:]
-    wanted = (alone + np.tanh(0.8 * around + evidence / 2)) / 2
-    np.testing.assert_allclose(mean_field(evidence, 0.8, 1), wanted, atol=1e-6)
-
-
-def test_a_hole_in_a_large_picture_is_filled_to_its_middle() -> None:
-    """However little it changes the whole."""
-    evidence = np.full((1, 900, 900), 3.0)
-    evidence[0, 400:412, 500:512] = 0
-    assert mean_field(evidence, 0.8).min() > 0.9
-
-
-@pytest.mark.parametrize("p", [0.1, np.linspace(0.01, 0.4, 63).reshape(7, 9)], ids=["one", "each"])
-def test_the_field_hears_the_evidence_of_every_pixel(p: float | np.ndarray) -> None:
-    picture, hidden = pixels(7, 9), pixels(7, 9, seed=1) > 0
-    posterior = Neighbours(0.7).posterior(Observed(picture, Damage(p, hidden=hidden)), lambda share: None)
-    known = np.where(picture > 0, np.log((1 - p) / p), np.log(p / (1 - p)))
-    wanted = mean_field(np.where(hidden, 0, known)[None], 0.7)
-    np.testing.assert_allclose(posterior.means, (1 + wanted) / 2, atol=1e-5)
-    np.testing.assert_allclose(posterior.variances, posterior.means * (1 - posterior.means), atol=1e-6)

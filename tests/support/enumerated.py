@@ -11,12 +11,12 @@ import torch
 from machines import brute_force, random_rbm
 from oracle import exact_moments
 
+from benchmarks.filters.mean_field import mean_field
 from restore.channels.damage import Damage, Observed
 from restore.families import Features
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
-from restore.inference.rivals.ising import Neighbours
 from restore.inference.tiles.blend import Watch
 from restore.priors import RBM
 from restore.status import Status
@@ -60,7 +60,8 @@ class FieldEngine(ExactEngine):
 
     def solve(self, pictures: np.ndarray, damage: Damage, effort: Effort = "full") -> Posterior:
         self.calls.append((pictures, damage))
-        return Neighbours(self.coupling).solve(pictures, damage)
+        white = (1 + mean_field(damage.log_odds(pictures), self.coupling)) / 2
+        return Posterior.of_pixels(white, white * (1 - white))
 
 
 # What a description says of a prior for pictures of any size.

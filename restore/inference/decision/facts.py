@@ -38,7 +38,6 @@ class Facts:
         crowded: of a page, the share of ink within reach of ink.
         lead: the score of the prior and independent pixels, half and half, ahead of these alone, as a multiple of what
             is needed.
-        field: the score ahead of an Ising field, in nats.
         level: the probability of flips that was found.
         disagreement: how far the share of visible pixels that would change is from the level.
         pairs: pairs of changed pixels beyond those of independent changes, per changed pixel; of the part of a large
@@ -54,7 +53,6 @@ class Facts:
     grain: float = nan
     crowded: float = nan
     lead: float = nan
-    field: float = nan
     level: float = nan
     disagreement: float = nan
     pairs: float = nan

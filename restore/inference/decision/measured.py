@@ -22,7 +22,7 @@ def facts_of_choice(choice: Choice) -> Facts:
         return Facts()
     damage = choice.damage
     harmless = not damage.touched and damage.hidden is not None
-    facts = Facts(lead=lead_of(choice.ahead, damage.known("p"), choice.pixels, harmless=harmless), field=choice.field)
+    facts = Facts(lead=lead_of(choice.ahead, damage.known("p"), choice.pixels, harmless=harmless))
     level = choice.level
     return facts | Facts(level=float(np.mean(level.value))) if level and level.name == "p" else facts
 

@@ -56,8 +56,6 @@ RULES = (
     Rule(Status.NOT_INK, "left", "above", 0.075, "page_limits.py"),
     # Of choosing: does a prior know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
-    # A prior that was named may predict a picture, such as a silhouette, worse than an Ising field by so many nats.
-    Rule(Status.UNRECOGNISED, "field", "below", -60.0, "recognised.py"),
     # Of the answer: would it do harm?
     # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
     Rule(Status.TOO_NOISY, "level", "above", 0.35, "no_harm.py"),

@@ -14,18 +14,16 @@ from PIL import Image, ImageDraw, ImageFont
 
 import restore
 from benchmarks.choices.no_harm import damaged
-from restore.channels.damage import Damage, Observed
+from restore.channels.damage import Damage
 from restore.errors import RestoreWarning
 from restore.inference import restore as answers
-from restore.inference.candidates import Squares
-from restore.inference.choose import Choice, choose
+from restore.inference.choose import Choice
 from restore.inference.decision import facts
 from restore.inference.decision.facts import Facts, pairs_of
 from restore.inference.decision.measured import facts_of_choice, facts_of_draft
 from restore.inference.decision.rules import RULES, SPOTLESS, limit_of, objection
 from restore.inference.painting import Draft, spotless
 from restore.inference.restored import Level
-from restore.inference.rivals.ising import Neighbours
 from restore.status import Status
 
 SHAPE = (60, 80)
@@ -35,7 +33,6 @@ NONE = Knowing(np.zeros(SHAPE))
 
 NOISIEST_FLIPS = limit_of(Status.TOO_NOISY, "level")
 DISAGREEMENT = limit_of(Status.NOT_NOISE, "disagreement")
-BEHIND = -limit_of(Status.UNRECOGNISED, "field")
 
 
 def judged(
@@ -173,25 +170,6 @@ def test_rules_about_flips_are_for_flips() -> None:
     grey = np.random.default_rng(0).random(SHAPE)
     choice = Choice(NONE, Damage(sigma=0.4), Level("sigma", 0.4), -3.0, 0.3, 4800)
     assert refusal(choice, grey, grey / 2) is None
-
-
-def test_a_prior_may_be_behind_the_field_by_so_many_nats() -> None:
-    for lead, sound in ((-0.99 * BEHIND, True), (-1.01 * BEHIND, False)):
-        choice = Choice(NONE, Damage(0.1), None, -0.3, 0.2, 5000, field=lead)
-        assert (objection(facts_of_choice(choice)) is None) is sound
-
-
-def test_the_lead_over_the_field_is_of_the_same_pixels() -> None:
-    """The field is not ahead of itself, at any number of pixels; of a disc it is ahead of squares that cut its edge."""
-    seen = np.where(np.random.default_rng(0).random(SHAPE) < 0.1, ~DISC, DISC).astype(float)
-    (own,) = choose([Observed(seen, Damage("auto"))], [Neighbours()], grey=False, field=True)
-    (squares,) = choose([Observed(seen, Damage("auto"))], [Squares(8, 0, 0)], grey=False, field=True)
-    assert own.field == 0
-    assert squares.field < 0
-    bits = squares.bits, own.bits
-    assert np.isclose(squares.field, (bits[0] - bits[1]) * squares.pixels * np.log(2))
-    (known,) = choose([Observed(seen, Damage(0.1))], [Neighbours()], grey=False, field=True)
-    assert np.isnan(known.field)
 
 
 def test_hardly_any_change_at_the_lowest_level_is_no_noise() -> None:

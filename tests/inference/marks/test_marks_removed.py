@@ -59,9 +59,7 @@ def test_a_page_with_bare_ground_chooses_no_prior_and_one_that_none_knows_has_no
 ) -> None:
     asked = list[int]()
     monkeypatch.setattr(removal, "choose", lambda pictures, *others, **more: asked.append(1) or unknown)
-    unknown = [
-        SimpleNamespace(candidate=Prior(FIELD), damage=Damage(0.1), level=None, ahead=-1.0, pixels=99, field=0.0)
-    ]
+    unknown = [SimpleNamespace(candidate=Prior(FIELD), damage=Damage(0.1), level=None, ahead=-1.0, pixels=99)]
     assert answer(TEXT, remove="specks").outcome is Outcome.CLEAN and not asked
     assert answer(dirty(30)[0], remove="specks").outcome is Outcome.CLEAN and len(asked) == 1
     assert answer(dirty(30)[0], remove="specks", specks=20).outcome is Outcome.CLEAN and len(asked) == 2
