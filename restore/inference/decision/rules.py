@@ -40,7 +40,7 @@ class Rule(NamedTuple):
 # those as full of ink as codes are. In 63 of 65 pages at most .35 of what is near ink is ink, in QR codes .41, in other
 # codes and in shapes .45 at least.
 READ_BY_OTHERS = (
-    Rule(None, "grain", "above", 0.16, "grey_shapes.py"),
+    Rule(None, "grain", "above", 0.2, "grey_shapes.py"),
     Rule(None, "crowded", "above", 0.38, "grey_shapes.py"),
 )
 
