@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
@@ -11,14 +9,14 @@ from restore.components import components
 from restore.images.tones import SCALE, averages
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
-from restore.inference.scans.sheet import largest
+from restore.inference.marks.pieces import around
 
-# A part has a core, as far as this to all sides of a square, of squares that are no page with this probability: most
-# stains and thick strokes have none (`benchmarks/choices/page_parts.py`).
-CORE_REACH, SURE = 8, 0.75
+# A part has a core: a pixel as far as this around which, in a square, so many are likelier part than page. Most stains
+# and thick strokes have none (`benchmarks/choices/page_parts.py`, pages of groups B and D).
+CORE_REACH, CORE_SHARE = 10, 0.9
 
-# The share of its bounding box that an ellipse fills.
-ELLIPSE = math.pi / 4
+# A part that fills more than this share of its bounding box is that box (the same pages).
+BOXED = 0.67
 
 
 def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
@@ -35,32 +33,25 @@ def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
 
 
 def _parts(other: np.ndarray) -> np.ndarray:
-    """The parts that are likelier than not and have a sure core, in their own shapes, of probabilities (h, w).
+    """The parts that are likelier than not and have a core, of probabilities (h, w).
 
-    Photographs and boxes of grey are rectangles or convex at least, and what a prior misses of them lies inside or at
-    their edges: a part that fills its bounding box more than an ellipse does is that box. What the edge of the picture
-    cuts off may as well be the table that the page lies on, and is made no more convex than that.
+    Photographs and boxes of grey are rectangles, and what a prior misses of them lies inside or at their edges. The
+    table that a page lies on fills little of the box around it.
 
     >>> part = np.zeros((40, 40))
-    >>> part[5:25, 5:25], part[9:35, 30:32] = 0.6, 1.0
-    >>> bool(_parts(part).any())
-    False
-    >>> part[5:9, 5:9], part[7:24, 7:24] = 0.1, 0.95
+    >>> part[5:30, 5:30], part[9:35, 32:35] = 0.9, 1.0
+    >>> part[5:9, 5:9] = part[20:22, 10:12] = 0.1
     >>> int(_parts(part).sum())
-    400
+    625
     """
     likelier = other > 0.5
-    core = largest(-largest(-(other > SURE).astype(np.int8), CORE_REACH), CORE_REACH) > 0
+    core = around(likelier, CORE_REACH) > CORE_SHARE * (2 * CORE_REACH + 1) ** 2
     numbers = components(likelier)
-    parts = np.isin(numbers, np.unique(numbers[core & likelier]))
-    if not parts.any():
-        return parts
-    from skimage.measure import label, regionprops  # they load much, for pages alone that have such parts
-    from skimage.morphology import convex_hull_object
-    from skimage.segmentation import clear_border
-
-    convex = np.asarray(parts | convex_hull_object(clear_border(parts)))
-    for part in regionprops(label(convex)):
-        if part.area > ELLIPSE * part.area_bbox:
-            convex[part.slice] = True
-    return convex
+    parts = np.zeros(other.shape, bool)
+    for number in np.unique(numbers[core & likelier]).tolist():
+        part = numbers == number
+        rows, columns = (np.flatnonzero(part.any(axis)) for axis in (1, 0))
+        top, left, bottom, right = rows[0], columns[0], rows[-1], columns[-1]
+        box = np.s_[top : bottom + 1, left : right + 1]
+        parts[box] |= part[box] | (part[box].mean() > BOXED)
+    return parts
