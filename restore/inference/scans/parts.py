@@ -50,8 +50,7 @@ def _parts(other: np.ndarray) -> np.ndarray:
     parts = np.zeros(other.shape, bool)
     for number in np.unique(numbers[core & likelier]).tolist():
         part = numbers == number
-        rows, columns = (np.flatnonzero(part.any(axis)) for axis in (1, 0))
-        top, left, bottom, right = rows[0], columns[0], rows[-1], columns[-1]
-        box = np.s_[top : bottom + 1, left : right + 1]
+        along = (np.flatnonzero(part.any(axis)) for axis in (1, 0))
+        box = tuple(slice(places[0], places[-1] + 1) for places in along)
         parts[box] |= part[box] | (part[box].mean() > BOXED)
     return parts
