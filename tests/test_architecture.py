@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import restore
+from restore.cli.command import EXTRAS
 
 PACKAGE = Path(restore.__file__).parent
 
@@ -55,6 +56,9 @@ ROOMS: dict[str, str] = {
     ),
     "__main__": "cli",
 }
+
+# Rooms without which nothing is restored: a plain install, without extras, has all that they import, but torch.
+PLAIN = {"images", "inference", "api", "cli", "channels", "components", "files"}
 
 # What is no part of the package: data it produces and consumes, and what is written about it.
 OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
@@ -129,6 +133,15 @@ def test_imports_point_one_way() -> None:
 
 def module_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_a_plain_install_restores() -> None:
+    """A picture must not need a library of an extra on its way; torch is asked for where a prior has no graph."""
+    extras = {library for library in EXTRAS if library != "torch"}
+    for path in files():
+        if path.relative_to(PACKAGE).parts[0].removesuffix(".py") in PLAIN:
+            named = {module.partition(".")[0] for module in imported(path)}
+            assert not named & extras, f"{path} imports {named & extras}"
 
 
 def imported_files(path: Path, modules: Collection[str]) -> Iterator[str]:

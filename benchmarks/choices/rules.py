@@ -130,7 +130,7 @@ def small(engines: Engines) -> Iterator[Input]:
 
 def refused(one: Input, table: Iterable[Rule]) -> bool:
     facts = Facts(**one.facts)
-    return any(rule.objects(facts) for rule in table)
+    return any(rule.holds(facts) for rule in table)
 
 
 def tally(inputs: list[Input], table: Iterable[Rule]) -> list[int]:

@@ -69,7 +69,7 @@ class Draft:
 
 def spotless(choice: Choice, facts: Facts) -> bool:
     """True if no flips were found: the level is the lowest, and next to nothing would change."""
-    return at_lowest(choice.level) and facts.flips < SPOTLESS
+    return at_lowest(choice.level) and facts.changed < SPOTLESS
 
 
 def at_lowest(level: Level | None) -> bool:

@@ -1,4 +1,8 @@
-"""The numbers by which it is decided whether a picture is restored or comes back as it was."""
+"""The numbers by which it is decided whether a picture is restored or comes back as it was.
+
+A *prior* is a model of one kind of picture. *Flips* are pixels of the wrong colour; their *level* is how probable they
+are. *Independent pixels* are the model in which no pixel tells anything of another.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,15 @@ import numpy as np
 # Distance, in pixels, up to which pairs of changed pixels are counted.
 PAIR_REACH = 8
 
-# What is so many standard errors beyond its expectation may be chance.
+# What is up to so many standard errors beyond its expectation may be chance.
 CHANCE = 3.0
 
 # The lead that a prior needs over independent pixels, in bits per pixel without noise. Flips of probability p leave
 # (1 - 2p)^4 of what pairs of pixels tell of each other (`benchmarks/choices/recognised.py --tuning`).
 MARGIN_PER_PIXEL = 0.025
 
-# And the lead that it needs in all, in bits. A candidate leads by n bits or more by chance in one of 2^n pictures; of
-# some 200 candidates and levels one does by 18 in one of 1,300 (`benchmarks/choices/no_harm.py --only grain`).
+# And the lead that it needs in all, in bits. By chance one leads by n bits or more in at most one of 2^n pictures; of
+# some 200 priors and levels one does by 18 in one of 1,300 (`benchmarks/choices/no_harm.py --only grain`).
 MARGIN_IN_ALL = 18.0
 
 
@@ -28,21 +32,21 @@ class Facts:
     """What was measured of a picture and of its answer; NaN where it was not.
 
     Attributes:
-        classes: 1 if the few colours of the picture name classes.
+        classes: 1 if the few colours of the picture are labels, as in a map of classes.
         page: the share of a grey picture that is ink on paper.
         contrast: how much darker ink is than its paper, as a share of the paper's level.
         two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
-        left: of a page, the standard deviation of what ink and paper do not explain, as a share of their contrast,
-            times `crowded`, by the share of the variance near ink that they explain.
+        left: of what was read as a page, what two levels, ink and paper, do not explain: its standard deviation, as a
+            share of their contrast, times `crowded`, divided by the share of the variance near ink that they explain.
         grain: of a page, the standard deviation of white noise, as a share of the contrast.
-        crowded: of a page, the share of ink within reach of ink.
-        lead: the score of the prior and independent pixels, half and half, ahead of these alone, as a multiple of what
-            is needed.
+        crowded: of a page, how many of the pixels near ink are ink themselves, as a share.
+        lead: how much better an equal mixture of the prior and of independent pixels predicts than these alone, as a
+            multiple of what is needed.
         level: the probability of flips that was found.
-        disagreement: how far the share of visible pixels that would change is from the level.
-        pairs: pairs of changed pixels beyond those of independent changes, per changed pixel; of the part of a large
-            picture that has most.
-        flips: the share of visible pixels that would change.
+        disagreement: the share of visible pixels that would change, less the level, either way.
+        pairs: how much more often changed pixels lie at certain distances from each other than independent ones do,
+            per changed pixel; of a large picture, of its worst part.
+        changed: the share of visible pixels, which are not hidden by a mask, that would change.
     """
 
     classes: float = nan
@@ -56,13 +60,13 @@ class Facts:
     level: float = nan
     disagreement: float = nan
     pairs: float = nan
-    flips: float = nan
+    changed: float = nan
 
     def __or__(self, other: Facts) -> Facts:
         """These facts, and those that were measured since.
 
-        >>> (Facts(lead=1.0) | Facts(flips=0.1)).measured
-        {'lead': 1.0, 'flips': 0.1}
+        >>> (Facts(lead=1.0) | Facts(changed=0.1)).measured
+        {'lead': 1.0, 'changed': 0.1}
         """
         return replace(self, **other.measured)
 
@@ -80,7 +84,7 @@ def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
         ahead: the lead, in bits per pixel, of a mixture with them (`restore.inference.score.Prediction.ahead`).
         p: the probability of flips, a number or one for each pixel.
         pixels: how many were predicted.
-        harmless: True if only hidden pixels are to change, so that any lead will do that is not chance.
+        harmless: True if only hidden pixels are to change, so that any lead is enough that is too large for chance.
     """
     clarity = float(np.mean(1 - 2 * np.asarray(p))) ** 4
     needed = 0.0 if harmless else MARGIN_PER_PIXEL * clarity
@@ -88,7 +92,7 @@ def lead_of(ahead: float, p: Any, pixels: int, *, harmless: bool) -> float:
 
 
 def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> float:
-    """How many changed pixels have others at certain displacements beyond chance, per changed pixel.
+    """How much more often changed pixels have others at certain displacements than by chance, per changed pixel.
 
     Independent changes have no pattern; what a picture had of fine lines, dots and grids is beside each other, or in
     steps. It is the root of the sum over displacements of (pairs - expected)^2, less what independent changes, whose
@@ -115,7 +119,7 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
 
 
 def _pairs(values: np.ndarray) -> np.ndarray:
-    """Sums of products of pixels (H, W) with those at each displacement up to `PAIR_REACH`; of two opposites one."""
+    """Sums of products of pixels (H, W) with those at each displacement up to `PAIR_REACH`, one of two ways."""
     height, width = (-(-(size + PAIR_REACH) // 16) * 16 for size in values.shape)  # with room for no wrapping around
     power = np.abs(np.fft.rfft2(values, (height, width))) ** 2
     sums = np.fft.irfft2(power, (height, width))

@@ -34,7 +34,7 @@ ODD = 6
 def found_clean(case: Case, choice: Choice) -> bool:
     """True for a large picture in black and white of which next to nothing would change."""
     corners = _parts(case, choice)
-    if not corners or not spotless(choice, Facts(flips=0.0)):
+    if not corners or not spotless(choice, Facts(changed=0.0)):
         return False
     picture = case.picture
     odd = np.array([_odd(picture, corner) for corner in corners])
@@ -42,7 +42,7 @@ def found_clean(case: Case, choice: Choice) -> bool:
     seen, means = _solved(picture, choice, [corners[place] for place in places.tolist()])
     changed = int(((means > 0.5) != (seen > 0.5)).sum())
     in_all = changed * (1 + odd.sum()) / (1 + odd[places].sum())
-    return spotless(choice, Facts(flips=float(in_all) / math.prod(picture.shape)))
+    return spotless(choice, Facts(changed=float(in_all) / math.prod(picture.shape)))
 
 
 def found_hopeless(case: Case, choice: Choice) -> Status | None:

@@ -61,12 +61,12 @@ def facts_of_draft(choice: Choice, draft: Draft, visible: np.ndarray, *, sized: 
     differs = draft.before != draft.after
     if draft.grey or p is None or not visible.any():
         return Facts()
-    facts = Facts(flips=float(differs[visible].mean()))
+    facts = Facts(changed=float(differs[visible].mean()))
     if not differs.any():
         return facts
     if not sized:
         level = np.broadcast_to(choice.damage.known("p"), visible.shape)[visible].mean()
-        facts |= Facts(disagreement=float(abs(facts.flips - level)))
+        facts |= Facts(disagreement=float(abs(facts.changed - level)))
     if isinstance(p, np.ndarray):
         return facts
     return facts | Facts(pairs=max(pairs for _, pairs in _pairs(draft, visible)))

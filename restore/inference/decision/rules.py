@@ -17,11 +17,11 @@ class Rule(NamedTuple):
     """Decide so if a fact lies above, or below, a limit.
 
     Attributes:
-        status: why the picture comes back as it was, which the user reads; None where other priors are asked.
+        status: why the picture comes back as it was, which the user reads; None for `READ_BY_OTHERS`.
         fact: an attribute of `Facts`.
         side: on which side of the limit.
         limit: the limit.
-        chosen_by: the script that chose it.
+        chosen_by: the script in `benchmarks/choices` that chose it.
     """
 
     status: Status | None
@@ -30,15 +30,15 @@ class Rule(NamedTuple):
     limit: float
     chosen_by: str
 
-    def objects(self, facts: Facts) -> bool:
+    def holds(self, facts: Facts) -> bool:
         """True if the fact was measured and lies on that side."""
         value = getattr(facts, self.fact)
         return value > self.limit if self.side == "above" else value < self.limit  # never for NaN
 
 
-# Pages that other priors restore, from their levels, better than the prior of pages: those with noise all over, and
-# those as full of ink as codes are. In 63 of 65 pages at most .35 of what is near ink is ink, in QR codes .41, in other
-# codes and in shapes .45 at least.
+# These refuse nothing: they tell the pages that other priors restore, from their grey levels, better than the prior of
+# pages. These have noise all over, or are as full of ink as codes are: in 63 of 65 pages at most .35 of the pixels near
+# ink are ink themselves, in QR codes .41, in other codes and in shapes .45 at least.
 READ_BY_OTHERS = (
     Rule(None, "grain", "above", 0.2, "grey_shapes.py"),
     Rule(None, "crowded", "above", 0.38, "grey_shapes.py"),
@@ -46,33 +46,34 @@ READ_BY_OTHERS = (
 
 # Their order decides which reason the user reads.
 RULES = (
-    # Of reading: is it ink on paper?
+    # What was measured when it was read: is it ink on paper?
     Rule(Status.CLASSES, "classes", "above", 0.5, "rules.py"),
     Rule(Status.NOT_INK, "page", "below", 0.5, "page_parts.py"),
-    # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, faces .84 but one of 200.
+    # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, all but one of 200 faces .84.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     Rule(Status.FAINT, "contrast", "below", FAINTEST, "page_limits.py"),
-    # Of pages .071 is left at most, of codes in uneven light .070; 8 of 81 parts of photographs have less than this.
-    Rule(Status.NOT_INK, "left", "above", 0.075, "page_limits.py"),
-    # Of choosing: does a prior know such pictures?
+    # Pages have .071 at most, codes in uneven light .070, a map in greys after flips of .3 .075. Of 81 parts of
+    # photographs 8 have less, and are let through.
+    Rule(Status.NOT_INK, "left", "above", 0.073, "page_limits.py"),
+    # When a prior was chosen: does one know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
-    # Of the answer: would it do harm?
+    # When it was restored: would the answer do harm?
     # Above this level of flips little is left of a picture: (1 - 2p)^4 < .01.
     Rule(Status.TOO_NOISY, "level", "above", 0.35, "no_harm.py"),
-    # The answer has to agree with the level: a prior that knows a picture changes about as many pixels as were flipped.
-    # Of 1,180 inputs all 6 that would be harmed otherwise differ by more than .05, and 12 of 713 that are helped.
+    # A prior that knows a picture changes about as many pixels as were flipped. Of 1,180 inputs this stops all 6 that
+    # no other rule keeps from harm, and 12 of 713 that would be helped.
     Rule(Status.NOT_NOISE, "disagreement", "above", 0.05, "rules.py"),
     Rule(Status.NOT_NOISE, "pairs", "above", 0.175, "rules.py"),
 )
 
-# A picture is clean if the level of flips found is the lowest that is looked for, and the share of pixels that would
-# change is below this. That many change in clean pictures. From three times as many flips on, restoring mends more
-# pixels than it spoils (`benchmarks/choices/no_harm.py`).
+# A picture comes back as clean if the level of flips found is the lowest that is tried (.002), and a smaller share of
+# its pixels than this would change: as many do of clean pictures. Where three times as many are flipped, restoring
+# mends more pixels than it spoils (`benchmarks/choices/no_harm.py`).
 SPOTLESS = 1e-4
 
 
 class Ask(Enum):
-    """What the caller fixed: only what is to be found may be refused."""
+    """What the caller fixed. A rule may refuse a picture only if prior or level is to be found."""
 
     FIND = "prior or level is to be found"
     FORCE = "it is to be restored in any case"
@@ -86,9 +87,9 @@ def limit_of(status: Status, fact: str) -> float:
 
 def for_others(facts: Facts) -> bool:
     """True for a page that other priors restore."""
-    return any(rule.objects(facts) for rule in READ_BY_OTHERS)
+    return any(rule.holds(facts) for rule in READ_BY_OTHERS)
 
 
 def objection(facts: Facts) -> Status | None:
     """The first reason against restoring a picture, which the user reads; None to restore it."""
-    return next((rule.status for rule in RULES if rule.objects(facts)), None)
+    return next((rule.status for rule in RULES if rule.holds(facts)), None)

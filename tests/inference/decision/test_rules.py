@@ -176,7 +176,7 @@ def test_hardly_any_change_at_the_lowest_level_is_no_noise() -> None:
     def flips(value: float) -> Choice:
         return Choice(NONE, Damage(value), Level("p", value), -0.3, 0.3, 4800)
 
-    fewer, more, none = (Facts(flips=SPOTLESS * share) for share in (0.9, 1.1, 0.0))
+    fewer, more, none = (Facts(changed=SPOTLESS * share) for share in (0.9, 1.1, 0.0))
     assert spotless(flips(0.002), fewer) and not spotless(flips(0.002), more)
     assert not spotless(flips(0.004), none)
     for other in (None, Level("sigma", 0.001)):
