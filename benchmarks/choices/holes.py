@@ -102,7 +102,7 @@ def measured(observed: Observed, truth: np.ndarray, engines: Engines, model: str
     """The share of hidden pixels that are wrong: of the answer, of the prior, of diffusion, and as expected."""
     hidden = observed.damage.hidden
     (answer,) = restore([observed], Options(model), engines)
-    about = [note.split("about ")[1].split("%")[0] for note in answer.notes if "expected to be wrong" in note]
+    about = [note.split("%")[0].split()[-1] for note in answer.notes if "expected to be wrong" in note]
     alone = np.nan
     if model != "auto":
         alone = min(

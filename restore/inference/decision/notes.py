@@ -18,6 +18,9 @@ from restore.status import Status
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
 
+# Smaller shares are not told apart.
+LEAST_DOUBT = 0.001
+
 
 def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: Status) -> Iterator[str]:
     """Sentences about picture `index` of a posterior; `status` is how the solver ended."""
@@ -27,7 +30,8 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
     hidden = case.picture.damage.hidden
     if hidden is not None and hidden.any() and not case.header.grey:
         doubt = choice.surprise * float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
-        yield f"of the filled pixels about {doubt:.1%} are expected to be wrong"
+        share = f"about {doubt:.1%}" if doubt >= LEAST_DOUBT else f"less than {LEAST_DOUBT:.1%}"
+        yield f"of the filled pixels {share} are expected to be wrong"
     candidate = choice.candidate
     if isinstance(candidate, Squares):
         yield f"was restored as a picture drawn {candidate.side} times as large"
