@@ -56,7 +56,7 @@ _SENTENCES = {
     Status.NOT_INK: "it has grey tones, not only black and white",
     Status.TOO_NOISY: "its noise is too strong to be told from texture",
     Status.NOT_NOISE: "what would change does not look like noise, so it is probably detail",
-    Status.FAINT: "what is darker than its paper is too faint to be ink (less than 15 % darker)",
+    Status.FAINT: "what looks like ink can hardly be told from its paper",
     Status.CLASSES: "it looks like a map of classes, not like a picture",
     Status.FAILED: "restoring it failed",
 }

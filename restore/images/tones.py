@@ -126,15 +126,6 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
     return float((even & off).sum() / max(even.size, 1))
 
 
-def contrast(black: float, white: float) -> float:
-    """Difference of two levels as a share of the lighter one; NaN if that is 0.
-
-    >>> round(contrast(0.6, 0.9), 2)
-    0.33
-    """
-    return (white - black) / white if white else float("nan")
-
-
 def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
     """A page of dark ink, (H, W) in [0, 1], with its ink and its paper at two levels; less so if it is too faint.
 

@@ -12,7 +12,7 @@ from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
 from restore.channels.values import log_odds_of, probability_of
 from restore.images.picture import Picture
-from restore.images.tones import ENOUGH, Tones, contrast, counted, stretched
+from restore.images.tones import ENOUGH, Tones, counted, stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import objection
@@ -179,9 +179,7 @@ def _drawing(picture: Observed, sample: Sample, threshold: float | None, *, care
     cut = (tones.threshold + 0.5) / 255 if threshold is None else threshold
     parts = (visible[visible <= cut], 0.0), (visible[visible > cut], 1.0)
     black, white = (float(np.median(part)) if part.size else end for part, end in parts)
-    facts = Facts()
-    if careful:
-        facts = Facts(contrast=contrast(black, white), two_tones=tones.explained)
+    facts = Facts(two_tones=tones.explained) if careful else Facts()
     return Reading(sample.cut(picture, cut), (black, white), cut, tones.drawn, facts=facts)
 
 

@@ -8,7 +8,6 @@ from functools import reduce
 
 import numpy as np
 
-from restore.images.tones import contrast
 from restore.inference.decision.facts import Facts
 
 # Standard deviation, in pixels, of the Gaussian over which a level is averaged, and side of the cells that it averages,
@@ -42,6 +41,7 @@ class Sheet:
             `explained`: the more a texture is crowded, and the less of it is ink, the more of it is left.
         grain: standard deviation of white noise.
         crowded: the share of ink within reach of ink.
+        doubt: of the pixels that are likelier ink, the share that is expected to be paper; 1 if there are none.
     """
 
     black: np.ndarray
@@ -51,6 +51,7 @@ class Sheet:
     left: float
     grain: float
     crowded: float
+    doubt: float = 0.0
 
     @classmethod
     def of(cls, grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | None) -> Sheet:
@@ -84,7 +85,9 @@ class Sheet:
         grain = float(np.median(np.abs(crossed))) / MEDIAN if crossed.size else 0.0
         explained = 1 - unexplained / max(whole, ROUNDED**2)
         left = rest**0.5 / max(contrast, ROUNDED) * crowded / max(explained, ROUNDED)
-        return cls(black, white, noise, explained, left, grain, crowded)
+        likelier = float(parts[0].sum())
+        doubt = float((parts[0] * paper).sum()) / likelier if likelier else 1.0
+        return cls(black, white, noise, explained, left, grain, crowded, doubt)
 
     def log_odds(self, grey: np.ndarray, outliers: float = OUTLIERS) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
@@ -113,9 +116,8 @@ class Sheet:
     @property
     def facts(self) -> Facts:
         """What tells whether it is a page of ink on paper."""
-        levels = float(np.mean(self.black)), float(np.mean(self.white))
         return Facts(
-            contrast=contrast(*levels),
+            doubt=self.doubt,
             left=self.left,
             grain=self.grain / max(self.contrast, ROUNDED),
             crowded=self.crowded,

@@ -363,13 +363,25 @@ def grainy(page: np.ndarray, grain: float = 0.02) -> np.ndarray:
 
 
 def test_what_shows_through_an_empty_leaf_is_no_ink() -> None:
-    """Ink needs a contrast to its paper, however well its two levels are told apart."""
-    back = gaussian_filter(INK.astype(float), 1.5)
-    for depth in (0.04, 0.08, 0.12):
+    """It is mirrored and blurred, however dark it is. Print as faint that is neither is ink."""
+    back = gaussian_filter(INK[:, ::-1].astype(float), 2.5)
+    for depth in (0.04, 0.08, 0.12, 0.4):
         leaf = grainy(0.92 - depth * back, 0.012)
         assert answer(leaf, "auto") is Status.FAINT, depth
         assert reading(leaf, careful=False).sheet is not None
-    assert isinstance(answer(grainy(0.92 - 0.6 * back, 0.012), "auto"), Reading)
+    faint = reading(grainy(0.92 - 0.08 * gaussian_filter(INK.astype(float), 0.6), 0.006), "auto")
+    assert faint.page is not None and ((faint.page.means[0] < 0.5) != INK).mean() < 0.01
+
+
+def test_what_is_expected_to_be_no_ink_is_counted() -> None:
+    grey, paper = np.full((4, 5), 0.9), np.full((4, 5), 0.99)
+    grey[0] = 0.2
+    paper[0] = (0.1, 0.1, 0.4, 0.4, 0.6)
+    assert Sheet.of(grey, paper, None).facts.doubt == pytest.approx(0.25)
+    hidden = np.zeros((4, 5), bool)
+    hidden[0, 2] = True
+    assert Sheet.of(grey, paper, hidden).facts.doubt == pytest.approx(0.2)
+    assert Sheet.of(grey, np.full((4, 5), 0.9), None).facts.doubt == 1
 
 
 def test_a_stain_is_no_ink() -> None:
