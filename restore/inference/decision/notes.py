@@ -18,7 +18,7 @@ from restore.status import Status
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
 
-# Smaller shares are not told apart.
+# Smaller shares would be written as 0.0%.
 LEAST_DOUBT = 0.001
 
 
