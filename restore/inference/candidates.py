@@ -11,6 +11,7 @@ import numpy as np
 from restore.channels.damage import Damage, Observed
 from restore.channels.values import probability_of
 from restore.images.colours import AXES, in_colours, in_planes
+from restore.inference.decision.facts import CHANCE
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.tiles.blend import HALF_PRECISION_PIXELS, Watch, batch, in_blocks, solved
 from restore.inference.tiles.blocks import blocks_of
@@ -151,7 +152,9 @@ class Squares:
 
 
 def squares_in(picture: Observed) -> list[Squares]:
-    """For each side of squares, those between which the colour changes most often.
+    """For each side of squares, those between which the colour changes most often, if that is no chance.
+
+    A texture, whose neighbours agree by more than chance, looks like squares under flips, but has no edges.
 
     Args:
         picture: black and white, of 0 and 1.
@@ -167,17 +170,28 @@ def squares_in(picture: Observed) -> list[Squares]:
     visible = picture.visible
     down = _changes(white, visible)
     across = _changes(white.T, visible.T)
-    sides = [side for side in SQUARE_SIDES if side < min(height, width)]
-    return [Squares(side, _most_changed(down, side), _most_changed(across, side)) for side in sides]
+    found = list[Squares]()
+    for side in SQUARE_SIDES:
+        (top, one), (left, two) = (_edges(*changes, side) for changes in (down, across))
+        if (one + two) / 2 > CHANCE:
+            found.append(Squares(side, top, left))
+    return found
 
 
-def _changes(white: np.ndarray, visible: np.ndarray) -> np.ndarray:
-    """How many pixels are seen to differ from those before them, for each row but the first."""
+def _changes(white: np.ndarray, visible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many pixels are seen to differ from those before them, for each row but the first, and how many are seen."""
     seen = visible[1:] & visible[:-1]
-    return np.asarray(((white[1:] != white[:-1]) & seen).sum(1))
+    return ((white[1:] != white[:-1]) & seen).sum(1), seen.sum(1)
 
 
-def _most_changed(changes: np.ndarray, side: int) -> int:
-    """The offset, modulo the side, of the rows before which most changes lie; the first change lies before row 1."""
+def _edges(changes: np.ndarray, seen: np.ndarray, side: int) -> tuple[int, float]:
+    """The offset, modulo the side, of the rows before which most changes lie, and by how many standard errors more.
+
+    The first change lies before row 1.
+    """
     offsets = np.arange(1, len(changes) + 1) % side
-    return int((np.bincount(offsets, changes, side) / np.bincount(offsets, minlength=side).clip(1)).argmax())
+    found, pairs = (np.bincount(offsets, counts, side) for counts in (changes, seen))
+    share = pairs / max(1, pairs.sum())
+    error = np.sqrt(found.sum() * share * (1 - share))
+    excess = (found - found.sum() * share) / error.clip(1e-9)
+    return int(excess.argmax()), float(excess.max())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
+from scipy.ndimage import gaussian_filter
 
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import SQUARE_SIDES, Prior, Squares, squares_in
@@ -166,3 +167,11 @@ def test_graph_paper_is_not_taken_for_squares() -> None:
     for picture in (lines, 1 - lines):
         (result,) = restore([Observed(picture, Damage("auto"))], Options(), Opened(engines, named=False))
         assert result.not_sure and np.array_equal(result.estimate, picture)
+
+
+def test_a_texture_has_no_edges_between_squares() -> None:
+    """Neighbours that agree look like squares under flips; what tells squares is where their colours change."""
+    fields = [gaussian_filter(np.random.default_rng(seed).random((120, 120)), 0.8) for seed in range(20)]
+    assert not any(squares_in(Observed((field > 0.5).astype(float), Damage("auto"))) for field in fields)
+    noisy = np.where(np.random.default_rng(0).random((120, 120)) < 0.3, 1 - code(24, 5), code(24, 5))
+    assert 5 in {squares.side for squares in squares_in(Observed(noisy, Damage("auto")))}
