@@ -80,7 +80,7 @@ MIXED = 42
 
 # The most rules by which a picture comes back as it was; and the most numbers that decide what becomes of it: their
 # limits, and what is tuned where that is decided.
-MOST_RULES, MOST_NUMBERS = 9, 39
+MOST_RULES, MOST_NUMBERS = 9, 40
 
 # Constants that are the same kind of thing in several modules, such as a logger or the files of a data set.
 SHARED_NAMES = {"EXAMPLE", "TYPE_CHECKING", "_LOG", "_MIRRORS", "_SEED", "_SIDE", "_TEST", "_TRAIN"}

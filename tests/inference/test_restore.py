@@ -23,6 +23,7 @@ from restore.inference.candidates import Planes
 from restore.inference.decision.notes import BLIND
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.options import Options
+from restore.inference.painting import Draft
 from restore.inference.restore import PICTURES_AT_ONCE, restore
 from restore.inference.restored import Restored
 from restore.inference.torch_engine import Engine
@@ -166,6 +167,20 @@ def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
         turned = answer(pixels, Damage(0.05), engine(dark), invert=True)
         one = Table.of(dark, SHAPE).posterior(1 - pixels[:3, :4], NONE, 0.05, 0.05)
         np.testing.assert_allclose(turned.means[:3, :4], 1 - one, atol=1e-5)
+
+
+def test_at_the_lowest_level_only_what_is_sure_changes() -> None:
+    """Of clean pictures a prior would change a pixel here and there, which it is hardly sure of."""
+    seen = np.zeros((1, 4), bool)
+    draft = Draft(seen.astype(float), np.array([[0.85, 0.95, 0.6, 0.1]]), np.full((1, 4), 0.2), grey=False)
+    visible = np.array([[True, True, False, True]])
+    np.testing.assert_array_equal(draft.where_sure(visible).after, [[False, True, True, False]])
+    np.testing.assert_array_equal(draft.where_sure(visible).deviations, [[0, 0.2, 0.2, 0]])
+    picture = disc(200)
+    picture[10, 20::40] = 1
+    unsure, sure = (answer(picture, Damage("auto"), field(coupling), named=False) for coupling in (0.8, 1.2))
+    assert unsure.outcome is Outcome.CLEAN and np.array_equal(unsure.estimate, picture)
+    assert sure.outcome is Outcome.RESTORED and (sure.estimate[10] == 0).all()
 
 
 # --- batches ---

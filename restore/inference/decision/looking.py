@@ -19,7 +19,7 @@ from restore.inference.choose import Choice
 from restore.inference.crops import CROPS
 from restore.inference.decision.facts import Facts, pairs_of
 from restore.inference.decision.rules import Ask, objection
-from restore.inference.painting import spotless
+from restore.inference.painting import spotless, sure_changes
 from restore.inference.tiles.blocks import CORE_MARGIN, PART_SIDE
 from restore.status import Status
 
@@ -40,7 +40,7 @@ def found_clean(case: Case, choice: Choice) -> bool:
     odd = np.array([_odd(picture, corner) for corner in corners])
     places = np.argsort(-odd, kind="stable")[:CROPS]
     seen, means = _solved(picture, choice, [corners[place] for place in places.tolist()])
-    changed = int(((means > 0.5) != (seen > 0.5)).sum())
+    changed = int(sure_changes(seen, means).sum())
     in_all = changed * (1 + odd.sum()) / (1 + odd[places].sum())
     return spotless(choice, Facts(changed=float(in_all) / math.prod(picture.shape)))
 

@@ -38,10 +38,8 @@ class Rule(NamedTuple):
 # These refuse nothing: they tell the pages that other priors restore, from their grey levels, better than the prior of
 # pages. These have noise all over, or are as full of ink as codes are: in 63 of 65 pages at most .35 of the pixels near
 # ink are ink themselves, in QR codes .41, in other codes and in shapes .45 at least.
-READ_BY_OTHERS = (
-    Rule(None, "grain", "above", 0.2, "grey_shapes.py"),
-    Rule(None, "crowded", "above", 0.38, "grey_shapes.py"),
-)
+CROWDED = Rule(None, "crowded", "above", 0.38, "grey_shapes.py")
+READ_BY_OTHERS = (Rule(None, "grain", "above", 0.2, "grey_shapes.py"), CROWDED)
 
 # Their order decides which reason the user reads.
 RULES = (

@@ -11,11 +11,12 @@ import numpy as np
 from restore.channels.damage import Damage, Observed, Pixels
 from restore.channels.flips import CERTAIN_FIELD
 from restore.channels.values import log_odds_of, probability_of
+from restore.components import components
 from restore.images.picture import Picture
 from restore.images.tones import ENOUGH, Tones, counted, stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
-from restore.inference.decision.rules import objection
+from restore.inference.decision.rules import CROWDED, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
@@ -201,8 +202,33 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
             return Reading(picture, facts=facts)
         # Shapes of two tones are ink all the same.
         other, facts = np.zeros_like(other), Facts()
-    page = _of_ink(picture, values, other, Prior(readers.reader, inverted), watch)
+    reader = Prior(readers.reader, inverted)
+    if other.any():
+        other = _no_page(picture, values, other, reader, watch)
+        facts = Facts(page=float(1 - other.mean()))
+    page = _of_ink(picture, values, other, reader, watch)
     return replace(page, facts=facts | page.facts)
+
+
+def _no_page(picture: Observed, values: np.ndarray, parts: np.ndarray, reader: Prior, watch: Watch) -> np.ndarray:
+    """The parts (H, W) that the rules refuse once all is read as a page: a stain with text on it is one.
+
+    Screens of dots have two levels, but are more crowded than print.
+    """
+    paper = _turned(_seen_by(reader, values, picture.damage.hidden, watch).means[0], reader.invert)
+    numbers = components(parts)
+    stay = np.zeros_like(parts)
+    for number in np.unique(numbers[parts]).tolist():
+        part = numbers == number
+        facts = Sheet.of(_turned(values, reader.invert), paper, ~part).facts
+        stay |= part & (CROWDED.holds(facts) or objection(facts) is not None)
+    return stay
+
+
+def _seen_by(reader: Prior, values: np.ndarray, hidden: np.ndarray | None, watch: Watch) -> Posterior:
+    """What a prior of pages says of one, whose holes are filled, by what is around each pixel."""
+    seen = _turned(stretched(_turned(values, reader.invert), hidden), reader.invert)
+    return reader.posterior(Observed(seen, Damage(hidden=hidden)), watch)
 
 
 def _turned(levels: Any, inverted: bool) -> Any:
@@ -216,8 +242,7 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
     if other.any():
         hidden = other if hidden is None else other | hidden
     inverted = reader.invert
-    seen = _turned(stretched(_turned(values, inverted), hidden), inverted)
-    posterior = reader.posterior(Observed(seen, Damage(hidden=hidden)), watch)
+    posterior = _seen_by(reader, values, hidden, watch)
     paper = _turned(posterior.means[0], inverted)
     # The black edges of a scan are no ink, and would explain all that varies.
     edges = border(paper < 0.5)

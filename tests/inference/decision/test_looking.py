@@ -25,7 +25,7 @@ SQUARES = (np.indices((SIDE, SIDE)) // 250).sum(0) % 2.0
 
 def answered(picture: np.ndarray, damage: Damage = UNDAMAGED) -> tuple[Restored, int]:
     """The answer about a picture, and the number of pixels that were solved."""
-    engine = replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE), coupling=0.8)
+    engine = replace(FieldEngine.of(small_machine(scale=0.0), SHAPE, **ANY_SIZE), coupling=1.2)
     (answer,) = restore([Observed(picture, damage)], Options(), Opened((engine,), named=False))  # type: ignore[arg-type]
     return answer, sum(pictures.size for pictures, _ in engine.calls)
 

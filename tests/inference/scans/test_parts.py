@@ -14,6 +14,7 @@ from restore.channels.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
+from restore.inference.scans import reading as room
 from restore.inference.scans.parts import BOXED, _parts, other_parts
 from restore.inference.scans.reading import read
 from restore.status import Outcome, Status
@@ -60,6 +61,22 @@ def test_a_part_stays_and_the_page_around_it_is_read_as_without_it(
     far = np.ones(page.shape, bool)
     far[PLACE[0].start - 32 : PLACE[0].stop + 32, PLACE[1].start - 32 : PLACE[1].stop + 32] = False
     assert np.mean(abs(found[far].astype(int) - plain[far]) > 64) < 0.003
+
+
+@pytest.mark.parametrize("kind", [None, *PARTS])
+def test_a_part_that_the_rules_of_pages_take_for_one_is_read(
+    page: np.ndarray, kind: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the prior of parts says, such as of a stain with text on it."""
+    said = np.zeros(page.shape, bool)
+    said[PLACE] = True
+    monkeypatch.setattr(room, "other_parts", lambda values, engine: said)
+    seen = page if kind is None else with_part(page, PARTS[kind])
+    reading = read(Observed(seen / 255, Damage()), None, Engines(Options()), False, lambda share: None, careful=True)
+    if kind is None:
+        assert reading.other is None and reading.facts.page == 1
+    else:
+        assert reading.other is not None and (reading.other == said).all() and reading.facts.page < 1
 
 
 @pytest.mark.usefixtures("fonts")
