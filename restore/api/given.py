@@ -117,15 +117,15 @@ def listing(manner: type, options: type = Options) -> Callable[[Any], Any]:
     return listed
 
 
-def check_names(how: Iterable[str], known: Collection[str]) -> None:
-    """Raise TypeError for an option that is not known, with those that are."""
+def check_names(how: Iterable[str], known: Collection[str], named: Sequence[str] = ()) -> None:
+    """Raise TypeError for an option that is not known, with those that are, and others, which the function names."""
     if unknown := [name for name in how if name not in known]:
-        raise TypeError(f"there is no option {unknown[0]!r}; the options are {', '.join(known)}")
+        raise TypeError(f"there is no option {unknown[0]!r}; the options are {', '.join([*named, *known])}")
 
 
 def settings(model: str, p: Flips, how: dict[str, Any]) -> tuple[Damage, Options, int | None]:
     """The damage, the options and the axis of colours that a caller describes; `how` are the options in `Opening`."""
-    check_names(how, Opening.__annotations__)
+    check_names(how, Opening.__annotations__, ("model", "p"))
     rest = {name: value for name, value in how.items() if name not in (*LEVELS, "channel_axis", "progress")}
     levels = {name: how.get(name) for name in LEVELS if name != "p"}
     return Damage.of(p, **levels), Options(model, **rest), how.get("channel_axis")

@@ -29,7 +29,8 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
         yield choice.level.sentence
     hidden = case.picture.damage.hidden
     if hidden is not None and hidden.any() and not case.header.grey:
-        doubt = choice.surprise * float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
+        expected = float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
+        doubt = min(choice.surprise * expected, 0.5)
         share = f"about {doubt:.1%}" if doubt >= LEAST_DOUBT else f"less than {LEAST_DOUBT:.1%}"
         yield f"of the filled pixels {share} are expected to be wrong"
     candidate = choice.candidate

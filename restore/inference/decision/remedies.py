@@ -80,6 +80,14 @@ REMEDIES = (
         options=lambda options: replace(options, model="em-photographs"),
     ),
     Remedy(
+        (*GREY_TONES, *DETAIL),
+        lambda case: (
+            f"if it is a page, give {option('p', 'scan')}, with {option('soft')} to keep the grey levels of its ink"
+        ),
+        _grey_levels,
+        damage=lambda damage: Damage("scan", hidden=damage.hidden),
+    ),
+    Remedy(
         GREY_TONES,
         lambda case: f"give {option('sigma', 'auto')} to remove its grain",
         lambda case: not (case.named or case.original.damage.touched),
@@ -90,14 +98,6 @@ REMEDIES = (
         lambda case: f"give {option('remove', 'specks')} to remove its specks",
         lambda case: case.original.damage.hidden is None and not case.original.damage.touched,
         options=lambda options: replace(options, remove="specks"),
-    ),
-    Remedy(
-        (*GREY_TONES, *DETAIL),
-        lambda case: (
-            f"if it is a page, give {option('p', 'scan')}, with {option('soft')} to keep the grey levels of its ink"
-        ),
-        _grey_levels,
-        damage=lambda damage: Damage("scan", hidden=damage.hidden),
     ),
 )
 
