@@ -108,12 +108,15 @@ class Squares:
 
     Attributes:
         prior: restores the picture in which every square is one pixel; None for squares that are independent.
+        edges: True if colours change between squares oftener than by chance. A texture, whose neighbours agree by more
+            than chance, looks like squares under flips, but has no edges.
     """
 
     side: int
     top: int
     left: int
     prior: Prior | None = None
+    edges: bool = True
 
     @property
     def names(self) -> tuple[str, str]:
@@ -152,9 +155,7 @@ class Squares:
 
 
 def squares_in(picture: Observed) -> list[Squares]:
-    """For each side of squares, those between which the colour changes most often, if that is no chance.
-
-    A texture, whose neighbours agree by more than chance, looks like squares under flips, but has no edges.
+    """For each side of squares, those between which the colour changes most often.
 
     Args:
         picture: black and white, of 0 and 1.
@@ -171,10 +172,9 @@ def squares_in(picture: Observed) -> list[Squares]:
     down = _changes(white, visible)
     across = _changes(white.T, visible.T)
     found = list[Squares]()
-    for side in SQUARE_SIDES:
+    for side in (side for side in SQUARE_SIDES if side < min(height, width)):
         (top, one), (left, two) = (_edges(*changes, side) for changes in (down, across))
-        if (one + two) / 2 > CHANCE:
-            found.append(Squares(side, top, left))
+        found.append(Squares(side, top, left, edges=(one + two) / 2 > CHANCE))
     return found
 
 

@@ -291,11 +291,14 @@ def _candidates(case: Case) -> list[Candidate]:
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
     """A choice of squares with the prior that predicts them best, if one is ahead of independent squares.
 
-    The chessboards of `benchmarks/choices/no_harm.py` judge it.
+    The chessboards of `benchmarks/choices/no_harm.py` judge it. Squares without edges only helped to find the level.
     """
     squares = choice.candidate
     if not isinstance(squares, Squares):
         return choice
+    if not squares.edges:
+        (other,) = choose([picture], [one for one in candidates if not isinstance(one, Squares)], grey=False)
+        return other
     priors = [candidate for candidate in candidates if isinstance(candidate, Prior)]
     (inner,) = choose([squares.original(replace(picture, damage=choice.damage))], priors, grey=False)
     if objection(facts_of_choice(inner)) is not None:

@@ -101,10 +101,6 @@ def test_the_last_line_counts_what_pictures_came_back_as(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = strokes(tmp_path / "in", 2)
-    for path in source.iterdir():  # with a flip alone the lowest level is found, at which only what is sure changes
-        picture = np.array(Image.open(path))
-        picture[20, 10] = picture[26, 22] = picture[1, 25] = 255
-        Image.fromarray(picture).save(path)
     Image.fromarray(NOISE).save(source / "noise.png")
     Image.fromarray(np.zeros((28, 28), np.uint8)).save(source / "blank.png")
     assert run("denoise", source, "--model", QUICK, "--json") == 0

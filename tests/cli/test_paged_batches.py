@@ -30,6 +30,10 @@ def stroke(column: int) -> np.ndarray:
 NOISE = np.random.default_rng(0).random(SHAPE) < 0.5
 STROKES = [stroke(column) for column in (8, 13, 18)]
 
+# So many that more than the lowest level of flips is found.
+FLIPS = np.zeros((28, 28), bool)
+FLIPS[[3, 24, 25, 1], [22, 3, 24, 4]] = True
+
 
 def tiff(path: Path, *pages: np.ndarray) -> Path:
     path.write_bytes(bound([encoded(Image.fromarray(page), "TIFF", dpi=(300, 300)) for page in pages], "TIFF"))
@@ -72,8 +76,7 @@ def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
     make, ending: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If nobody said how it is damaged; blank backs are usual in scans."""
-    dirty = STROKES[1].copy()
-    dirty[3, 22] = 255 - dirty[3, 22]
+    dirty = STROKES[1] ^ FLIPS
     book, maps = make(tmp_path / f"book.{ending}", dirty, NOISE, STROKES[1]), tmp_path / f"maps.{ending}"
     assert run("denoise", book, "--model", QUICK, "--uncertainty", maps, "--json") == 0
     out = capsys.readouterr()
@@ -101,8 +104,7 @@ def test_in_a_pdf_all_but_restored_scans_stays(run: Run, tmp_path: Path, capsys:
     from scanned_books import book, images_of, pikepdf, same_but_for_scans
 
     path = tmp_path / "book.pdf"
-    damaged = STROKES[1].copy()
-    damaged[3, 22] = True
+    damaged = STROKES[1] | FLIPS
     path.write_bytes(book(*(np.where(ink, 255, 0).astype(np.uint8) for ink in (damaged, NOISE))))
     with pikepdf.open(path, allow_overwriting_input=True) as document:
         document.add_blank_page(page_size=(28, 28))

@@ -50,11 +50,12 @@ def images(folder: Path, count: int, shape: tuple[int, int] = bad_images.SHAPE) 
 
 
 def strokes(folder: Path, count: int) -> Path:
-    """A folder of images of 28 x 28 pixels that `QUICK` restores: a stroke and a flip each, 0000.png and so on."""
+    """A folder of images of 28 x 28 pixels that `QUICK` restores: a stroke and four flips each, 0000.png and so on."""
     folder.mkdir(exist_ok=True)
     for index in range(count):
         picture = np.zeros((28, 28), np.uint8)
         picture[4 + index : 8 + index, 8:20] = picture[24, 2 + index] = 255
+        picture[[20, 26, 1], [10, 22, 25]] = 255
         Image.fromarray(picture).save(folder / f"{index:04}.png")
     return folder
 

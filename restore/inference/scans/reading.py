@@ -205,7 +205,6 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
     reader = Prior(readers.reader, inverted)
     if other.any():
         other = _no_page(picture, values, other, reader, watch)
-        facts = Facts(page=float(1 - other.mean()))
     page = _of_ink(picture, values, other, reader, watch)
     return replace(page, facts=facts | page.facts)
 
