@@ -20,7 +20,7 @@ from restore.inference.decision.rules import CROWDED, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
-from restore.inference.scans.sheet import MISLEADING, Local, Sheet
+from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest
 from restore.inference.tiles.blend import Watch
 
 # The skewness of grey levels around their local mean from which ink is light: of 160 pages of dark ink it is -.17 at
@@ -212,14 +212,16 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
 def _no_page(picture: Observed, values: np.ndarray, parts: np.ndarray, reader: Prior, watch: Watch) -> np.ndarray:
     """The parts (H, W) that the rules refuse once all is read as a page: a stain with text on it is one.
 
-    Screens of dots have two levels, but are more crowded than print.
+    Each is judged by what is further than `REACH` inside, as ink of the page may cross its edge. Screens of dots have
+    two levels, but are more crowded than print.
     """
     paper = _turned(_seen_by(reader, values, picture.damage.hidden, watch).means[0], reader.invert)
     numbers = components(parts)
     stay = np.zeros_like(parts)
     for number in np.unique(numbers[parts]).tolist():
         part = numbers == number
-        facts = Sheet.of(_turned(values, reader.invert), paper, ~part).facts
+        outside = largest((~part).astype(np.int8), int(REACH)) > 0
+        facts = Sheet.of(_turned(values, reader.invert), paper, outside).facts
         stay |= part & (CROWDED.holds(facts) or objection(facts) is not None)
     return stay
 
