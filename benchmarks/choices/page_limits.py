@@ -88,7 +88,7 @@ def main() -> None:
         "blank part": blanks(chosen.data),
         "photograph": photographs(),
     }
-    head("", "page", "doubt", "left", "answer", left=("answer",))
+    head("", "page", "false ink", "left", "answer", left=("answer",))
     counts = dict[str, tuple[int, int, int, int]]()
     for kind, pictures in kinds.items():
         total, inked, reasons = 0, 0, Counter[Status]()
@@ -100,10 +100,10 @@ def main() -> None:
             inked += bool(not why and reading.page is not None and (reading.page.means[0] < 0.5).mean() > INKED)
             if (kind not in ("blank part", "photograph") and why) or (kind == "photograph" and not why):
                 facts = reading.facts
-                figures = (f"{value:.4f}" for value in (facts.page, facts.doubt, facts.left))
+                figures = (f"{value:.4f}" for value in (facts.page, facts.false_ink, facts.left))
                 row(f"{kind}, {name}", *figures, "refused" if why else "read")
         counts[kind] = total, reasons[Status.FAINT], sum(reasons.values()), inked
-    head("", "pictures", "refused for doubt", "refused", f"read with more than {INKED:.1%} ink")
+    head("", "pictures", "refused for false ink", "refused", f"read with more than {INKED:.1%} ink")
     for kind, figures in counts.items():
         row(kind, *map(str, figures))
 

@@ -49,7 +49,7 @@ KINDS = {
         images/picture.py HALF_LEVEL
         images/tiff.py _FAX
         images/tones.py INK_LEVEL PAPER_LEVEL SCALE
-        inference/decision/notes.py LEAST_DOUBT
+        inference/decision/notes.py LEAST_WRITTEN
         inference/onnx/contract.py VERSION _DIGITS
         inference/onnx/engine.py FATAL_ONLY
         inference/restored.py UNEQUAL

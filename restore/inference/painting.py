@@ -15,6 +15,7 @@ from restore.inference.case import Case
 from restore.inference.choose import Choice
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import SPOTLESS, Ask
+from restore.inference.engine import Posterior
 from restore.inference.restored import Level, Restored, share_changed
 from restore.registry import LEVELS
 from restore.status import Outcome
@@ -47,6 +48,18 @@ class Draft:
     means: np.ndarray
     deviations: np.ndarray
     grey: bool
+
+    @classmethod
+    def of(cls, case: Case, choice: Choice, whole: Posterior, index: int) -> Draft:
+        """The answer about picture `index` of a posterior."""
+        variances = whole.variances[index]
+        deviations = variances if choice.unchanged else np.sqrt(variances.clip(0))
+        draft = cls(case.picture.values(), whole.means[index], deviations, case.header.grey)
+        if draft.grey:
+            return draft
+        if case.original.filled_only:
+            return draft.without_strays(case.picture.damage.hidden)
+        return draft.where_sure(case.picture.visible) if at_lowest(choice.level) else draft
 
     @property
     def before(self) -> np.ndarray:

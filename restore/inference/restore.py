@@ -181,7 +181,7 @@ class _Run:
     def _answer(self, case: Case, choice: Choice, whole: Posterior, index: int) -> Restored:
         """The answer about one picture, believed or not."""
         status = _ended(case, choice, Status(whole.status[index]))
-        draft = _draft(case, choice, whole, index)
+        draft = Draft.of(case, choice, whole, index)
         facts = case.reading.facts | facts_of_choice(choice)
         if status is Status.DIVERGED:
             return self.refused(case, status, choice, facts)
@@ -317,18 +317,6 @@ def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
     """True if a picture, for which one polarity was tried, is likelier in the other one."""
     chosen = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
     return chosen and bool(inversion > 0)
-
-
-def _draft(case: Case, choice: Choice, whole: Posterior, index: int) -> Draft:
-    """The answer in the pixels of the prior."""
-    variances = whole.variances[index]
-    deviations = variances if choice.unchanged else np.sqrt(variances.clip(0))
-    draft = Draft(case.picture.values(), whole.means[index], deviations, case.header.grey)
-    if draft.grey:
-        return draft
-    if case.original.filled_only:
-        return draft.without_strays(case.picture.damage.hidden)
-    return draft.where_sure(case.picture.visible) if at_lowest(choice.level) else draft
 
 
 def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:

@@ -12,7 +12,7 @@ from scipy.ndimage import gaussian_filter
 
 from restore.channels.damage import Damage, Observed
 from restore.inference.candidates import SQUARE_SIDES, Prior, Squares, squares_in
-from restore.inference.decision.notes import LEAST_DOUBT
+from restore.inference.decision.notes import LEAST_WRITTEN
 from restore.inference.options import Options
 from restore.inference.restore import restore
 from restore.priors import RBM
@@ -152,7 +152,7 @@ def test_a_hole_in_a_code_is_filled_square_by_square() -> None:
     picture = Observed(np.where(hidden, 1 - clean, clean), Damage(hidden=hidden))
     (result,) = restore([picture], Options(), Opened(engines, named=False))
     assert result.model == "squares of 5x5 pixels" and np.array_equal(result.estimate, clean)
-    assert any(f"less than {LEAST_DOUBT:.1%} are" in note for note in result.notes)
+    assert any(f"less than {LEAST_WRITTEN:.1%} are" in note for note in result.notes)
     # A square of which nothing is seen may be either.
     hidden[20:30, 30:40] = True
     (result,) = restore([replace(picture, damage=Damage(hidden=hidden))], Options(), Opened(engines, named=False))

@@ -34,7 +34,7 @@ class Facts:
     Attributes:
         classes: 1 if the few colours of the picture are labels, as in a map of classes.
         page: the share of a grey picture that is ink on paper, as a prior tells that sees a quarter of its size.
-        doubt: of what was read as the ink of a page, the share that is expected to be paper; 1 if there is no ink.
+        false_ink: of what was read as the ink of a page, the share that is expected to be paper; 1 if there is no ink.
         two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
         left: of what was read as a page, what two levels, ink and paper, do not explain: its standard deviation, as a
             share of their contrast, times `crowded`, divided by the share of the variance near ink that they explain.
@@ -51,7 +51,7 @@ class Facts:
 
     classes: float = nan
     page: float = nan
-    doubt: float = nan
+    false_ink: float = nan
     two_tones: float = nan
     left: float = nan
     grain: float = nan

@@ -19,7 +19,7 @@ from restore.status import Status
 BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
 
 # Smaller shares would be written as 0.0%.
-LEAST_DOUBT = 0.001
+LEAST_WRITTEN = 0.001
 
 
 def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: Status) -> Iterator[str]:
@@ -30,8 +30,8 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
     hidden = case.picture.damage.hidden
     if hidden is not None and hidden.any() and not case.header.grey:
         expected = float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
-        doubt = min(choice.surprise * expected, 0.5)
-        share = f"about {doubt:.1%}" if doubt >= LEAST_DOUBT else f"less than {LEAST_DOUBT:.1%}"
+        wrong = min(choice.surprise * expected, 0.5)
+        share = f"about {wrong:.1%}" if wrong >= LEAST_WRITTEN else f"less than {LEAST_WRITTEN:.1%}"
         yield f"of the filled pixels {share} are expected to be wrong"
     candidate = choice.candidate
     if isinstance(candidate, Squares):

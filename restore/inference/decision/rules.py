@@ -50,7 +50,7 @@ RULES = (
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     # Of 94 parts of pages that the prior has not learnt from 2 have more, of 82 blank parts of pages 63. Print that
     # shows through, mirrored and blurred, has .27 at least.
-    Rule(Status.FAINT, "doubt", "above", 0.25, "page_limits.py"),
+    Rule(Status.FAINT, "false_ink", "above", 0.25, "page_limits.py"),
     # Pages have .071 at most, codes in uneven light .070, a map in greys after flips of .3 .075. Of 81 parts of
     # photographs 8 have less, and are let through.
     Rule(Status.NOT_INK, "left", "above", 0.073, "page_limits.py"),

@@ -160,7 +160,8 @@ def read(
     if damage.scanned:
         # Whoever calls it a page means all of it.
         reader = Prior(readers.reader, sample.light_ink if inverted is None else inverted)
-        return _of_ink(picture, _with_holes_filled(picture), np.zeros(picture.shape, bool), reader, watch)
+        values = _with_holes_filled(picture)
+        return _of_ink(picture, values, None, _seen_by(reader, values, damage.hidden, watch), inverted=reader.invert)
     if careful and getattr(picture.pixels, "classes", False):
         return Reading(picture, facts=Facts(classes=1.0))
     low, high = float(sample.visible.min()), float(sample.visible.max())
@@ -203,25 +204,40 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
         # Shapes of two tones are ink all the same.
         other, facts = np.zeros_like(other), Facts()
     reader = Prior(readers.reader, inverted)
+    hidden = picture.damage.hidden
+    seen = _seen_by(reader, values, hidden, watch)
     if other.any():
-        other = _no_page(picture, values, other, reader, watch)
-    page = _of_ink(picture, values, other, reader, watch)
+        paper = _turned(seen.means[0], inverted)
+        other = _no_page(_turned(values, inverted), paper, other, hidden)
+    if other.any():  # the prior does not see what is neither ink nor paper
+        seen = _seen_by(reader, values, _either(other, hidden), watch)
+    page = _of_ink(picture, values, other if other.any() else None, seen, inverted=inverted)
     return replace(page, facts=facts | page.facts)
 
 
-def _no_page(picture: Observed, values: np.ndarray, parts: np.ndarray, reader: Prior, watch: Watch) -> np.ndarray:
-    """The parts (H, W) that the rules refuse once all is read as a page: a stain with text on it is one.
+def _either(one: np.ndarray, other: np.ndarray | None) -> np.ndarray:
+    """The union of two masks (H, W), of which None is empty."""
+    return one if other is None else one | other
+
+
+def _no_page(grey: np.ndarray, paper: np.ndarray, parts: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
+    """The parts (H, W) that the rules refuse, too, once all is read as a page: a stain with text on it is one.
 
     Each is judged by what is further than `REACH` inside, as ink of the page may cross its edge. Screens of dots have
     two levels, but are more crowded than print.
+
+    Args:
+        grey: levels of dark ink on light paper, (H, W).
+        paper: the probability of paper, (H, W).
+        parts: where a prior says that there is no page, (H, W).
+        hidden: pixels that do not count, (H, W), or None.
     """
-    paper = _turned(_seen_by(reader, values, picture.damage.hidden, watch).means[0], reader.invert)
     numbers = components(parts)
     stay = np.zeros_like(parts)
     for number in np.unique(numbers[parts]).tolist():
         part = numbers == number
         outside = largest((~part).astype(np.int8), int(REACH)) > 0
-        facts = Sheet.of(_turned(values, reader.invert), paper, outside).facts
+        facts = Sheet.of(grey, paper, _either(outside, hidden)).facts
         stay |= part & (CROWDED.holds(facts) or objection(facts) is not None)
     return stay
 
@@ -237,17 +253,15 @@ def _turned(levels: Any, inverted: bool) -> Any:
     return 1 - levels if inverted else levels
 
 
-def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Prior, watch: Watch) -> Reading:
-    """A page, whose holes are filled, as ink and paper; the prior does not see what is neither."""
-    hidden = picture.damage.hidden
-    if other.any():
-        hidden = other if hidden is None else other | hidden
-    inverted = reader.invert
-    posterior = _seen_by(reader, values, hidden, watch)
-    paper = _turned(posterior.means[0], inverted)
+def _of_ink(
+    picture: Observed, values: np.ndarray, other: np.ndarray | None, seen: Posterior, *, inverted: bool
+) -> Reading:
+    """A page, whose holes are filled, as ink and paper, once a prior has seen it, but for what is neither."""
+    hidden = picture.damage.hidden if other is None else _either(other, picture.damage.hidden)
+    paper = _turned(seen.means[0], inverted)
     # The black edges of a scan are no ink, and would explain all that varies.
     edges = border(paper < 0.5)
-    sheet = Sheet.of(_turned(values, inverted), paper, edges if hidden is None else edges | hidden)
+    sheet = Sheet.of(_turned(values, inverted), paper, _either(edges, hidden))
     levels = _turned(values.astype(np.float64), inverted)
     told = sheet.log_odds(levels, MISLEADING)
     # Other priors judge for themselves what is ink.
@@ -259,10 +273,10 @@ def _of_ink(picture: Observed, values: np.ndarray, other: np.ndarray, reader: Pr
         read,
         (_turned(dark, inverted), _turned(light, inverted)),
         notes=(_note_of(sheet, inverted=inverted),),
-        page=_judged_by_levels(posterior, -told if inverted else told, hidden),
+        page=_judged_by_levels(seen, -told if inverted else told, hidden),
         sheet=sheet,
         inverted=inverted,
-        other=other if other.any() else None,
+        other=other,
         facts=sheet.facts,
     )
 

@@ -41,7 +41,7 @@ class Sheet:
             `explained`: the more a texture is crowded, and the less of it is ink, the more of it is left.
         grain: standard deviation of white noise.
         crowded: the share of ink within reach of ink.
-        doubt: of the pixels that are likelier ink, the share that is expected to be paper; 1 if there are none.
+        false_ink: of the pixels that are likelier ink, the share that is expected to be paper; 1 if there are none.
     """
 
     black: np.ndarray
@@ -51,7 +51,7 @@ class Sheet:
     left: float
     grain: float
     crowded: float
-    doubt: float = 0.0
+    false_ink: float
 
     @classmethod
     def of(cls, grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | None) -> Sheet:
@@ -86,8 +86,8 @@ class Sheet:
         explained = 1 - unexplained / max(whole, ROUNDED**2)
         left = rest**0.5 / max(contrast, ROUNDED) * crowded / max(explained, ROUNDED)
         likelier = float(parts[0].sum())
-        doubt = float((parts[0] * paper).sum()) / likelier if likelier else 1.0
-        return cls(black, white, noise, explained, left, grain, crowded, doubt)
+        false_ink = float((parts[0] * paper).sum()) / likelier if likelier else 1.0
+        return cls(black, white, noise, explained, left, grain, crowded, false_ink)
 
     def log_odds(self, grey: np.ndarray, outliers: float = OUTLIERS) -> np.ndarray:
         """The evidence of levels (H, W) for paper: log p(y | paper) - log p(y | ink), two Gaussians with outliers."""
@@ -117,7 +117,7 @@ class Sheet:
     def facts(self) -> Facts:
         """What tells whether it is a page of ink on paper."""
         return Facts(
-            doubt=self.doubt,
+            false_ink=self.false_ink,
             left=self.left,
             grain=self.grain / max(self.contrast, ROUNDED),
             crowded=self.crowded,

@@ -79,6 +79,17 @@ def test_a_part_that_the_rules_of_pages_take_for_one_is_read(
         assert reading.other is not None and (reading.other == said).all()
 
 
+def test_hidden_pixels_of_a_part_do_not_count(page: np.ndarray) -> None:
+    """Screens of dots under a mask leave the print around them."""
+    grey, paper = page / 255, np.ones(page.shape)
+    paper[grey < 0.4] = 0.02
+    part, hidden = (np.zeros(page.shape, bool) for _ in range(2))
+    part[PLACE] = hidden[200:280, 140:290] = True
+    paper[hidden] = np.indices(page.shape).sum(0)[hidden] % 2
+    assert room._no_page(grey, paper, part, None).any()
+    assert not room._no_page(grey, paper, part, hidden).any()
+
+
 @pytest.mark.usefixtures("fonts")
 def test_pages_have_no_such_parts() -> None:
     for number in range(4):

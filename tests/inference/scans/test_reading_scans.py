@@ -192,7 +192,7 @@ def test_the_evidence_of_levels_is_kept_by_the_flip_probabilities() -> None:
 
 
 def test_the_evidence_of_levels_is_that_of_two_gaussians_with_outliers() -> None:
-    sheet = Sheet(np.full((1, 5), 0.2), np.full((1, 5), 0.8), 0.1, 1.0, 0.0, 0.0, 0.1)
+    sheet = Sheet(np.full((1, 5), 0.2), np.full((1, 5), 0.8), 0.1, 1.0, 0.0, 0.0, 0.1, 0.0)
     grey = np.array([[-3.0, 0.2, 0.45, 0.8, 4.0]])
     beyond = OUTLIERS / (2 * 0.6)
     paper, ink = ((1 - OUTLIERS) * norm.pdf(grey, level, 0.1) + beyond for level in (0.8, 0.2))
@@ -244,7 +244,7 @@ def test_without_a_reader_a_page_is_an_error() -> None:
 def test_ink_of_a_lightened_page_is_as_dark_as_it_was() -> None:
     """Where levels are those of ink and paper exactly: white paper, and ink by its share of the paper's level."""
     grey, paper = LIGHT * np.where(INK, 0.2, 0.9), np.where(INK, 0.0, 1.0)
-    sheet = Sheet(0.2 * LIGHT, 0.9 * LIGHT, 0.0, 1.0, 0.0, 0.0, 0.1)
+    sheet = Sheet(0.2 * LIGHT, 0.9 * LIGHT, 0.0, 1.0, 0.0, 0.0, 0.1, 0.0)
     np.testing.assert_allclose(sheet.lightened(grey, paper), np.where(INK, 0.2 / 0.9, 1.0))
 
 
@@ -377,11 +377,11 @@ def test_what_is_expected_to_be_no_ink_is_counted() -> None:
     grey, paper = np.full((4, 5), 0.9), np.full((4, 5), 0.99)
     grey[0] = 0.2
     paper[0] = (0.1, 0.1, 0.4, 0.4, 0.6)
-    assert Sheet.of(grey, paper, None).facts.doubt == pytest.approx(0.25)
+    assert Sheet.of(grey, paper, None).facts.false_ink == pytest.approx(0.25)
     hidden = np.zeros((4, 5), bool)
     hidden[0, 2] = True
-    assert Sheet.of(grey, paper, hidden).facts.doubt == pytest.approx(0.2)
-    assert Sheet.of(grey, np.full((4, 5), 0.9), None).facts.doubt == 1
+    assert Sheet.of(grey, paper, hidden).facts.false_ink == pytest.approx(0.2)
+    assert Sheet.of(grey, np.full((4, 5), 0.9), None).facts.false_ink == 1
 
 
 def test_a_stain_is_no_ink() -> None:
