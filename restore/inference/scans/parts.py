@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
-from restore.components import components
 from restore.images.tones import SCALE, averages
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
-from restore.inference.marks.pieces import around
+from restore.inference.marks.pieces import Pieces, around
 
 # A part has a core: a pixel as far as this around which, in a square, so many are likelier part than page. Most stains
 # and thick strokes have none (`benchmarks/choices/page_parts.py`, pages of groups B and D).
@@ -46,11 +45,9 @@ def _parts(other: np.ndarray) -> np.ndarray:
     """
     likelier = other > 0.5
     core = around(likelier, CORE_REACH) > CORE_SHARE * (2 * CORE_REACH + 1) ** 2
-    numbers = components(likelier)
-    parts = np.zeros(other.shape, bool)
-    for number in np.unique(numbers[core & likelier]).tolist():
-        part = numbers == number
-        along = (np.flatnonzero(part.any(axis)) for axis in (1, 0))
-        box = tuple(slice(places[0], places[-1] + 1) for places in along)
-        parts[box] |= part[box] | (part[box].mean() > BOXED)
+    pieces = Pieces.of(likelier, likelier.size)
+    found = pieces.chosen(pieces.dark & (pieces.mean(core) > 0))
+    parts = found.inside.copy()
+    for (top, left, bottom, right), size in zip(found.boxes.tolist(), found.sizes.tolist(), strict=True):
+        parts[top:bottom, left:right] |= size > BOXED * (bottom - top) * (right - left)
     return parts
