@@ -48,7 +48,7 @@ RULES = (
     Rule(Status.NOT_INK, "page", "below", 0.5, "page_parts.py"),
     # Digits have .87 at least, soft drawings .85; maps in six greys have .76 at most, all but one of 200 faces .84.
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
-    # Of 94 parts of pages that the prior has not learnt from 2 have more, of 82 blank parts of pages 63. Print that
+    # Of 95 parts of pages that the prior has not learnt from 2 have more, of 83 blank parts of pages 60. Print that
     # shows through, mirrored and blurred, has .27 at least.
     Rule(Status.FAINT, "false_ink", "above", 0.25, "page_limits.py"),
     # Pages have .071 at most, codes in uneven light .070, a map in greys after flips of .3 .075. Of 81 parts of
