@@ -179,7 +179,8 @@ def looked_for(picture: Observed, choice: Choice) -> str:
     if choice.level is None:
         return UNCHANGED
     name = choice.level.name
-    least = f" above {name} = {LOWEST[name]:.1g}" if name in LOWEST else ""
+    bound = LOWEST.get(name) if choice.level.at_most is None else choice.level.at_most
+    least = "" if bound is None else f" above {name} = {bound:.2g}"
     return f"no {LEVELS[name].noun} found{least}"
 
 

@@ -29,7 +29,7 @@ from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.painting import Draft, at_lowest, chosen, painted, spotless
-from restore.inference.restored import Level, Restored, blank, not_sure
+from restore.inference.restored import Restored, blank, not_sure
 from restore.inference.rivals.diffusion import Diffusion
 from restore.inference.scans.reading import LEAST_PAGE
 from restore.inference.tiles.blend import Watch
@@ -192,7 +192,7 @@ class _Run:
         if case.ask is Ask.FIND and why is not None:
             return self.refused(case, why, choice, facts)
         if not draft.grey and spotless(choice, facts):
-            choice, draft = replace(choice, level=Level("p", 0.0)), draft.untouched(case.picture.visible)
+            choice, draft = replace(choice, level=choice.no_flips), draft.untouched(case.picture.visible)
         doubt = _doubt(why, status)
         notes += notes_of(case, choice, whole, index, status)
         notes += [f"the result is doubtful: {why.sentence}"] if why is not None else []

@@ -26,6 +26,12 @@ STRIP = 256
 class Level:
     """A noise level of a picture: estimated from it, or given.
 
+    Attributes:
+        name: "p" or "sigma".
+        value: the level, a number or one for each pixel.
+        estimated: True if it was found in the picture.
+        at_most: the largest level that the picture does not speak against; None if that was not measured.
+
     >>> Level("p", 0.1).sentence
     'p = 0.1 was found'
     """
@@ -33,13 +39,14 @@ class Level:
     name: str
     value: float | np.ndarray
     estimated: bool = True
+    at_most: float | None = None
 
     @classmethod
     def given(cls, damage: Damage) -> Level | None:
         """The level that the caller gave, the first of several; None if there is none, or only a word for one.
 
         >>> Level.given(Damage(0.1))
-        Level(name='p', value=0.1, estimated=False)
+        Level(name='p', value=0.1, estimated=False, at_most=None)
         """
         levels = {name: getattr(damage, name) for name in LEVELS}
         numbers = ((name, level) for name, level in levels.items() if not isinstance(level, str | None))

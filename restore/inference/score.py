@@ -20,6 +20,7 @@ from restore.channels.levels import Scale
 from restore.channels.values import MOST_LOG_ODDS, log_odds_of, probability_of
 from restore.inference.candidates import Candidate
 from restore.inference.crops import Crops
+from restore.inference.decision.facts import CHANCE
 from restore.inference.restored import Level
 
 # The number of bins of a tenth that count log-odds.
@@ -159,14 +160,20 @@ class Prediction:
 
 
 def level_of(prediction: Prediction, index: int) -> Level | None:
-    """The level at which a picture is predicted best; None if none was unknown."""
+    """The level at which a picture is predicted best, and the largest one that may be; None if none was unknown.
+
+    A level may be if it is `CHANCE` standard errors away at most: if the log-likelihood is lower by half the square of
+    that (Wilks, Ann. Math. Statist. 9, 1938).
+    """
     unknown = prediction.sample.damage.unknown
     if unknown is None:
         return None
     curve = prediction.curve[:, index]
-    if unknown == "sigma" and curve.argmax() == 0:  # no more than rounding adds
-        return Level(unknown, 0.0)
-    return Level(unknown, float(prediction.scale.level(np.array(_peak(curve, prediction.scale.positions)))))
+    scale = prediction.scale
+    at_most = float(scale.levels[curve >= curve.max() - CHANCE**2 / 2].max())
+    none = unknown == "sigma" and curve.argmax() == 0  # no more than rounding adds
+    best = 0.0 if none else float(scale.level(np.array(_peak(curve, scale.positions))))
+    return Level(unknown, best, at_most=at_most)
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:

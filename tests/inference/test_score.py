@@ -178,6 +178,18 @@ def test_the_level_of_flips_is_the_likeliest(p: float) -> None:
     assert choice.damage.p == choice.level.value
 
 
+@pytest.mark.parametrize("sure", [1.0, 0.1, 0.01])
+def test_flips_may_be_as_many_as_pixels_that_are_known_do_not_rule_out(sure: float) -> None:
+    known = np.random.default_rng(0).random((20, 20)) < sure
+    picture = flipped(np.zeros((20, 20)), 0.5)
+    (choice,) = choose([Observed(picture, Damage("auto"))], [Knowing(np.where(known, picture, 0.5))], grey=False)
+    # None of n known pixels was flipped, of which log p is n log(1 - p): it may be lower by 3^2 / 2.
+    bounds = known.sum() * (np.log(1 - LEVELS[0]) - np.log(1 - LEVELS)) <= 4.5
+    assert choice.level is not None and choice.pixels == picture.size
+    assert choice.level.at_most == pytest.approx(LEVELS[bounds].max(), rel=1e-6)
+    assert choice.no_flips.at_most == choice.level.at_most
+
+
 def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What is predicted of grey levels, how surely, and a picture that was drawn from it."""
     draw = np.random.default_rng(0)
