@@ -102,6 +102,13 @@ class Case:
         return self.reading.picture
 
     @property
+    def holes(self) -> np.ndarray | None:
+        """The pixels to fill, boolean (H, W); parts of a page that stay are hidden from priors, too, but no holes."""
+        hidden = self.picture.damage.hidden
+        other = self.reading.other
+        return hidden if hidden is None or other is None else hidden & ~other
+
+    @property
     def header(self) -> Description:
         """The header of the first prior."""
         return self.engines[0].header

@@ -148,7 +148,7 @@ def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | No
     original, reading = case.original, case.reading
     if original.filled_only or choice.noiseless:
         return ~original.visible, reading.tones, ()
-    if reading.other is not None and case.answered_by_reader:
+    if reading.other is not None:
         return ~reading.other, reading.tones, (PARTS_STAY.format(reading.other.mean(), option("p", "scan")),)
     if reading.cut is None:
         return None, reading.tones, ()

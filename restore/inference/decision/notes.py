@@ -27,9 +27,9 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
     yield from case.reading.notes
     if choice.level is not None:
         yield choice.level.sentence
-    hidden = case.picture.damage.hidden
-    if hidden is not None and hidden.any() and not case.header.grey:
-        expected = float(np.minimum(whole.means[index], 1 - whole.means[index])[hidden].mean())
+    holes = case.holes
+    if holes is not None and holes.any() and not case.header.grey:
+        expected = float(np.minimum(whole.means[index], 1 - whole.means[index])[holes].mean())
         wrong = min(choice.surprise * expected, 0.5)
         share = f"about {wrong:.1%}" if wrong >= LEAST_WRITTEN else f"less than {LEAST_WRITTEN:.1%}"
         yield f"of the filled pixels {share} are expected to be wrong"
@@ -51,7 +51,7 @@ def _of_prior(case: Case, prior: Prior, whole: Posterior, index: int, status: St
         yield f"the solver did not converge in {whole.unsettled[index]} of {whole.tiles[index]} tiles"
     if whole.tiles[index] > 1 and not header.whole:
         yield f"restored in tiles of {size_text(header.image_shape)} pixels"
-    if whole.blind[index]:
+    if whole.blind[index] and case.original.damage.hidden is not None:
         yield BLIND
     if options.fit == "resize" and not near(case.original.shape[:2], header.image_shape):
         yield f"was resized to {size_text(header.image_shape)} pixels and back, so little detail is left"

@@ -22,10 +22,15 @@ from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest
 from restore.inference.tiles.blend import Watch
+from restore.status import Status
 
 # The skewness of grey levels around their local mean from which ink is light: of 160 pages of dark ink it is -.17 at
 # most, of their middles .04 (`benchmarks/choices/page_limits.py`).
 LIGHT_INK = 0.5
+
+# A part without ink of its own is paper like that around it if their levels differ by less than this share of the
+# contrast of ink: grey areas and screens do by .23 at least, blank paper by .09 (`benchmarks/choices/page_parts.py`).
+SAME_PAPER = 0.16
 
 # The least side of a page, in pixels: smaller pictures show no paper around their ink, nor ground around marks.
 LEAST_PAGE = 64
@@ -224,7 +229,7 @@ def _no_page(grey: np.ndarray, paper: np.ndarray, parts: np.ndarray, hidden: np.
     """The parts (H, W) that the rules refuse, too, once all is read as a page: a stain with text on it is one.
 
     Each is judged by what is further than `REACH` inside, as ink of the page may cross its edge. Screens of dots have
-    two levels, but are more crowded than print.
+    two levels, but are more crowded than print. What is blank is page if it is as light as the paper around it.
 
     Args:
         grey: levels of dark ink on light paper, (H, W).
@@ -233,13 +238,22 @@ def _no_page(grey: np.ndarray, paper: np.ndarray, parts: np.ndarray, hidden: np.
         hidden: pixels that do not count, (H, W), or None.
     """
     numbers = components(parts)
+    around = Sheet.of(grey, paper, _either(parts, hidden))
     stay = np.zeros_like(parts)
     for number in np.unique(numbers[parts]).tolist():
         part = numbers == number
         outside = largest((~part).astype(np.int8), int(REACH)) > 0
         facts = Sheet.of(grey, paper, _either(outside, hidden)).facts
-        stay |= part & (CROWDED.holds(facts) or objection(facts) is not None)
+        why = objection(facts)
+        plain = why is Status.FAINT and _as_light(grey, around, part & outside & (paper > 0.5))
+        stay |= part & (CROWDED.holds(facts) or not (why is None or plain))
     return stay
+
+
+def _as_light(grey: np.ndarray, sheet: Sheet, where: np.ndarray) -> bool:
+    """True if some pixels (H, W) of a page are as light as the paper around them."""
+    differs = np.abs(grey - sheet.white)[where]
+    return bool(differs.size) and float(differs.mean()) < SAME_PAPER * sheet.contrast
 
 
 def _seen_by(reader: Prior, values: np.ndarray, hidden: np.ndarray | None, watch: Watch) -> Posterior:
@@ -267,7 +281,8 @@ def _of_ink(
     # Other priors judge for themselves what is ink.
     odds = sheet.log_odds(levels).clip(-CERTAIN_FIELD, CERTAIN_FIELD)
     white = (odds > 0) ^ inverted
-    read = Observed(white.astype(np.float64), replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds)))))
+    unsure = replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds))), hidden=hidden)
+    read = Observed(white.astype(np.float64), unsure)
     dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
     return Reading(
         read,

@@ -11,6 +11,7 @@ from skimage.color import rgb2gray
 
 import restore
 from restore.channels.damage import Damage, Observed
+from restore.inference.decision.rules import CROWDED
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import Options
@@ -77,6 +78,32 @@ def test_a_part_that_the_rules_of_pages_take_for_one_is_read(
         assert reading.other is None
     else:
         assert reading.other is not None and (reading.other == said).all()
+
+
+@pytest.mark.parametrize("darker", [0.05, 0.3])
+def test_a_blank_part_is_page_if_it_is_as_light_as_the_paper_around_it(darker: float) -> None:
+    paper, shade = np.ones((300, 400)), np.linspace(0.95, 0.6, 400)
+    paper[::20, 30:370:3] = 0.0
+    grey = shade * np.where(paper > 0.5, 1, 0.2) + np.random.default_rng(0).normal(0, 0.01, paper.shape)
+    part = np.zeros(paper.shape, bool)
+    part[100:220, 100:260] = True
+    paper[part] = 1.0
+    grey[part] = (shade * np.ones((300, 1)) - darker)[part]
+    assert room._no_page(grey, paper, part, None).any() == (darker > 0.2)
+
+
+def test_what_others_read_of_a_page_leaves_parts_as_they_were() -> None:
+    """A code beside a photograph: full of ink, so that others read it."""
+    code = np.random.default_rng(0).random((40, 30)) < 0.5
+    grey = np.full((440, 640), 230.0)
+    grey[20:420, 20:320] = np.where(code.repeat(10, 0).repeat(10, 1), 40, 230)
+    grey[100:340, 350:620] = np.rint(255 * PHOTOGRAPH[100:340, 150:420])
+    levels = np.uint8((grey + np.random.default_rng(1).normal(0, 4, grey.shape)).clip(0, 255))
+    found, solution = restore.denoise(levels, return_solution=True)
+    assert solution.facts.crowded > CROWDED.limit and not solution.model.startswith("conv-scan")
+    assert (found[110:330, 360:610] == levels[110:330, 360:610]).mean() >= 0.95
+    assert not any("filled" in note for note in solution.notes)
+    assert ((found[20:420, 20:320] < 128) == code.repeat(10, 0).repeat(10, 1)).mean() > 0.999
 
 
 def test_hidden_pixels_of_a_part_do_not_count(page: np.ndarray) -> None:
