@@ -25,9 +25,6 @@ FIRST = 2
 # varies by a third (`benchmarks/choices/families.py`).
 BLANK = 1.3
 
-# The level of flips under which a picture is predicted if nothing is damaged.
-UNDAMAGED = 0.02
-
 
 @dataclass(frozen=True, eq=False)
 class Crops:
@@ -80,10 +77,11 @@ class Crops:
 
     @property
     def guess(self) -> Damage:
-        """The damage to predict under: what is known, and a guess for what is not."""
+        """The damage to predict under: what is known, a guess for what is not, and the least for none."""
+        scale = self.damage.scale(grey=self.grey)
         if self.damage.unknown:
-            return self.damage.at(self.damage.scale(grey=self.grey).guess)
-        return self.damage if self.damage.touched or self.grey else replace(self.damage, p=UNDAMAGED)
+            return self.damage.at(scale.guess)
+        return self.damage if self.damage.touched or self.grey else replace(self.damage, p=float(scale.levels[0]))
 
     @property
     def visible(self) -> np.ndarray:

@@ -18,7 +18,7 @@ from restore.inference.decision.rules import SPOTLESS, Ask
 from restore.inference.engine import Posterior
 from restore.inference.restored import Level, Restored, share_changed
 from restore.registry import LEVELS
-from restore.status import Outcome
+from restore.status import Outcome, Status
 
 # Said of a page with parts that are none.
 PARTS_STAY = "{:.0%} of it is no ink on paper, such as a photograph, and stays as it was; {} reads all of it"
@@ -94,9 +94,16 @@ def sure_changes(before: np.ndarray, means: np.ndarray) -> np.ndarray:
     return np.abs(means - before) > SURE_CHANGE
 
 
-def spotless(choice: Choice, facts: Facts) -> bool:
-    """True if no flips were found: the level is the lowest, and next to nothing would change."""
-    return at_lowest(choice.level) and facts.changed < SPOTLESS
+def spotless(choice: Choice, facts: Facts, why: Status | None = None) -> bool:
+    """True if no flips were found: the level is the lowest, and next to nothing would change, or nothing like noise.
+
+    Args:
+        choice: with the level.
+        facts: with the share that would change.
+        why: the objection to the answer, if there is one.
+    """
+    most = {None: SPOTLESS, Status.NOT_NOISE: LOWEST["p"]}.get(why, 0.0)
+    return at_lowest(choice.level) and facts.changed < most
 
 
 def at_lowest(level: Level | None) -> bool:

@@ -189,10 +189,12 @@ class _Run:
             facts |= facts_of_draft(choice, draft, case.picture.visible, sized=case.named and case.own_size)
         draft, facts, notes = _without_patterns(case, choice, draft, facts)
         why = objection(facts)
-        if case.ask is Ask.FIND and why is not None:
-            return self.refused(case, why, choice, facts)
-        if not draft.grey and spotless(choice, facts):
+        find = case.ask is Ask.FIND
+        if not draft.grey and spotless(choice, facts, why if find else None):
             choice, draft = replace(choice, level=choice.no_flips), draft.untouched(case.picture.visible)
+            why = None
+        if find and why is not None:
+            return self.refused(case, why, choice, facts)
         doubt = _doubt(why, status)
         notes += notes_of(case, choice, whole, index, status)
         notes += [f"the result is doubtful: {why.sentence}"] if why is not None else []

@@ -415,7 +415,7 @@ def test_the_pixels_predicted_are_under_the_guess_and_not_under_the_word() -> No
     hole[5:9, 5:9] = True
     exact = Knowing(spots(30, 40)[0])
     choose([Observed(spots(30, 40)[1], Damage(hidden=hole))], [exact], grey=False)
-    assert exact.calls[0][1].p == room.UNDAMAGED
+    assert exact.calls[0][1].p == LEVELS[0]
     assert all(damage.hidden is not None and damage.hidden[:, hole].all() for _, damage in exact.calls)
 
 

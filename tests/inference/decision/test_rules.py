@@ -24,7 +24,7 @@ from restore.inference.decision.measured import facts_of_choice, facts_of_draft
 from restore.inference.decision.rules import RULES, SPOTLESS, limit_of, objection
 from restore.inference.painting import Draft, spotless
 from restore.inference.restored import Level
-from restore.status import Status
+from restore.status import Outcome, Status
 
 SHAPE = (60, 80)
 DISC = np.hypot(*(np.mgrid[:60, :80] - np.array([30, 40])[:, None, None])) < 20
@@ -181,6 +181,18 @@ def test_hardly_any_change_at_the_lowest_level_is_no_noise() -> None:
     assert not spotless(flips(0.004), none)
     for other in (None, Level("sigma", 0.001)):
         assert not spotless(replace(flips(0.002), level=other), none)
+    # What would change does not look like noise, and is no more than the lowest level: no noise was found.
+    for why, clean in ((None, False), (Status.NOT_NOISE, True), (Status.UNRECOGNISED, False)):
+        assert spotless(flips(0.002), more, why) is clean
+    assert not spotless(flips(0.002), Facts(changed=0.003), Status.NOT_NOISE)
+    assert not spotless(flips(0.004), more, Status.NOT_NOISE)
+
+
+def test_a_picture_of_which_only_detail_would_change_is_clean() -> None:
+    truth = damaged("parts, print around", 0.0, 601)[0] > 0.5
+    same, answer = restore.denoise(truth, return_solution=True)
+    assert answer.facts.pairs > limit_of(Status.NOT_NOISE, "pairs")
+    assert answer.outcome is Outcome.CLEAN and (same == truth).all()
 
 
 def test_a_clean_page_comes_back_as_it_is_and_a_dirty_one_does_not() -> None:
