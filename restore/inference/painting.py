@@ -21,7 +21,10 @@ from restore.registry import LEVELS
 from restore.status import Outcome, Status
 
 # Said of a page with parts that are none.
-PARTS_STAY = "{:.0%} of it is no ink on paper, such as a photograph, and stays as it was; {} reads all of it"
+PARTS_STAY = (
+    "{:.0%} of it is no ink on paper, such as a photograph or what the paper lies on, and stays as it was; "
+    "{} reads all of it"
+)
 
 # Said of a picture that comes back as it came, though nothing had to be found.
 UNCHANGED = "no pixel had to change"

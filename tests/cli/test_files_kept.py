@@ -41,6 +41,16 @@ def test_corrupt_says_that_colours_become_grey(run: Run, tmp_path: Path, capsys:
     assert "colours.png" in line and "luminance" in line and "x.png" in done
 
 
+def test_nothing_is_said_of_colours_where_nothing_becomes_grey(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    colours = np.random.default_rng(0).integers(0, 256, (70, 70, 3), dtype=np.uint8)
+    Image.fromarray(colours).save(tmp_path / "colours.png")
+    assert run("denoise", tmp_path / "colours.png", "-o", tmp_path / "x.png") == 0
+    said = capsys.readouterr().err
+    assert "not sure" in said and "luminance" not in said
+
+
 @pytest.mark.parametrize(("zero", "mode"), [((299,), "L"), ((301,), "L"), ((299, 301), "L"), ((299,), "P")], ids=str)
 def test_a_resolution_of_nothing_is_left_out(zero: tuple[int, ...], mode: str, run: Run, tmp_path: Path) -> None:
     """A TIFF with 0/0 dots per inch."""

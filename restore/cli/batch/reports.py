@@ -12,6 +12,7 @@ import numpy as np
 from restore.channels.damage import Damage
 from restore.cli.batch.jobs import Job, Sheet
 from restore.errors import shown, some
+from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import STDIO
 from restore.inference.restored import Restored
 from restore.registry import LEVELS
@@ -27,6 +28,8 @@ def record_of(sheet: Sheet, answer: Restored, damage: Damage, lost: Sequence[str
     """The outcome for a picture, for reports and --json; `lost` names what its file cannot hold."""
     record = answer.record(damage)
     read = [note for image in (sheet.picture, sheet.mask) if image is not None for note in image.notes]
+    if answer.unchanged:  # nothing becomes grey
+        read = [note for note in read if note != BY_LUMINANCE]
     return {
         "input": shown(sheet.job.source),
         "page": None if sheet.page is None else sheet.page + 1,

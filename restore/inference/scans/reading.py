@@ -214,6 +214,7 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
     if other.any():
         paper = _turned(seen.means[0], inverted)
         other = _no_page(_turned(values, inverted), paper, other, hidden)
+        facts = Facts(page=float(1 - other.mean()))
     if other.any():  # the prior does not see what is neither ink nor paper
         seen = _seen_by(reader, values, _either(other, hidden), watch)
     page = _of_ink(picture, values, other if other.any() else None, seen, inverted=inverted)
