@@ -105,8 +105,9 @@ def test_the_last_line_counts_what_pictures_came_back_as(
     Image.fromarray(np.zeros((28, 28), np.uint8)).save(source / "blank.png")
     assert run("denoise", source, "--model", QUICK, "--json") == 0
     told = capsys.readouterr()
-    last = told.err.splitlines()[-1]
+    *_, named, last = told.err.splitlines()
     assert all(word in last for word in ("4 images", "2 restored with", "1 as they came, clean", "not sure"))
+    assert "2 of 4 images" in named and "0000.png" in named and "noise.png" not in named
     outcomes = [json.loads(line)["outcome"] for line in told.out.splitlines()]
     assert sorted(outcomes) == ["clean", "not sure", "restored", "restored"]
 

@@ -68,6 +68,8 @@ def summary(jobs: Sequence[Job], damage: Damage, verb: str = "restored") -> Iter
     elif sheets:
         yield from _not_sure(sheets, count)
         outcomes = Counter(sheet.outcome for sheet in sheets)
+        if 0 < len(restored) < len(sheets):
+            yield f"{len(restored)} of {count}: {verb}: {some(sheet.name for sheet in sheets if not sheet.unchanged)}"
         texts = {Outcome.RESTORED: _restored(restored, damage, verb), **_CAME}
         parts = [f"{outcomes[outcome]} {text}" for outcome, text in texts.items() if outcomes[outcome]]
         yield f"{count}: {'; '.join(parts)}{where}"
