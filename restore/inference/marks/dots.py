@@ -1,8 +1,9 @@
 """Patterns: dots, or short dashes, on a lattice behind what is drawn; they are judged as a group, all or none.
 
-Spacing and angle are where the autocorrelation of the centres of small pieces has its peaks; the lattice then grows
-from the piece that has most neighbours. A pattern lies behind print: halftones, dot-matrix print, Braille and code
-modules have none among their dots, and leaders are no lattice, as they have one direction.
+A place of the lattice has a dot if there is ink wherever the usual dot has some, be it that print touches or covers it,
+and most places around have one, too: so a pattern ends where it was drawn. A pattern lies behind print: halftones,
+dot-matrix print, Braille and code modules have none among their dots, nor have leaders, which stand in rows that are
+further apart than their dots are.
 """
 
 from __future__ import annotations
@@ -11,24 +12,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from restore.inference.marks.lattice import FEWEST_DOTS, Lattice, lattice_of
 from restore.inference.marks.pieces import DITHERED, Pieces, around
 
-# The fewest dots of a pattern, and rows of three and more in both directions; the size of the largest in pixels, and
-# the widest spacing.
-FEWEST_DOTS, FEWEST_ROWS, LARGEST_DOT, WIDEST_PITCH = 60, 4, 24, 28
-
-# More pieces than this are a halftone of a whole page.
-MOST_DOTS = 40_000
+# The size of the largest dot in pixels; more pieces than this are a halftone of a whole page.
+LARGEST_DOT, MOST_DOTS = 24, 40_000
 
 # Patterns of a picture, at most; sizes of dots that are tried, and by which part they vary.
 PATTERNS, SIZES, NEARLY = 6, 3, 0.35
 
-# Shares of sites that have a dot, of those that are free; and of dots that are alike. And the dots that print covers,
-# of all, without which a pattern is no ground of print, but a drawing.
-FULL, EQUAL, UNDER_PRINT = 0.7, 0.65, 0.01
+# The share of free sites that have a dot; and dots that print touches or covers, to one that stands alone, without
+# which a pattern is no ground of print, but a drawing.
+FULL, UNDER_PRINT = 0.7, 0.01
 
-# Dots of other sizes are up to so many times as large.
-LARGER = 8
+# Rows are at most so many times as far apart as their dots, or these are leaders; and the covariance of neighbouring
+# sizes, in octaves, from which a pattern has shades.
+APART, SHADES = 1.5, 1 / 8
 
 # Cells beyond a lattice, and pixels from its sites, within which dots of other sizes belong to it.
 BEYOND, OFF_SITE = 6, 0.75
@@ -38,33 +37,64 @@ DOT_REACH = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
-    """Pieces on a lattice.
-
-    Attributes:
-        which: their numbers, (n,).
-        frame: the origin, and the two steps, (3, 2) in pixels.
-        cells: the place of each piece in steps, (n, 2).
-    """
-
-    which: np.ndarray
-    frame: np.ndarray
-    cells: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class Pattern:
     """A pattern of dots.
 
     Attributes:
         mask: its pixels of ink, boolean (H, W).
-        count: how many dots it has.
+        count: how many dots it has that stand alone.
         behind: True if print lies over some of them.
     """
 
     mask: np.ndarray
     count: int
     behind: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """All places of a lattice in a picture, a few beyond its pieces included.
+
+    Attributes:
+        shape: the numbers of its rows and columns.
+        cells: the row and column of each place, (n, 2).
+        places: the pixel at its centre, or above and left of it, (n, 2).
+    """
+
+    shape: tuple[int, int]
+    cells: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def of(cls, lattice: Lattice, centres: np.ndarray, shape: tuple[int, ...]) -> Sites:
+        """Those of a lattice with these centres, (N, 2); they lie on pixels, or half between."""
+        low = lattice.cells.min(0) - BEYOND
+        rows, columns = lattice.cells.max(0) - low + BEYOND + 1
+        cells = np.indices((rows, columns)).reshape(2, -1).T
+        between = (2 * centres[lattice.which] % 2).mean(0) >= 0.5
+        centre = lattice.frame[0] + (cells + low) @ lattice.frame[1:]
+        places = np.floor(centre + 0.5 - between / 2).astype(int)
+        inside = ((places >= 0) & (places < shape)).all(1)
+        return cls((rows, columns), cells[inside], places[inside])
+
+    def windows(self, values: np.ndarray) -> np.ndarray:
+        """The windows of a picture around places, (n, 2 DOT_REACH + 1, 2 DOT_REACH + 1)."""
+        padded = np.pad(values, DOT_REACH, "edge")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (2 * DOT_REACH + 1,) * 2)
+        return np.asarray(windows[self.places[:, 0], self.places[:, 1]])
+
+    def near(self, which: np.ndarray) -> np.ndarray:
+        """How many of some places, boolean (n,), there are within two steps of each, (n,)."""
+        return np.asarray(around(self._grid(which), 2)[tuple(self.cells.T)])
+
+    def within(self, which: np.ndarray) -> np.ndarray:
+        """True for places among such, with gaps, as of a blank line, closed, (n,)."""
+        return np.asarray((around(around(self._grid(which), 3) == 0, 3) == 0)[tuple(self.cells.T)])
+
+    def _grid(self, which: np.ndarray) -> np.ndarray:
+        grid = np.zeros(self.shape, bool)
+        grid[tuple(self.cells[which].T)] = True
+        return grid
 
 
 def patterns(ink: np.ndarray, whole: np.ndarray) -> list[Pattern]:
@@ -91,7 +121,7 @@ def _largest(pieces: Pieces, free: np.ndarray) -> Lattice | None:
             continue
         high = np.abs(sides - np.median(sides[sizes == size], 0)).max(1) <= 1
         same = free[high & (np.abs(sizes - size) <= max(1.5, NEARLY * size))]
-        lattice = _lattice(pieces.centres[same]) if len(same) >= FEWEST_DOTS else None
+        lattice = lattice_of(pieces.centres[same]) if len(same) >= FEWEST_DOTS else None
         if lattice is not None and (best is None or len(lattice.which) > len(best.which)):
             best = replace(lattice, which=same[lattice.which])
     return best
@@ -99,136 +129,62 @@ def _largest(pieces: Pieces, free: np.ndarray) -> Lattice | None:
 
 def _pattern(ink: np.ndarray, whole: np.ndarray, pieces: Pieces, lattice: Lattice) -> Pattern | None:
     """The pattern of a lattice, if its dots are alike and have few gaps; those that print covers included."""
-    own, sites = pieces.mask(np.isin(np.arange(pieces.count), lattice.which)), _sites(lattice, ink.shape)
-    seen, unlike, owned = (_around_sites(values, sites) for values in (ink, _other(ink, whole, own), own))
-    middle = np.s_[:, DOT_REACH - 1 : DOT_REACH + 2, DOT_REACH - 1 : DOT_REACH + 2]
-    dotted = owned[middle].any((1, 2))
-    other = unlike[middle].any((1, 2)) & ~dotted
-    covered = seen[middle].any((1, 2)) & ~(dotted | other)
-    full = dotted.sum() / max(1, (~covered).sum())
-    count = len(lattice.which)
-    if full < FULL or count < EQUAL * max((dotted | other).sum(), _on(lattice, pieces.centres[pieces.dark])):
+    sites = Sites.of(lattice, pieces.centres, ink.shape)
+    own = pieces.mask(np.isin(np.arange(pieces.count), lattice.which))
+    owned = sites.windows(own)
+    dotted = owned[:, DOT_REACH - 1 : DOT_REACH + 2, DOT_REACH - 1 : DOT_REACH + 2].any((1, 2))
+    dot = owned[dotted].mean(0)
+    core = dot > FULL
+    if not core.any():
         return None
-    mask, stamp = own.copy(), owned[dotted].mean(0) > 0.25
-    for row, column in sites[covered | other]:  # the usual dot at each site under print
-        _draw(mask, stamp, row - DOT_REACH, column - DOT_REACH)
-    return Pattern(mask & ink, count, bool(covered.sum() >= UNDER_PRINT * count))
+    filled, beside = _seen(sites.windows(ink), core)
+    telling = dotted | ~(filled & (beside == 1))  # where all is ink, as in a thick stroke, nothing tells of a dot
+    filled |= dotted
+    held = filled & telling & (2 * sites.near(filled & telling) > sites.near(telling))
+    alone = held & (dotted | (beside == 0))
+    behind = bool((held & ~alone).sum() >= UNDER_PRINT * alone.sum())
+    blank = sites.within(held) & ~filled
+    if not _even(lattice) or alone.sum() < max(FEWEST_DOTS, FULL * (alone | blank).sum()):
+        return None
+    if _shaded(lattice, Pieces.of(ink, (2 * DOT_REACH + 1) ** 2, whole)) > SHADES:
+        return None
+    mask = own.copy()
+    for row, column in sites.places[held & ~dotted]:
+        _draw(mask, dot > 0.25, row - DOT_REACH, column - DOT_REACH)
+    return Pattern(mask & ink, int(alone.sum()), behind)
 
 
-def _on(lattice: Lattice, centres: np.ndarray) -> int:
-    """How many centres, (N, 2), lie on a lattice where it is, or a few cells further: of dots of all sizes."""
-    cells = np.linalg.solve(lattice.frame[1:].T, (centres - lattice.frame[0]).T).T
+def _seen(windows: np.ndarray, core: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether there is ink wherever a dot has some, (n,); and on what share of the pixels around that."""
+    rim = (around(core, 1) > 0) & ~core
+    return windows[:, core].mean(1) > FULL, windows[:, rim].mean(1)
+
+
+def _even(lattice: Lattice) -> bool:
+    """True if its rows are about as far apart as the pieces in them."""
+    short, long = sorted(np.hypot(*lattice.frame[1:].T))
+    return bool(long <= APART * short)
+
+
+def _shaded(lattice: Lattice, pieces: Pieces) -> float:
+    """The covariance of the sizes of neighbours on a lattice, in octaves: the dots of a halftone follow its shades.
+
+    Pieces of all sizes count that lie on it where it is, or a few cells further.
+    """
+    cells = np.linalg.solve(lattice.frame[1:].T, (pieces.centres - lattice.frame[0]).T).T
+    whole = np.rint(cells).astype(int) - lattice.cells.min(0) + BEYOND
+    shape = np.ptp(lattice.cells, 0) + 2 * BEYOND + 1
     off = np.abs((cells - np.rint(cells)) @ lattice.frame[1:]).max(1)
-    low, high = lattice.cells.min(0) - BEYOND, lattice.cells.max(0) + BEYOND
-    return int(((off <= OFF_SITE) & ((cells >= low) & (cells <= high)).all(1)).sum())
-
-
-def _other(ink: np.ndarray, whole: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """What may be dots of other sizes: all small pieces of ink, and the centres of larger ones, as of a halftone."""
-    larger = Pieces.of(ink, LARGER * LARGEST_DOT, whole)
-    centres = np.zeros(ink.shape, bool)
-    wanted = larger.dark & (larger.sizes > LARGEST_DOT)
-    centres[tuple(np.rint(larger.centres[wanted]).astype(int).T)] = True
-    return np.asarray(larger.mask(larger.dark & ~wanted) & ~own | centres)
+    on = pieces.dark & (off <= OFF_SITE) & (whole >= 0).all(1) & (whole < shape).all(1)
+    octaves = np.full(shape, np.nan)
+    octaves[tuple(whole[on].T)] = np.log2(pieces.sizes[on])
+    octaves -= np.nanmean(octaves)
+    down = octaves[1:] * octaves[:-1]
+    across = octaves[:, 1:] * octaves[:, :-1]
+    return float(np.nanmean(np.concatenate([down.ravel(), across.ravel()])))
 
 
 def _draw(mask: np.ndarray, stamp: np.ndarray, top: int, left: int) -> None:
     rows, columns = (slice(max(0, at), max(0, at + len(stamp))) for at in (top, left))
     part = mask[rows, columns]
     part |= stamp[max(0, -top) :, max(0, -left) :][: part.shape[0], : part.shape[1]]
-
-
-def _around_sites(values: np.ndarray, sites: np.ndarray) -> np.ndarray:
-    """Windows of a picture around places, (n, 2 DOT_REACH + 1, 2 DOT_REACH + 1)."""
-    windows = np.lib.stride_tricks.sliding_window_view(np.pad(values, DOT_REACH), (2 * DOT_REACH + 1,) * 2)
-    return np.asarray(windows[sites[:, 0], sites[:, 1]])
-
-
-def _sites(lattice: Lattice, shape: tuple[int, ...]) -> np.ndarray:
-    """All places of a lattice in pixels, gaps under print included: a closing of its cells."""
-    low = lattice.cells.min(0) - 6
-    grid = np.zeros(lattice.cells.max(0) - low + 7, bool)
-    grid[tuple((lattice.cells - low).T)] = True
-    cells = np.argwhere(around(around(grid, 3) == 0, 3) == 0) + low
-    # Centres of dots lie on pixels or half between: a quarter keeps both away from the edge of rounding.
-    sites = np.floor(lattice.frame[0] + cells @ lattice.frame[1:] + 0.25).astype(int)
-    return np.asarray(sites[((sites >= 0) & (sites < shape)).all(1)])
-
-
-def _lattice(centres: np.ndarray) -> Lattice | None:
-    """The largest lattice among centres, (N, 2), if there is one."""
-    pairs, owner = _neighbours(centres)
-    steps = _steps(pairs)
-    if steps is None:
-        return None
-    fits = (np.abs(pairs[:, None] - steps).max(2) <= 1).any(1)
-    if not fits.any():
-        return None
-    frame = np.concatenate([centres[None, np.bincount(owner[fits]).argmax()], steps])
-    grown = _grown(centres, frame)
-    if grown is None:
-        return None
-    which, frame, whole = grown
-    places = tuple((whole[which] - whole[which].min(0)).T)
-    grid = np.zeros(np.max(places, 1) + 1, bool)
-    grid[places] = True
-    chosen = np.flatnonzero(which)[around(grid, 1)[places] >= 4]
-    cells = whole[chosen]
-    rows = min(int((np.unique(line, return_counts=True)[1] > 2).sum()) for line in cells.T)
-    return Lattice(chosen, frame, cells) if len(chosen) >= FEWEST_DOTS and rows >= FEWEST_ROWS else None
-
-
-def _neighbours(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Steps from a centre to others that are near and below, (M, 2), and whose they are, (M,)."""
-    order = np.argsort(centres[:, 0], kind="stable")
-    sorted_, steps, owner = centres[order], [np.zeros((0, 2))], [np.zeros(0, int)]
-    last = np.searchsorted(sorted_[:, 0], sorted_[:, 0] + WIDEST_PITCH, "right")
-    for ahead in range(1, int((last - np.arange(len(order))).max(initial=1))):
-        apart = sorted_[ahead:] - sorted_[:-ahead]
-        near = np.abs(apart).max(1) <= WIDEST_PITCH
-        steps.append(apart[near])
-        owner.append(order[:-ahead][near])
-    return np.concatenate(steps), np.concatenate(owner)
-
-
-def _steps(pairs: np.ndarray) -> np.ndarray | None:
-    """The two shortest steps, (2, 2), at which neighbours lie often, and which have different directions."""
-    bins = np.zeros((WIDEST_PITCH + 2, 2 * WIDEST_PITCH + 3))
-    down, across = np.rint(pairs).astype(int).T
-    np.add.at(bins, (down, across + WIDEST_PITCH + 1), 1)
-    sums = _summed(bins)
-    if not sums.any():
-        return None
-    peaks = [place for place in np.argwhere(sums > 0.4 * sums.max()) - [0, WIDEST_PITCH + 1] if tuple(place) > (0, 0)]
-    peaks = [place for place in peaks if place @ place >= 9]
-    peaks.sort(key=lambda place: place @ place - 1e-3 * sums[place[0], place[1] + WIDEST_PITCH + 1])
-    near = [np.abs(pairs - place).max(1) <= 1.2 for place in peaks]
-    exact = [pairs[which].mean(0) for which in near if which.any()]
-    for other in exact[1:]:
-        one = exact[0]
-        if abs(one[0] * other[1] - one[1] * other[0]) > 0.5 * np.hypot(*one) * np.hypot(*other):
-            return np.stack([one, other])
-    return None
-
-
-def _summed(bins: np.ndarray) -> np.ndarray:
-    """Sums over squares of three bins."""
-    padded = np.pad(bins, 1)
-    return np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3))
-
-
-def _grown(centres: np.ndarray, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Which centres lie on a lattice, the frame that fits them best, and the cells of all; fitted ever further."""
-    reach = 2.5
-    for _ in range(12):
-        cells = np.linalg.solve(frame[1:].T, (centres - frame[0]).T).T
-        whole = np.rint(cells).astype(int)
-        off = np.abs((cells - whole) @ frame[1:]).max(1)
-        which = (off <= max(0.75, 0.2 * np.hypot(*frame[1]))) & (np.abs(cells).max(1) <= reach)
-        if np.linalg.matrix_rank(whole[which] - whole[which].mean(0)) < 2:
-            return None
-        new = np.linalg.lstsq(np.c_[np.ones(which.sum()), whole[which]], centres[which], rcond=None)[0]
-        if abs(np.linalg.det(new[1:])) < 4:
-            return None
-        frame, reach = new, 1.8 * reach
-    return which, frame, whole
