@@ -9,7 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from restore.components import components
+from restore.inference.marks.dots import LARGEST_DOT
 from restore.inference.marks.ground import Ground
+from restore.inference.marks.leaders import leading
 from restore.inference.marks.pieces import Pieces, around
 from restore.inference.marks.specks import LARGEST_SPECK, largest_of
 from restore.inference.marks.witness import Witness
@@ -68,13 +70,19 @@ class Scene:
 
     @cached_property
     def ground(self) -> Ground:
-        return Ground.of(self.ink, self.components, Pieces.of(self.ink, LARGEST_SPECK, self.components))
+        small = Pieces.of(self.ink, LARGEST_SPECK, self.components)
+        return Ground.of(self.ink, self.components, small.chosen(small.mean(self.leaders) == 0))
 
     @cached_property
     def pieces(self) -> Pieces:
-        """The pieces that may be specks: none is a scrap beside marks of another kind."""
+        """The pieces that may be specks: none is a scrap beside marks of another kind, nor of a leader."""
         most = largest_of(self.ground) if self.most is None else self.most
         pieces = Pieces.of(self.ink, most, self.components)
-        if not self.marked.any():
-            return pieces
-        return pieces.chosen(pieces.mean(around(self.marked, 2)) == 0)
+        kept = (around(self.marked, 2) > 0) | self.leaders
+        return pieces.chosen(pieces.mean(kept) == 0) if kept.any() else pieces
+
+    @cached_property
+    def leaders(self) -> np.ndarray:
+        """The dots of leaders, boolean (H, W)."""
+        dots = Pieces.of(self.ink, LARGEST_DOT, self.components)
+        return dots.mask(leading(dots))
