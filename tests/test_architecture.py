@@ -76,7 +76,7 @@ BRANCHED, MOST_BRANCHES = 0, 15
 NAMED, MOST_NAMES = 16, 42
 DENSE, MOST_NODES = 18, 39
 # Assignments of several values of different forms to several names at once.
-MIXED = 42
+MIXED = 41
 
 # The most rules by which a picture comes back as it was; and the most numbers that decide what becomes of it: their
 # limits, and what is tuned where that is decided.

@@ -45,7 +45,7 @@ def _dots(scene: Scene) -> Mark | None:
 
 
 def _lines(scene: Scene) -> Mark | None:
-    dark = lines(scene.ink)
+    dark = lines(scene.ink & ~scene.leaders)
     expected = partial(scene.call(scene.white, dark).expected, scene.light)
     light = [*streaks(scene.ink, expected), *(mask.T for mask in streaks(scene.ink.T, expected))]
     mask = np.any([dark, *light], 0)
@@ -53,26 +53,38 @@ def _lines(scene: Scene) -> Mark | None:
 
 
 def _specks(scene: Scene) -> Mark | None:
-    # Without letters nothing but the prior tells specks from content, and it takes dots of a map for dirt: there
-    # somebody has to say how large they are.
     pieces, ground = scene.pieces, scene.ground
-    if not pieces.count or not (ground.print or scene.most):
+    sized = scene.most is not None
+    # Without letters nothing but the prior tells specks from content, and it takes dots of a map for dirt: there
+    # somebody has to say how large they are, and what lies as dirt does is only counted.
+    if not pieces.count or (scene.told and not sized and not ground.print):
         return None
     judge = partial(scene.call(scene.white, pieces.inside).log_odds, scene.white)
-    share = ASKED_SHARE if scene.told else UNASKED_SHARE
-    found = specks_of(pieces, judge, ground, ASKED_LEAD, share) if ground.print else specks_of_size(pieces, judge)
+    if sized and not ground.print:
+        found = specks_of_size(pieces, partial(judge, together=True))
+    else:
+        found = specks_of(pieces, judge, ground, ASKED_LEAD, ASKED_SHARE if scene.told else UNASKED_SHARE)
     if found.lead <= ASKED_LEAD or not found.which.any():
         return None
-    sure = not scene.told and found.lead > UNASKED_LEAD and _is_dirt(found, ground)
-    return Mark("specks", pieces.mask(found.which), int(found.which.sum()), sure)
+    mask = pieces.mask(found.which)
+    count = int(found.which.sum())
+    if ground.print or sized:
+        return Mark("specks", mask, count, not scene.told and found.lead > UNASKED_LEAD and _is_dirt(found, ground))
+    largest = int(pieces.sizes[found.which].max())
+    named = found.lead > UNASKED_LEAD and _lies_anywhere(found, ground)
+    return Mark("specks", mask, count, largest=largest) if named else None
 
 
 def _is_dirt(found: Found, ground: Ground) -> bool:
     """True if specks are few, have many sizes, and lie anywhere, on a page of print."""
-    if found.bare is None or not ground.print:
+    return ground.print and found.rate < MOST_DIRT and _lies_anywhere(found, ground)
+
+
+def _lies_anywhere(found: Found, ground: Ground) -> bool:
+    """True if specks have many sizes, and lie in no rows or heaps, whether anything is near or not."""
+    if found.bare is None or alike(found.bare) > SAME_SIZE:
         return False
-    few = found.rate < MOST_DIRT and alike(found.bare) <= SAME_SIZE
-    return few and arranged(found.bare.centres, ground) < ARRANGED
+    return arranged(found.bare.centres, ground) < ARRANGED
 
 
 # Kinds that are looked for though nobody asks: these cost little on a clean picture.

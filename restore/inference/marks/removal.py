@@ -158,8 +158,12 @@ def _any_of(options: Options) -> str:
 
 def left(marks: Sequence[Mark]) -> list[str]:
     """What is said of marks that were found, and left."""
-    names = option("remove", ",".join(mark.kind for mark in marks))
-    return [f"{_counted(marks)} left; {names} removes {'them' if _several(marks) else 'it'}"] if marks else []
+    if not marks:
+        return []
+    sizes = [option("specks", mark.largest) for mark in marks if mark.largest]
+    kinds = ",".join(mark.kind for mark in marks if not mark.largest)
+    names = " ".join([*([option("remove", kinds)] if kinds else []), *sizes])
+    return [f"{_counted(marks)} left; {names} removes {'them' if _several(marks) else 'it'}"]
 
 
 def _counted(marks: Sequence[Mark]) -> str:

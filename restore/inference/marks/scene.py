@@ -28,6 +28,7 @@ class Mark:
         sure: True if they cannot be part of the picture, so that nobody has to ask for their removal; this is
             not looked into for specks that are asked for.
         on_ground: True if there is only ground beneath them, so that nothing has to be predicted.
+        largest: the pixels of the largest speck, if that has to be said before they go.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Mark:
     count: int
     sure: bool = False
     on_ground: bool = False
+    largest: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

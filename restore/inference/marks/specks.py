@@ -47,7 +47,7 @@ OF_A_SIDE, HIGH_STRIP = 1 / 2, 1 / 8
 BANDS = 16
 
 # Specks to a pixel where the caller says how large they are, so that there are some.
-SAID_RATE = 0.01
+SAID_RATE = 1 / 2000
 
 # The log-odds of a prior for the colours of pieces.
 Judge: TypeAlias = "Callable[[Pieces], np.ndarray]"

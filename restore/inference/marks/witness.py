@@ -40,18 +40,22 @@ class Witness:
         means = self.prior.solve((ink != light).astype(np.float32)[None], Damage(hidden=hidden[None])).means[0]
         return np.asarray(1 - means if light else means)
 
-    def log_odds(self, white: np.ndarray, pieces: Pieces) -> np.ndarray:
-        """The log-odds of the colour of each piece of a picture (H, W) while it alone is hidden, the mean over it."""
+    def log_odds(self, white: np.ndarray, pieces: Pieces, together: bool = False) -> np.ndarray:
+        """The log-odds of the colour of each piece of a picture (H, W), the mean over it.
+
+        It alone is hidden, or all are that are near, together, so that none of a heap speaks for another.
+        """
         if self.prior is None:
             return np.full(pieces.count, np.inf)
         found = np.zeros(pieces.count)
         for which, corners, side in _windows(pieces, white.shape):
             rows, columns = (corners[:, axis, None] + np.arange(side[axis]) for axis in (0, 1))
             where = rows[:, :, None], columns[:, None, :]
-            seen, hidden = white[where], pieces.labels[where] == which[:, None, None]
+            seen, own = white[where], pieces.labels[where] == which[:, None, None]
+            hidden = pieces.labels[where] >= 0 if together else own
             means = self.prior.solve(seen.astype(np.float32), Damage(hidden=hidden)).means
             odds = log_odds_of(means.astype(np.float64))
-            sums = np.where(hidden, np.where(seen, odds, -odds), 0).sum((1, 2))
+            sums = np.where(own, np.where(seen, odds, -odds), 0).sum((1, 2))
             found[which] = sums / pieces.sizes[which]
         return found
 

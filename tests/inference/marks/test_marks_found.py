@@ -18,10 +18,11 @@ from restore.inference.marks.dots import patterns
 from restore.inference.marks.find import Call
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED, KINDS, MOST_DIRT, _is_dirt
+from restore.inference.marks.leaders import in_rows
 from restore.inference.marks.lines import lines
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.scene import Scene
-from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
+from restore.inference.marks.specks import SAID_RATE, SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
 from restore.inference.marks.streaks import streaks
 from restore.inference.marks.witness import Witness
 
@@ -92,8 +93,25 @@ def test_a_band_of_dots_behind_print_is_found(turn: float, pitch: float) -> None
     (found,) = patterns(TEXT | dots, components(TEXT | dots))
     assert found.behind
     alone = dots & ~TEXT
-    assert (found.mask & alone).sum() > 0.65 * alone.sum()
+    assert (found.mask & alone).sum() > 0.95 * alone.sum()  # those under print, and the outermost, too
     assert (found.mask & ~dots).sum() < 0.05 * dots.sum()
+
+
+def test_dots_in_rows_that_are_further_apart_than_the_dots_are_leaders() -> None:
+    rows = np.zeros((HEIGHT, WIDTH), bool)
+    rows[40:280:12, 20:400:6] = True
+    close = rows | np.roll(rows, 6, 0)
+    assert patterns(rows, components(rows)) == [] and len(patterns(close, components(close))) == 1
+
+
+def test_dots_whose_sizes_follow_shades_are_a_halftone() -> None:
+    shaded, even = np.zeros((2, HEIGHT, WIDTH), bool)
+    for row in range(20, 280, 6):
+        for column in range(20, 400, 6):
+            reach = 1 + (column // 24 % 4 == 3)
+            even[row - 1 : row + 2, column - 1 : column + 2] = True
+            shaded[row - reach : row + reach + 1, column - reach : column + reach + 1] = True
+    assert patterns(shaded, components(shaded)) == [] and len(patterns(even, components(even))) == 1
 
 
 def test_a_pattern_without_print_is_a_drawing() -> None:
@@ -115,6 +133,26 @@ def test_three_rows_of_dashes_are_no_pattern() -> None:
     for row in range(60, 78, 6):
         ink[row, 20:400] |= np.arange(380) % 8 < 4
     assert patterns(ink, components(ink)) == []
+
+
+# --- leaders ---
+
+
+def test_leaders_are_neither_lines_nor_specks() -> None:
+    ink = TEXT.copy()
+    ink[20:22, 20:400] |= np.arange(380) % 3 < 2
+    ink[280, 20:400:9] = True
+    ink[280, 200:218] = False  # two dots are lost
+    scene = Scene(ink, True, ink & False, lambda *_: Witness(lambda: None))
+    assert scene.leaders[20:22].sum() == ink[20:22].sum() and scene.leaders[280].sum() == ink[280].sum()
+    assert not (scene.pieces.inside & scene.leaders).any() and not scene.ground.bare[275:286, 40:380].any()
+    mark = KINDS["lines"](scene)
+    assert mark is None or not mark.mask[20:22].any()
+
+
+def test_dirt_stands_in_no_rows() -> None:
+    ink, where = dirty(200)
+    assert in_rows(Pieces.of(ink, 20)).sum() < 0.05 * Pieces.of(where, 20).count
 
 
 # --- lines ---
@@ -306,6 +344,20 @@ def test_specks_are_sure_if_nobody_asks_and_they_are_dirt(told: bool, dirt: bool
     assert mark is not None and mark.sure == (dirt and not told)
 
 
+@pytest.mark.parametrize(("lead", "apart", "found"), [(99.0, True, True), (99.0, False, False), (20.0, True, False)])
+def test_without_letters_and_a_size_specks_are_counted_alone(lead: float, apart: bool, found: bool) -> None:
+    ink = dirty(120)[1]
+    scene = Scene(ink, True, ink & False, lambda *_: Witness(lambda: None), told=False)
+    assert not scene.ground.print and KINDS["specks"](replace(scene, told=True)) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "specks_of", lambda *_: Found(np.ones(scene.pieces.count, bool), lead))
+        patch.setattr(kinds, "_lies_anywhere", lambda *_: apart)
+        mark = KINDS["specks"](scene)
+    assert (mark is not None) is found and (
+        mark is None or (mark.largest == scene.pieces.sizes.max() and not mark.sure)
+    )
+
+
 def test_what_lies_by_print_alone_is_arranged() -> None:
     near = np.zeros((HEIGHT, WIDTH), bool)
     near[:, :100] = True
@@ -359,4 +411,4 @@ def test_where_their_size_is_said_dashes_stay() -> None:
 def test_where_their_size_is_said_the_prior_alone_decides() -> None:
     pieces, _ = ground(dirty(20)[0])
     odds = np.linspace(-9, 1, pieces.count)
-    np.testing.assert_array_equal(specks_of_size(pieces, lambda some: odds).which, odds < np.log(0.01))
+    np.testing.assert_array_equal(specks_of_size(pieces, lambda some: odds).which, odds < np.log(SAID_RATE))

@@ -54,6 +54,17 @@ def test_windows_say_what_the_whole_picture_says() -> None:
         assert odds[number] == pytest.approx(np.log(own / (1 - own)).mean(), abs=0.05)
 
 
+def test_pieces_of_a_heap_are_hidden_together() -> None:
+    ink, _ = dirty(30)
+    pieces, witness = Pieces.of(ink, 20), Witness(lambda: Prior(FIELD))
+    odds = witness.log_odds(~ink, pieces, together=True)
+    means = FIELD.solve((~ink).astype(np.float32)[None], Damage(hidden=pieces.inside[None])).means[0]
+    for number in range(0, pieces.count, 17):
+        own = means[pieces.labels == number]
+        own = own if not pieces.dark[number] else 1 - own
+        assert odds[number] == pytest.approx(np.log(own / (1 - own)).mean(), abs=0.05)
+
+
 def test_a_page_with_bare_ground_chooses_no_prior_and_one_that_none_knows_has_no_specks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -117,6 +128,14 @@ def test_one_mark_is_left_and_several_are() -> None:
         (2, "2 lines were left; remove='lines' removes them"),
     ):
         assert removal.left([Mark("lines", none, count)]) == [words]
+
+
+def test_specks_whose_size_has_to_be_said_are_named_with_it() -> None:
+    none = np.zeros((2, 2), bool)
+    specks = Mark("specks", none, 9, largest=30)
+    assert removal.left([specks]) == ["9 specks were left; specks=30 removes them"]
+    words = "1 line and 9 specks were left; remove='lines' specks=30 removes them"
+    assert removal.left([Mark("lines", none, 1), specks]) == [words]
 
 
 def test_marks_are_hidden_beside_a_mask() -> None:
