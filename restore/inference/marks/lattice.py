@@ -80,10 +80,10 @@ def _steps(pairs: np.ndarray) -> np.ndarray | None:
     peaks = [place for place in np.argwhere(sums > 0.4 * sums.max()) - [0, WIDEST_PITCH + 1] if tuple(place) > (0, 0)]
     peaks = [place for place in peaks if place @ place >= 9]
     peaks.sort(key=lambda place: place @ place - 1e-3 * sums[place[0], place[1] + WIDEST_PITCH + 1])
-    near = [np.abs(pairs - place).max(1) <= 1.2 for place in peaks]
-    exact = [pairs[which].mean(0) for which in near if which.any()]
-    for other in exact[1:]:
-        one = exact[0]
+    near = (np.abs(pairs - place).max(1) <= 1.2 for place in peaks)  # one by one: a halftone has hundreds of peaks
+    exact = (pairs[which].mean(0) for which in near if which.any())
+    one = next(exact, np.zeros(2))
+    for other in exact:
         if abs(one[0] * other[1] - one[1] * other[0]) > 0.5 * np.hypot(*one) * np.hypot(*other):
             return np.stack([one, other])
     return None
