@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from restore.inference.marks.ground import NO_CHANCE, excess
 from restore.inference.marks.lattice import FEWEST_DOTS, Lattice, lattice_of
 from restore.inference.marks.pieces import DITHERED, Pieces, around
 
@@ -146,7 +147,7 @@ def _pattern(ink: np.ndarray, whole: np.ndarray, pieces: Pieces, lattice: Lattic
     blank = sites.within(held) & ~filled
     if not _even(lattice) or alone.sum() < max(FEWEST_DOTS, FULL * (alone | blank).sum()):
         return None
-    if _shaded(lattice, Pieces.of(ink, (2 * DOT_REACH + 1) ** 2, whole)) > SHADES:
+    if _joined(lattice, pieces) or _shaded(lattice, Pieces.of(ink, (2 * DOT_REACH + 1) ** 2, whole)) > SHADES:
         return None
     mask = own.copy()
     for row, column in sites.places[held & ~dotted]:
@@ -164,6 +165,21 @@ def _even(lattice: Lattice) -> bool:
     """True if its rows are about as far apart as the pieces in them."""
     short, long = sorted(np.hypot(*lattice.frame[1:].T))
     return bool(long <= APART * short)
+
+
+def _joined(lattice: Lattice, pieces: Pieces) -> bool:
+    """True if most light pieces stand in the middle between dots, as where a halftone is dark, so that its dots join.
+
+    Those that print encloses stand anywhere.
+    """
+    light = pieces.centres[~pieces.dark]
+    middle = lattice.frame[1:].sum(0) / 2
+    cells = np.linalg.solve(lattice.frame[1:].T, (light - lattice.frame[0] - middle).T).T
+    within = ((cells >= lattice.cells.min(0) - 1) & (cells <= lattice.cells.max(0))).all(1)
+    off = np.abs((cells - np.rint(cells)) @ lattice.frame[1:]).max(1)
+    by_chance = (2 * OFF_SITE) ** 2 / abs(np.linalg.det(lattice.frame[1:]))
+    between = (within & (off <= OFF_SITE)).sum()
+    return bool(2 * between > within.sum() and excess(between, by_chance * within.sum()) > NO_CHANCE)
 
 
 def _shaded(lattice: Lattice, pieces: Pieces) -> float:

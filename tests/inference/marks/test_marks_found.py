@@ -119,6 +119,24 @@ def test_a_pattern_without_print_is_a_drawing() -> None:
     assert not found.behind
 
 
+def halftone(tone: np.ndarray, pitch: float) -> np.ndarray:
+    """Dots at 45 degrees that grow with the tone, and join where it is dark."""
+    rows, columns = np.indices(tone.shape) * (2 * np.pi / pitch / np.sqrt(2))
+    screen = np.cos(rows + columns) + np.cos(rows - columns)
+    return np.asarray(screen.argsort(None).argsort().reshape(tone.shape) > (1 - tone) * tone.size)
+
+
+@pytest.mark.parametrize(("pitch", "darkest"), [(4, 0.95), (4, 0.7), (7, 0.7), (8, 0.9)])
+def test_a_photograph_in_print_is_no_pattern_though_its_dark_parts_lie_over_its_dots(
+    pitch: float, darkest: float
+) -> None:
+    rows, columns = np.indices((200, WIDTH))
+    far = np.hypot(rows - 100, columns - 200)
+    photograph = halftone(np.where(far < 95, darkest - far / 300, 0.2), pitch)
+    ink = np.concatenate([TEXT, photograph])
+    assert patterns(ink, components(ink)) == []
+
+
 def test_print_and_leaders_and_random_dots_are_no_pattern() -> None:
     leader, random = np.zeros((2, HEIGHT, WIDTH), bool)
     leader[100:102, 20:400] = np.arange(380) % 5 < 2
