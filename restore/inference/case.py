@@ -129,6 +129,11 @@ class Case:
         return self.reading.page is not None and self.header.kind.pages
 
     @property
+    def answers_whole_page(self) -> bool:
+        """True if that is so for every pixel: marks are looked for in the page as it was read, then."""
+        return self.answered_by_reader and not (self.named or self.original.filled_only)
+
+    @property
     def judged_as_read(self) -> bool:
         """True for a page that its reader answers, and for damage that a prior has learnt: no answer is judged."""
         return self.answered_by_reader or bool(self.header.task)

@@ -32,7 +32,8 @@ _FORCE = _help("Prior", "Restore even what no prior recognises, and resize by an
 _INVERT = _help("Prior", "Invert the image for the prior, and the result back; or not. [found for each image]")
 _REMOVE = _help(
     "Marks",
-    f"Remove marks of these kinds, and change nothing else: some of {','.join(MARKS)}, or all; none to look for none. "
+    f"Remove marks of these kinds, and change nothing else, but read a grey page: some of {','.join(MARKS)}, or all; "
+    "none to look for none. "
     "[specks and dots that can hardly be part of a page of print]",
 )
 _SPECKS = _help("Marks", "Remove specks of at most this number of pixels. [found for each image, with --remove specks]")

@@ -74,7 +74,11 @@ def marks_in(picture: Observed, options: Options, engines: Engines) -> list[Mark
     from restore.inference.marks import removal
 
     case = Case.of(0, picture, options, engines, lambda share: None)
-    return [] if case.blank is not None else removal.marks_of(case, _priors(case, engines))
+    if case.blank is not None:
+        return []
+    page = case.reading.page if case.answers_whole_page else None
+    seen = case if page is None else removal.as_read(case, page.means[0])
+    return removal.marks_of(seen, _priors(case, engines))
 
 
 @dataclass(eq=False)
@@ -98,7 +102,7 @@ class _Run:
             case = Case.of(index, picture, options, self.engines, self.pass_on)
             if case.blank is not None:
                 self.add({index: blank(picture, case.blank)})
-            elif options.marks:
+            elif options.marks and not case.answers_whole_page:
                 self.add({index: self._without_marks(case)})
             elif case.objection is not None:
                 self.add({index: self.refused(case, case.objection)})
@@ -188,6 +192,8 @@ class _Run:
         if not case.judged_as_read:
             facts |= facts_of_draft(choice, draft, case.picture.visible, sized=case.named and case.own_size)
         draft, facts, notes = _without_patterns(case, choice, draft, facts)
+        draft, marks, said = self._without_marks_as_read(case, draft)
+        notes += said
         why = objection(facts)
         find = case.ask is Ask.FIND
         if not draft.grey and spotless(choice, facts, why if find else None):
@@ -204,6 +210,7 @@ class _Run:
             draft,
             doubt,
             notes=notes,
+            marks=marks,
             status=status,
             facts=facts,
             iterations=int(whole.iterations[index]),
@@ -216,6 +223,18 @@ class _Run:
         from restore.inference.marks import removal
 
         return removal.without(case, _priors(case, self.engines), self._attempt)
+
+    def _without_marks_as_read(self, case: Case, draft: Draft) -> tuple[Draft, dict[str, np.ndarray], list[str]]:
+        """The answer about a grey page without the marks in it that are to be removed, where they are, and a note."""
+        if not (case.options.marks and case.answers_whole_page):
+            return draft, {}, []
+        from restore.inference.marks import removal
+
+        found = removal.without(removal.as_read(case, draft.means), _priors(case, self.engines), self._attempt)
+        if not found.marks:
+            return draft, {}, [found.objection]
+        mask = np.any([*found.marks.values()], 0)
+        return replace(draft, means=np.where(mask, found.means, draft.means)), dict(found.marks), [*found.notes]
 
     def refused(self, case: Case, why: Status, choice: Choice | None = None, facts: Facts | None = None) -> Restored:
         """The answer about a picture that comes back as it was, with advice."""
@@ -264,6 +283,7 @@ def _may_have_marks(case: Case) -> bool:
     damage = case.original.damage
     options = case.options
     described = damage.touched or damage.hidden is not None or options.remove is not None or options.force
+    described = described or bool(options.marks)
     ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
     return ink and not described and min(case.original.shape) >= LEAST_PAGE
 

@@ -22,6 +22,7 @@ from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
 from restore.inference.painting import at_lowest
 from restore.inference.restored import Restored, as_it_came, share_changed
+from restore.inference.scans.reading import Reading
 from restore.registry import MARKS
 from restore.status import Outcome, Status
 
@@ -80,12 +81,17 @@ def named(case: Case, answer: Restored, priors: Sequence[Prior]) -> Restored:
     """The answer about a grey page, with a note on the marks that are left in it: parts that are no page have none."""
     if answer.not_sure:
         return answer
+    return replace(answer, notes=(*answer.notes, *left(marks_of(as_read(case, answer.means), priors))))
+
+
+def as_read(case: Case, means: np.ndarray) -> Case:
+    """A grey page in black and white as its reader answers, by probabilities of white; other parts are blank."""
     reading = case.reading
-    white = answer.means > 0.5
+    white = means > 0.5
     if reading.other is not None:
         white = np.where(reading.other, not reading.inverted, white)
-    seen = replace(case, reading=replace(reading, picture=replace(case.picture, pixels=white.astype(np.float32))))
-    return replace(answer, notes=(*answer.notes, *left(marks_of(seen, priors))))
+    page = Observed(white.astype(np.float32), Damage())
+    return replace(case, original=page, reading=Reading(page))
 
 
 def _hiding(case: Case, marks: Sequence[Mark], attempt: Attempt) -> Restored:

@@ -289,3 +289,21 @@ def test_marks_are_named_that_are_in_the_answer_and_in_no_photograph(inverted: b
     (picture,) = seen
     np.testing.assert_array_equal(picture[:200], white[:200])
     assert (picture[200:] != inverted).all() or not other
+
+
+def test_what_is_named_on_a_grey_page_goes_if_it_is_asked_for_and_the_page_is_read_all_the_same() -> None:
+    page, dirt = dirty_scan()
+    _, read = package.denoise(page, return_solution=True)
+    clean, found = package.denoise(page, remove="specks", return_solution=True)
+    assert clean[dirt].mean() > read.estimate[dirt].mean() + 20 and found.marks["specks"][dirt].mean() > 0.5
+    np.testing.assert_array_equal(found.estimate[~found.marks["specks"]], read.estimate[~found.marks["specks"]])
+    assert "removed" in " ".join(found.notes) and not [note for note in found.notes if "left;" in note]
+    np.testing.assert_array_equal(package.find_marks(page, "specks")["specks"], found.marks["specks"])
+
+
+def test_a_grey_page_is_read_though_no_marks_are_found_on_it() -> None:
+    page = (np.where(TEXT, 60, 215) + np.random.default_rng(0).normal(0, 6, TEXT.shape)).astype(np.uint8)
+    _, read = package.denoise(page, return_solution=True)
+    _, found = package.denoise(page, remove="border", return_solution=True)
+    np.testing.assert_array_equal(found.estimate, read.estimate)
+    assert any(note.startswith("no black borders were found") for note in found.notes)
