@@ -31,8 +31,10 @@ MOST_DIRT = 1 / 500
 
 def _border(scene: Scene) -> Mark | None:
     mask = border(scene.ink)
+    if not mask.any() or not (scene.told or scene.without(mask).ground.print):  # the first bar of a code is none
+        return None
     # Never sure: a heading in a black band, or a drawing at the foot of a page, lies at its edge, too.
-    return Mark("border", mask, 1, on_ground=True) if mask.any() else None
+    return Mark("border", mask, 1, on_ground=True)
 
 
 def _dots(scene: Scene) -> Mark | None:

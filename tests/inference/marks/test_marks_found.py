@@ -290,6 +290,16 @@ def test_frames_and_what_stands_at_an_edge_are_no_border() -> None:
         assert not border(ink).any()
 
 
+@pytest.mark.parametrize("told", [False, True])
+def test_a_border_is_named_on_a_page_of_print_alone(told: bool) -> None:
+    code, page = np.zeros((HEIGHT, WIDTH), bool), TEXT.copy()
+    for column in np.random.default_rng(0).integers(1, WIDTH // 10, 30) * 10:
+        code[:, column : column + 4] = True
+    code[:, :8] = page[:, :8] = True
+    scenes = [Scene(ink, True, ink & False, lambda *_: Witness(lambda: None), told=told) for ink in (code, page)]
+    assert [KINDS["border"](scene) is not None for scene in scenes] == [told, True]
+
+
 # --- specks ---
 
 
