@@ -154,7 +154,7 @@ def none_of(options: Options) -> str:
     """What is said where there are none."""
     words = f"no {_any_of(options)} were found"
     asked = "specks" in options.marks and options.specks is None
-    return f"{words}; if you see some, say how large they are: {option('specks', 20)}" if asked else words
+    return f"{words}; if you see specks, say how large they are: {option('specks', 20)}" if asked else words
 
 
 def _any_of(options: Options) -> str:

@@ -118,7 +118,8 @@ def test_marks_that_cannot_be_told_from_noise(level: float | None, noisy: bool) 
         found = removal.without(case, (), lambda *_: usual)  # type: ignore[arg-type]
     assert (found.outcome is Outcome.NOT_SURE) is noisy
     words = "lines or specks cannot be told from its noise (p = 0.05 was found)"
-    assert found.reason.startswith(words if noisy else "no lines or specks were found")
+    none = "no lines or specks were found; if you see specks, say how large"
+    assert found.reason.startswith(words if noisy else none)
 
 
 def test_one_mark_is_left_and_several_are() -> None:
