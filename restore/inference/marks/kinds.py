@@ -47,11 +47,12 @@ def _dots(scene: Scene) -> Mark | None:
 
 
 def _lines(scene: Scene) -> Mark | None:
-    dark = lines(scene.ink & ~scene.leaders)
+    level, upright = lines(scene.ink & ~scene.leaders)
+    dark = level | upright
     expected = partial(scene.call(scene.white, dark).expected, scene.light)
     light = [*streaks(scene.ink, expected), *(mask.T for mask in streaks(scene.ink.T, expected))]
     mask = np.any([dark, *light], 0)
-    return Mark("lines", mask, count_of(dark) + len(light)) if mask.any() else None
+    return Mark("lines", mask, count_of(level) + count_of(upright) + len(light)) if mask.any() else None
 
 
 def _specks(scene: Scene) -> Mark | None:

@@ -8,31 +8,57 @@ from __future__ import annotations
 
 import numpy as np
 
+from restore.components import components
+from restore.inference.marks.pieces import around
+
 # The shortest line, the thickest, and the longest gap, in pixels; and how steep lines are that are looked for, as
 # rows to a column, of either sign.
 SHORTEST, THICKEST, GAP = 120, 7, 1
 SLOPES = np.arange(-4, 5) / 128
 
-# The share of a side of the picture that a line takes at least; of its columns, where thin ink lies in its rows; and in
-# one row of it.
+# The share of a side of the picture that a line takes at least, or one that it meets; of its columns, where thin ink
+# lies in its rows; and in one row of it.
 ACROSS, THIN_PART, OWN = 0.2, 0.5, 0.25
 
 
 def lines(ink: np.ndarray) -> np.ndarray:
-    """The pixels of lines, level and upright ones, boolean (H, W)."""
-    return _level(ink) | _level(ink.T).T
+    """The pixels of lines, boolean (2, H, W): of level ones, and of upright ones.
+
+    Beside such as go across a part of the picture there are shorter ones that meet them, as in a table.
+    """
+    across = np.stack([_level(ink, ACROSS), _level(ink.T, ACROSS).T])
+    if not across.any():
+        return across
+    others = np.stack([_level(ink, 0), _level(ink.T, 0).T])
+    return across | np.stack([_that_meet(across[0] | across[1], one) for one in others])
+
+
+def _that_meet(mask: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Those of other lines that meet some."""
+    numbers = _joined(others)
+    meets = np.zeros(numbers.max(initial=0) + 1, bool)
+    meets[numbers[others & (around(mask, GAP) > 0)]] = True
+    return others & meets[numbers]
 
 
 def count_of(mask: np.ndarray) -> int:
-    """About how many lines there are: their pixels over those of one across the picture."""
-    thick = max(1.0, float(np.median(runs(mask.T).T[mask]))) if mask.any() else 1.0
-    return max(1, round(mask.sum() / (thick * max(mask.shape) * 0.8))) if mask.any() else 0
+    """How many level lines there are, or upright ones: parts that short gaps alone divide are one.
+
+    >>> count_of(np.array([[1, 1, 0, 1], 4 * [0], 4 * [0], 4 * [0], [0, 0, 1, 1]], bool))
+    2
+    """
+    return len(np.unique(_joined(mask)[mask]))
 
 
-def _level(ink: np.ndarray) -> np.ndarray:
-    """The pixels of level lines of ink, those of what they cross included."""
+def _joined(mask: np.ndarray) -> np.ndarray:
+    """The components of a mask whose gaps are closed, (H, W)."""
+    return components(around(mask, GAP) > 0)
+
+
+def _level(ink: np.ndarray, across: float) -> np.ndarray:
+    """The pixels of level lines of ink, those of what they cross included; of such as take a part of the width."""
     height, width = ink.shape
-    least, found = max(SHORTEST, int(ACROSS * width)), np.zeros(ink.shape, bool)
+    least, found = max(SHORTEST, int(across * width)), np.zeros(ink.shape, bool)
     thin = ink & (runs(ink.T).T <= THICKEST)
     if width < least or thin.sum(1).max(initial=0) * 2 < least * THIN_PART:
         return found

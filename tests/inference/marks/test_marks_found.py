@@ -19,7 +19,7 @@ from restore.inference.marks.find import Call
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED, KINDS, MOST_DIRT, _is_dirt
 from restore.inference.marks.leaders import in_rows
-from restore.inference.marks.lines import lines
+from restore.inference.marks.lines import count_of, lines
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.scene import Scene
 from restore.inference.marks.specks import SAID_RATE, SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
@@ -184,7 +184,7 @@ def test_a_rule_across_print_is_found_whole(slope: float, turned: bool, thick: i
     rule, columns = np.zeros(ink.shape, bool), np.arange(10, ink.shape[1] - 10)
     for more in range(thick):
         rule[np.rint(0.4 * ink.shape[0] + slope * columns).astype(int) + more, columns] = True
-    found = lines(ink | rule)
+    found = lines(ink | rule).any(0)
     assert (found & rule).sum() > 0.98 * rule.sum()
     assert (found & ~rule).sum() < 0.35 * rule.sum()
 
@@ -196,6 +196,19 @@ def test_print_has_no_lines_and_short_strokes_are_none() -> None:
     thick[100:130, 20:400] = True
     for ink in (TEXT, TEXT.T, stroke, thick):
         assert not lines(ink).any()
+
+
+def test_all_rules_of_a_table_are_found_and_counted_and_short_ones_that_meet_none_stay() -> None:
+    table = np.zeros((900, 1000), bool)
+    for row in (100, 400, 700):
+        table[row : row + 2, 100:302] = True  # a fifth of the width
+    table[250:252, 100:240] = True
+    table[100:702, [100, 101, 300, 301]] = True
+    alone = np.zeros_like(table)
+    alone[800:802, 500:640] = True
+    level, upright = lines(table | alone)
+    np.testing.assert_array_equal(level | upright, table)
+    assert count_of(level) == 4 and count_of(upright) == 2
 
 
 # --- light streaks ---
