@@ -11,11 +11,13 @@ import numpy as np
 from restore.channels.damage import Observed
 from restore.errors import ModelError, UsageError, option, require
 from restore.images import shrink
+from restore.inference.candidates import Candidate, Planes, Prior, squares_in
 from restore.inference.decision.rules import Ask, for_others, objection
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, assumed
 from restore.inference.options import Options
 from restore.inference.restored import level_of_blank
+from restore.inference.rivals.diffusion import Diffusion
 from restore.inference.scans.reading import Reading, read
 from restore.inference.tiles.blend import Watch
 from restore.sizes import check_near
@@ -124,6 +126,20 @@ class Case:
         return len(self.engines) > 1 and not (self.own_size or self.header.grey)
 
     @property
+    def candidates(self) -> list[Candidate]:
+        """Each prior in each polarity, and squares if no prior is named or of the picture's size."""
+        invert = bool(self.options.invert)
+        if self.answered_by_reader:
+            return [Prior(self.engines[0], self.reading.inverted)]
+        if len(self.picture.shape) > 2:
+            return [Planes(engine, invert) for engine in self.engines]
+        if self.named and self.ask is Ask.TOLD and self.own_size:
+            return [Prior(self.engines[0], invert)]
+        priors = [Prior(engine, one) for engine in self.engines for one in _polarities(engine, self.options.invert)]
+        diffusion = [Diffusion()] if self.original.filled_only and not self.header.grey else []
+        return [*priors, *diffusion, *(squares_in(self.picture) if self.squares else [])]
+
+    @property
     def answered_by_reader(self) -> bool:
         """True if the output of the prior that reads grey pages is the answer."""
         return self.reading.page is not None and self.header.kind.pages
@@ -156,6 +172,13 @@ def _of_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
         name = engines[0].header.name
         raise ModelError(f"{name} knows no colours; leave the model out, or convert a copy to greyscale")
     return of_photographs
+
+
+def _polarities(engine: PictureEngine, invert: bool | None) -> tuple[bool, ...]:
+    """The polarities to choose between; one where it is given, or scores do not tell them apart."""
+    if invert is not None:
+        return (invert,)
+    return (False, True) if engine.header.polarised else (False,)
 
 
 def _resized(picture: Observed, options: Options, engines: Sequence[PictureEngine]) -> Observed:

@@ -16,7 +16,7 @@ import numpy as np
 
 from restore.channels.damage import Damage, Observed
 from restore.errors import ModelError
-from restore.inference.candidates import Candidate, Planes, Prior, Squares, squares_in
+from restore.inference.candidates import Candidate, Prior, Squares
 from restore.inference.case import Case
 from restore.inference.choose import Choice, choose
 from restore.inference.decision.facts import Facts
@@ -25,12 +25,11 @@ from restore.inference.decision.measured import facts_of_choice, facts_of_draft,
 from restore.inference.decision.notes import notes_of
 from restore.inference.decision.remedies import remedy
 from restore.inference.decision.rules import Ask, objection
-from restore.inference.engine import PictureEngine, Posterior
+from restore.inference.engine import Posterior
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.painting import Draft, at_lowest, chosen, painted, spotless
 from restore.inference.restored import Restored, blank, not_sure
-from restore.inference.rivals.diffusion import Diffusion
 from restore.inference.scans.reading import LEAST_PAGE
 from restore.inference.tiles.blend import Watch
 from restore.status import Outcome, Status
@@ -269,7 +268,7 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
     """Prior, polarity and level of each picture: the only ones there are, or those that predict it best."""
     first = cases[0]
     pictures = [case.picture for case in cases]
-    candidates = _candidates(first)
+    candidates = first.candidates
     if len(candidates) == 1 and (first.answered_by_reader or pictures[0].damage.unknown is None):
         return [Choice(candidates[0], picture.damage) for picture in pictures]
     if len(first.picture.shape) > 2:  # compared by their green, whose noise a file cuts off at black and white
@@ -292,22 +291,8 @@ def _priors(case: Case, engines: Engines) -> list[Prior]:
     """The priors of black and white among the candidates; of a page that its reader answers, those of others."""
     opened = engines.for_picture(case.original) if case.answered_by_reader else case.engines
     able = tuple(engine for engine in opened if not engine.header.kind.pages)
-    candidates = _candidates(replace(case, engines=able)) if able else []
+    candidates = replace(case, engines=able).candidates if able else []
     return [candidate for candidate in candidates if isinstance(candidate, Prior)]
-
-
-def _candidates(case: Case) -> list[Candidate]:
-    """The candidates: each prior in each polarity, and squares if no prior is named or of the picture's size."""
-    invert = bool(case.options.invert)
-    if case.answered_by_reader:
-        return [Prior(case.engines[0], case.reading.inverted)]
-    if len(case.picture.shape) > 2:
-        return [Planes(engine, invert) for engine in case.engines]
-    if case.named and case.ask is Ask.TOLD and case.own_size:
-        return [Prior(case.engines[0], invert)]
-    priors = [Prior(engine, invert) for engine in case.engines for invert in _polarities(engine, case.options.invert)]
-    diffusion = [Diffusion()] if case.original.filled_only and not case.header.grey else []
-    return [*priors, *diffusion, *(squares_in(case.picture) if case.squares else [])]
 
 
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
@@ -326,13 +311,6 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
     if objection(facts_of_choice(inner)) is not None:
         return choice
     return replace(choice, candidate=replace(squares, prior=inner.candidate.prior))
-
-
-def _polarities(engine: PictureEngine, invert: bool | None) -> tuple[bool, ...]:
-    """The polarities to choose between; one where it is given, or scores do not tell them apart."""
-    if invert is not None:
-        return (invert,)
-    return (False, True) if engine.header.polarised else (False,)
 
 
 def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
