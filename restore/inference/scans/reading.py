@@ -20,7 +20,7 @@ from restore.inference.decision.rules import CROWDED, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
 from restore.inference.scans.parts import other_parts
-from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest
+from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest, unmixed_levels
 from restore.inference.tiles.blend import Watch
 from restore.status import Status
 
@@ -284,7 +284,10 @@ def _of_ink(
     white = (odds > 0) ^ inverted
     unsure = replace(picture.damage, p=1 / (1 + np.exp(np.abs(odds))), hidden=hidden)
     read = Observed(white.astype(np.float64), unsure)
-    dark, light = (sheet.white, sheet.black) if inverted else (sheet.black, sheet.white)
+    tones = sheet.black, sheet.white
+    if picture.filled_only:
+        tones = unmixed_levels(_turned(values, inverted), paper, _either(edges, hidden))
+    dark, light = reversed(tones) if inverted else tones
     return Reading(
         read,
         (_turned(dark, inverted), _turned(light, inverted)),

@@ -124,6 +124,22 @@ class Sheet:
         )
 
 
+def unmixed_levels(grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The levels of ink and of paper at every pixel, (H, W), without what lies at edges, where both are mixed.
+
+    What is filled has them, so that it is not seen on paper; see `Sheet.of` for the arguments.
+    """
+    visible = np.ones(grey.shape, np.float32) if hidden is None else (~hidden).astype(np.float32)
+    local = Local(grey.shape)
+    ink = paper < 0.5
+
+    def level(part: np.ndarray) -> np.ndarray:
+        inside = (largest((~part).astype(np.int8), 1) == 0) * visible
+        return _level(local, grey, inside if inside.any() else part * visible, visible)
+
+    return level(ink), level(~ink)
+
+
 def _averaged(values: np.ndarray) -> np.ndarray:
     """Averages over 3x3 pixels of an image (H, W), whose edges are repeated."""
     padded = np.pad(values, 1, "edge")

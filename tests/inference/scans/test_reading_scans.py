@@ -26,7 +26,7 @@ from restore.inference.decision.rules import for_others, limit_of, objection
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.scans.reading import LEAST_PAGE, Reading, read
-from restore.inference.scans.sheet import OUTLIERS, REACH, Local, Sheet
+from restore.inference.scans.sheet import OUTLIERS, REACH, Local, Sheet, unmixed_levels
 from restore.status import Status
 from restore.zoo import describe, find, reader
 
@@ -215,6 +215,22 @@ def test_what_lies_in_a_hole_says_nothing_of_a_page() -> None:
     np.testing.assert_array_equal(one.values(), other.values())
     np.testing.assert_array_equal(one.damage.p, other.damage.p)
     assert one.damage.hidden is hidden
+
+
+def test_levels_of_ink_and_paper_leave_out_what_is_mixed_at_edges() -> None:
+    """Soft edges are half of what is beside strokes: with them paper would be darker, and ink lighter."""
+    wide = np.zeros(SHAPE, bool)
+    wide[np.ix_(np.arange(SHAPE[0]) % 24 < 12, np.arange(SHAPE[1]) % 20 < 7)] = True
+    grey = gaussian_filter(np.where(wide, 0.2, 0.9), 0.6)
+    paper = np.where(grey > 0.55, 0.98, 0.02)
+    mixed = Sheet.of(grey, paper, None)
+    levels = zip(unmixed_levels(grey, paper, None), (mixed.black, mixed.white), (0.2, 0.9), strict=True)
+    for level, with_edges, true in levels:
+        assert np.abs(level - true).mean() < np.abs(with_edges - true).mean() / 4
+    # Where all is edge, what there is counts.
+    thin = np.indices(SHAPE).sum(0) % 2 * 0.7 + 0.2
+    black, white = unmixed_levels(thin, np.round(thin), None)
+    assert np.allclose(black, 0.2) and np.allclose(white, 0.9)
 
 
 def test_holes_of_a_page_are_filled_with_the_ink_and_paper_of_their_place() -> None:
