@@ -240,13 +240,14 @@ def _no_page(grey: np.ndarray, paper: np.ndarray, parts: np.ndarray, hidden: np.
     """
     numbers = components(parts)
     around = Sheet.of(grey, paper, _either(parts, hidden))
+    blank = paper > 0.5 if hidden is None else (paper > 0.5) & ~hidden
     stay = np.zeros_like(parts)
     for number in np.unique(numbers[parts]).tolist():
         part = numbers == number
         outside = largest((~part).astype(np.int8), int(REACH)) > 0
         facts = Sheet.of(grey, paper, _either(outside, hidden)).facts
         why = objection(facts)
-        plain = why is Status.FAINT and _as_light(grey, around, part & outside & (paper > 0.5))
+        plain = why is Status.FAINT and _as_light(grey, around, part & outside & blank)
         stay |= part & (CROWDED.holds(facts) or not (why is None or plain))
     return stay
 

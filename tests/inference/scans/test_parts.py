@@ -90,6 +90,11 @@ def test_a_blank_part_is_page_if_it_is_as_light_as_the_paper_around_it(darker: f
     paper[part] = 1.0
     grey[part] = (shade * np.ones((300, 1)) - darker)[part]
     assert room._no_page(grey, paper, part, None).any() == (darker > 0.2)
+    # What is hidden tells nothing of its levels.
+    hidden = np.zeros(paper.shape, bool)
+    hidden[100:220, 108:252] = True
+    grey[hidden] = (shade * np.ones((300, 1)))[hidden]
+    assert room._no_page(grey, paper, part, hidden).any() == (darker > 0.2)
 
 
 def test_what_others_read_of_a_page_leaves_parts_as_they_were() -> None:
