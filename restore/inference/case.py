@@ -146,7 +146,7 @@ class Case:
 
     @property
     def answers_whole_page(self) -> bool:
-        """True if that is so for every pixel: marks are looked for in the page as it was read, then."""
+        """True if its reader is not named, and does more than to fill holes: it has the marks of the page as read."""
         return self.answered_by_reader and not (self.named or self.original.filled_only)
 
     @property

@@ -229,11 +229,7 @@ class _Run:
             return draft, {}, []
         from restore.inference.marks import removal
 
-        found = removal.without(removal.as_read(case, draft.means), _priors(case, self.engines), self._attempt)
-        if not found.marks:
-            return draft, {}, [found.objection]
-        mask = np.any([*found.marks.values()], 0)
-        return replace(draft, means=np.where(mask, found.means, draft.means)), dict(found.marks), [*found.notes]
+        return removal.from_page(case, draft, _priors(case, self.engines), self._attempt)
 
     def refused(self, case: Case, why: Status, choice: Choice | None = None, facts: Facts | None = None) -> Restored:
         """The answer about a picture that comes back as it was, with advice."""
@@ -281,8 +277,8 @@ def _may_have_marks(case: Case) -> bool:
     """True if marks are looked for in a picture of which nothing is said: a large one in black and white."""
     damage = case.original.damage
     options = case.options
-    described = damage.touched or damage.hidden is not None or options.remove is not None or options.force
-    described = described or bool(options.marks)
+    asked = bool(options.marks) or options.remove is not None or options.force
+    described = asked or damage.touched or damage.hidden is not None
     ink = len(case.original.shape) == 2 and not (case.header.grey or case.header.task)
     return ink and not described and min(case.original.shape) >= LEAST_PAGE
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restore.inference.marks.ground import NO_CHANCE, excess
-from restore.inference.marks.lattice import FEWEST_DOTS, Lattice, lattice_of
+from restore.inference.marks.lattice import FEWEST_DOTS, Lattice, lattice_of, placed
 from restore.inference.marks.pieces import DITHERED, Pieces, around
 
 # The size of the largest dot in pixels; more pieces than this are a halftone of a whole page.
@@ -172,11 +172,9 @@ def _joined(lattice: Lattice, pieces: Pieces) -> bool:
 
     Those that print encloses stand anywhere.
     """
-    light = pieces.centres[~pieces.dark]
     middle = lattice.frame[1:].sum(0) / 2
-    cells = np.linalg.solve(lattice.frame[1:].T, (light - lattice.frame[0] - middle).T).T
+    cells, off = placed(pieces.centres[~pieces.dark] - middle, lattice.frame)
     within = ((cells >= lattice.cells.min(0) - 1) & (cells <= lattice.cells.max(0))).all(1)
-    off = np.abs((cells - np.rint(cells)) @ lattice.frame[1:]).max(1)
     by_chance = (2 * OFF_SITE) ** 2 / abs(np.linalg.det(lattice.frame[1:]))
     between = (within & (off <= OFF_SITE)).sum()
     return bool(2 * between > within.sum() and excess(between, by_chance * within.sum()) > NO_CHANCE)
@@ -187,10 +185,9 @@ def _shaded(lattice: Lattice, pieces: Pieces) -> float:
 
     Pieces of all sizes count that lie on it where it is, or a few cells further.
     """
-    cells = np.linalg.solve(lattice.frame[1:].T, (pieces.centres - lattice.frame[0]).T).T
+    cells, off = placed(pieces.centres, lattice.frame)
     whole = np.rint(cells).astype(int) - lattice.cells.min(0) + BEYOND
     shape = np.ptp(lattice.cells, 0) + 2 * BEYOND + 1
-    off = np.abs((cells - np.rint(cells)) @ lattice.frame[1:]).max(1)
     on = pieces.dark & (off <= OFF_SITE) & (whole >= 0).all(1) & (whole < shape).all(1)
     octaves = np.full(shape, np.nan)
     octaves[tuple(whole[on].T)] = np.log2(pieces.sizes[on])

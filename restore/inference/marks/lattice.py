@@ -56,6 +56,12 @@ def lattice_of(centres: np.ndarray) -> Lattice | None:
     return Lattice(chosen, frame, cells)
 
 
+def placed(centres: np.ndarray, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of centres, (N, 2), in steps of a frame, and how many pixels they are off the nearest ones, (N,)."""
+    cells = np.linalg.solve(frame[1:].T, (centres - frame[0]).T).T
+    return cells, np.abs((cells - np.rint(cells)) @ frame[1:]).max(1)
+
+
 def _neighbours(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Steps from a centre to others that are near and below, (M, 2), and whose they are, (M,)."""
     order = np.argsort(centres[:, 0], kind="stable")
@@ -99,9 +105,8 @@ def _grown(centres: np.ndarray, frame: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """Which centres lie on a lattice, the frame that fits them best, and the cells of all; fitted ever further."""
     reach = 2.5
     for _ in range(12):
-        cells = np.linalg.solve(frame[1:].T, (centres - frame[0]).T).T
+        cells, off = placed(centres, frame)
         whole = np.rint(cells).astype(int)
-        off = np.abs((cells - whole) @ frame[1:]).max(1)
         which = (off <= max(0.75, 0.2 * np.hypot(*frame[1]))) & (np.abs(cells).max(1) <= reach)
         if np.linalg.matrix_rank(whole[which] - whole[which].mean(0)) < 2:
             return None

@@ -20,7 +20,7 @@ from restore.inference.marks.kinds import QUICK
 from restore.inference.marks.scene import Mark
 from restore.inference.marks.witness import Witness
 from restore.inference.options import Options
-from restore.inference.painting import at_lowest
+from restore.inference.painting import Draft, at_lowest
 from restore.inference.restored import Restored, as_it_came, share_changed
 from restore.inference.scans.reading import Reading
 from restore.registry import MARKS
@@ -92,6 +92,17 @@ def as_read(case: Case, means: np.ndarray) -> Case:
         white = np.where(reading.other, not reading.inverted, white)
     page = Observed(white.astype(np.float32), Damage())
     return replace(case, original=page, reading=Reading(page))
+
+
+def from_page(
+    case: Case, draft: Draft, priors: Sequence[Prior], attempt: Attempt
+) -> tuple[Draft, dict[str, np.ndarray], list[str]]:
+    """The answer of the reader of a grey page without the marks in it, where these are, and notes."""
+    found = without(as_read(case, draft.means), priors, attempt)
+    if not found.marks:
+        return draft, {}, [found.objection]
+    mask = np.any([*found.marks.values()], 0)
+    return replace(draft, means=np.where(mask, found.means, draft.means)), dict(found.marks), [*found.notes]
 
 
 def _hiding(case: Case, marks: Sequence[Mark], attempt: Attempt) -> Restored:

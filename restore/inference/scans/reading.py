@@ -29,7 +29,8 @@ from restore.status import Status
 LIGHT_INK = 0.5
 
 # A part without ink of its own is paper like that around it if their levels differ by less than this share of the
-# contrast of ink: grey areas and screens do by .23 at least, blank paper by .09 (`benchmarks/choices/page_parts.py`).
+# contrast of ink: drawn grey areas and screens do by .23 at least, blank paper by .09 (by hand, on the pages of
+# `benchmarks/choices/page_parts.py` and other parts).
 SAME_PAPER = 0.16
 
 # The least side of a page, in pixels: smaller pictures show no paper around their ink, nor ground around marks.
