@@ -13,9 +13,10 @@ from pathlib import Path
 import bad_images
 import numpy as np
 import pytest
-from commands import Run
+from commands import QUICK, Run, strokes
 from PIL import Image
 from priors import random_prior, saved_prior
+from processes import HANG
 
 from restore.console import progress, say
 from restore.zoo import save
@@ -180,6 +181,45 @@ def test_a_signal_ends_a_process_from_its_start_to_its_end(tmp_path: Path) -> No
         assert written == str(name == "end"), name
     assert all(line.startswith("restore: ") for line in done.stderr.splitlines())
     assert list(tmp_path.iterdir()) == []
+
+
+# Restores many files, and gets a signal while it waits for one in a thread: each time it takes a lock, once in turn,
+# before it is inside the `with` that leaves the lock again.
+LOCKED = """
+import os, signal, sys, threading
+from concurrent.futures import Future
+enter, result = threading.Condition.__enter__, Future.result
+waiting, left = [], [int(sys.argv.pop(1))]
+
+def entered(condition):
+    taken = enter(condition)
+    if waiting and threading.current_thread() is threading.main_thread():
+        left[0] -= 1
+        if left[0] == 0:
+            signal.raise_signal(signal.SIGINT)
+    return taken
+
+def told(future, timeout=None):
+    waiting.append(future)
+    try:
+        return result(future, timeout)
+    finally:
+        waiting.pop()
+
+threading.Condition.__enter__, Future.result = entered, told
+from restore.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("turn", [1, 2, 5])
+def test_a_signal_leaves_no_lock_taken(turn: int, tmp_path: Path) -> None:
+    source = strokes(tmp_path / "in", 6)
+    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{tmp_path}/out/", "--quiet")
+    done = subprocess.run(
+        [sys.executable, "-c", LOCKED, str(turn), *map(str, words)], capture_output=True, timeout=HANG, check=False
+    )
+    assert done.returncode == 130 and b"Traceback" not in done.stderr, done.stderr
 
 
 # -------------------------------------------------------------------------------------------------------- terminals

@@ -19,6 +19,7 @@ from restore.cli.batch.planning import planned
 from restore.cli.batch.reports import summary
 from restore.cli.batch.work import Work
 from restore.cli.options import Options, Results
+from restore.cli.process import signals
 from restore.cli.report import UNTOUCHED, Failures, print_json
 from restore.console import progress, say, tell
 from restore.errors import RestoreError, RestoreWarning, shown, some
@@ -165,8 +166,17 @@ def _ahead(
         return
     under_way: deque[Future[Made]] = deque()
     for item in items:
-        under_way.append(pool.submit(work, item))
-        while under_way and (len(under_way) > most or under_way[0].done()):
-            yield under_way.popleft().result()
+        with signals.Held():
+            under_way.append(pool.submit(work, item))
+        yield from _made(under_way, most)
+    yield from _made(under_way, 0)
+
+
+def _made(under_way: deque[Future[Made]], most: int) -> Iterator[Made]:
+    """Take the first results, in order, that are there, and those of more items than `most`."""
     while under_way:
-        yield under_way.popleft().result()
+        with signals.Held():
+            if len(under_way) <= most and not under_way[0].done():
+                return
+            made = under_way.popleft().result()
+        yield made

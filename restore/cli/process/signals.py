@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-# The signals that arrived inside the command that runs.
+# The signals that arrived inside the command that runs, and the contexts that hold them back.
 _came: list[int] = []
+_holding: list[Held] = []
 
 
 class Terminated(BaseException):
@@ -40,6 +41,7 @@ class Raised:
 
     def __enter__(self) -> Raised:
         _came.clear()
+        _holding.clear()
         self._unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
         handle(self._raise)
         return self
@@ -52,7 +54,8 @@ class Raised:
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
         _came.append(number)
-        stop()
+        if not _holding:
+            stop()
 
     def _dropped(self, what: sys.UnraisableHookArgs) -> None:
         # Python drops what a finaliser raises; the signal is sent again when it is over.
@@ -64,6 +67,22 @@ class Raised:
             again.start()
         else:
             self._unraisable(what)
+
+
+class Held:
+    """A context in which signals wait: they are raised at its end.
+
+    Raised while a lock of `threading` is taken or left, one may leave it taken, and a thread waiting.
+    """
+
+    def __enter__(self) -> None:
+        _holding.append(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _holding.remove(self)
+        stop(fault)
 
 
 def stop(fault: BaseException | None = None) -> None:
