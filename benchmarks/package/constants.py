@@ -14,7 +14,7 @@ import functools
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -276,7 +276,16 @@ def constants() -> list[Constant]:
 
 def deciding() -> list[Constant]:
     """The tuned ones that decide what becomes of a picture."""
-    files = tuple(f"restore/inference/{name}" for name in DECIDING)
+    return _tuned(DECIDING)
+
+
+def in_marks() -> list[Constant]:
+    """The tuned ones that find marks."""
+    return _tuned(("marks/",))
+
+
+def _tuned(places: Sequence[str]) -> list[Constant]:
+    files = tuple(f"restore/inference/{name}" for name in places)
     return [constant for constant in constants() if constant.kind == "tuned" and constant.file.startswith(files)]
 
 
