@@ -12,6 +12,7 @@ from operator import attrgetter
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
+from restore.channels.levels import FLIPS
 from restore.channels.quiet import quietest
 from restore.errors import ModelError
 from restore.inference import threads
@@ -67,6 +68,13 @@ class Choice:
     def without_noise(self) -> Choice:
         """The same of a picture in which no flips were found."""
         return replace(self, level=self.no_flips, damage=replace(self.damage, p=None))
+
+    def cautious(self, picture: Observed) -> Choice:
+        """The same at the lowest level of flips, if that may be as well: a few pixels may tell of flips by chance."""
+        level = self.level
+        if level is None or level.name != "p" or level.at_least is None or level.at_least > FLIPS.levels[0]:
+            return self
+        return replace(self, level=replace(level, value=level.at_least), damage=picture.damage.at(level.at_least))
 
     @property
     def unchanged(self) -> bool:

@@ -270,6 +270,8 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
     if len(first.picture.shape) > 2:  # compared by their green, whose noise a file cuts off at black and white
         pictures = [replace(picture, pixels=picture.values()[..., 1]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
+    if not first.named:  # who names a prior has said that it knows such pictures
+        choices = [choice.cautious(picture) for choice, picture in zip(choices, pictures, strict=True)]
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
 
 

@@ -30,7 +30,8 @@ class Level:
         name: "p" or "sigma".
         value: the level, a number or one for each pixel.
         estimated: True if it was found in the picture.
-        at_most: the largest level that the picture does not speak against; None if that was not measured.
+        at_least, at_most: the lowest and the largest level that the picture does not speak against; None if that was
+            not measured.
 
     >>> Level("p", 0.1).sentence
     'p = 0.1 was found'
@@ -39,6 +40,7 @@ class Level:
     name: str
     value: float | np.ndarray
     estimated: bool = True
+    at_least: float | None = None
     at_most: float | None = None
 
     @classmethod
@@ -46,7 +48,7 @@ class Level:
         """The level that the caller gave, the first of several; None if there is none, or only a word for one.
 
         >>> Level.given(Damage(0.1))
-        Level(name='p', value=0.1, estimated=False, at_most=None)
+        Level(name='p', value=0.1, estimated=False, at_least=None, at_most=None)
         """
         levels = {name: getattr(damage, name) for name in LEVELS}
         numbers = ((name, level) for name, level in levels.items() if not isinstance(level, str | None))

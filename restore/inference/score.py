@@ -160,7 +160,7 @@ class Prediction:
 
 
 def level_of(prediction: Prediction, index: int) -> Level | None:
-    """The level at which a picture is predicted best, and the largest one that may be; None if none was unknown.
+    """The level at which a picture is predicted best, and those that may be; None if none was unknown.
 
     A level may be if it is `CHANCE` standard errors away at most: if the log-likelihood is lower by half the square of
     that (Wilks, Ann. Math. Statist. 9, 1938).
@@ -170,10 +170,10 @@ def level_of(prediction: Prediction, index: int) -> Level | None:
         return None
     curve = prediction.curve[:, index]
     scale = prediction.scale
-    at_most = float(scale.levels[curve >= curve.max() - CHANCE**2 / 2].max())
+    may_be = scale.levels[curve >= curve.max() - CHANCE**2 / 2]
     none = unknown == "sigma" and curve.argmax() == 0  # no more than rounding adds
     best = 0.0 if none else float(scale.level(np.array(_peak(curve, scale.positions))))
-    return Level(unknown, best, at_most=at_most)
+    return Level(unknown, best, at_least=float(may_be.min()), at_most=float(may_be.max()))
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:

@@ -16,10 +16,10 @@ from restore.channels.noise import WIDTH
 from restore.channels.quiet import quietest
 from restore.inference import crops as room
 from restore.inference.candidates import Prior
-from restore.inference.choose import choose
+from restore.inference.choose import Choice, choose
 from restore.inference.crops import Crops
 from restore.inference.engine import Posterior
-from restore.inference.score import SURER, Prediction
+from restore.inference.score import SURER, Prediction, level_of
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -116,6 +116,21 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
         actual = choice.level.value
         assert log_shown(means, observed, actual, actual).mean() >= curve.max() - 1 / 160
     assert 12 < rounds < 24
+
+
+@pytest.mark.parametrize(("side", "found"), [(8, False), (48, True)])
+def test_flips_are_found_where_too_many_pixels_are_wrong_for_chance(side: int, found: bool) -> None:
+    """Of the pixels of which a prior is certain 2 in 64 are wrong: two of them, or more than seventy."""
+    pixels = np.ones((side, side))
+    pixels.ravel()[::32] = 0
+    picture, means = Observed(pixels, Damage("auto")), np.full((1, side, side), 0.9999)
+    sample = Crops.of([picture], grey=False)
+    level = level_of(Prediction(sample, means, np.zeros(means.shape), np.ones(means.shape, bool)), 0)
+    assert level is not None and level.at_least is not None and level.at_most is not None
+    assert level.at_least <= level.value <= level.at_most
+    choice = Choice(Prior(engine()), picture.damage.at(level.value), level).cautious(picture)
+    assert (choice.level == level) == found and choice.level is not None
+    assert choice.damage.p == choice.level.value and (choice.level.value > scales.FLIPS.levels[0]) == found
 
 
 def test_pixels_are_hidden_once_each_without_holes() -> None:
