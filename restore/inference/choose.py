@@ -60,14 +60,10 @@ class Choice:
         return self.level is not None and bool(np.all(self.level.value == 0)) and self.damage.p is None
 
     @property
-    def no_flips(self) -> Level:
-        """The level of a picture in which no flips were found."""
-        return Level("p", 0.0, at_most=None if self.level is None else self.level.at_most)
-
-    @property
     def without_noise(self) -> Choice:
         """The same of a picture in which no flips were found."""
-        return replace(self, level=self.no_flips, damage=replace(self.damage, p=None))
+        level = Level("p", 0.0, at_most=None if self.level is None else self.level.at_most)
+        return replace(self, level=level, damage=replace(self.damage, p=None))
 
     def cautious(self, picture: Observed) -> Choice:
         """The same at the lowest level of flips, if that may be as well: a few pixels may tell of flips by chance."""

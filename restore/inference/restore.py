@@ -196,7 +196,7 @@ class _Run:
         why = objection(facts)
         find = case.ask is Ask.FIND
         if not draft.grey and spotless(choice, facts, why if find else None):
-            choice, draft = replace(choice, level=choice.no_flips), draft.untouched(case.picture.visible)
+            choice, draft = choice.without_noise, draft.untouched(case.picture.visible)
             why = None
         if find and why is not None:
             return self.refused(case, why, choice, facts)

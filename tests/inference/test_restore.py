@@ -396,6 +396,13 @@ def test_what_a_threshold_takes_away_is_counted() -> None:
     assert any("cut to black and white" in note for note in named.notes)
 
 
+def test_a_clean_picture_with_grain_is_not_cut() -> None:
+    """It is too small to be read as a page."""
+    picture = soft_disc()[24:72, 24:72] + 0.01 * np.random.default_rng(0).standard_normal((48, 48))
+    (result,) = answers([Observed(picture, Damage())], field(), named=False)
+    assert result.outcome is Outcome.CLEAN and result.replaced is not None and not result.replaced.any()
+
+
 def test_a_picture_of_another_size_may_be_resized_and_back() -> None:
     small = flipped()
     large = small.repeat(2, 0).repeat(2, 1)

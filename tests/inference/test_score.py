@@ -202,7 +202,8 @@ def test_flips_may_be_as_many_as_pixels_that_are_known_do_not_rule_out(sure: flo
     bounds = known.sum() * (np.log(1 - LEVELS[0]) - np.log(1 - LEVELS)) <= 4.5
     assert choice.level is not None and choice.pixels == picture.size
     assert choice.level.at_most == pytest.approx(LEVELS[bounds].max(), rel=1e-6)
-    assert choice.no_flips.at_most == choice.level.at_most
+    none = choice.without_noise.level
+    assert none is not None and none.value == 0 and none.at_most == choice.level.at_most
 
 
 def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
