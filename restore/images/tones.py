@@ -126,6 +126,16 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
     return float((even & off).sum() / max(even.size, 1))
 
 
+def between_tones(grey: np.ndarray, black: float, white: float) -> np.ndarray:
+    """Where grey levels lie between black and white, and near neither, as at soft edges, boolean.
+
+    >>> between_tones(np.array([0.0, 0.3, 0.5, 1.0]), 0.1, 0.9).tolist()
+    [False, True, True, False]
+    """
+    near = _APART * (white - black)
+    return np.asarray((grey > black + near) & (grey < white - near))
+
+
 def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
     """A page of dark ink, (H, W) in [0, 1], with its ink and its paper at two levels; less so if it is too faint.
 

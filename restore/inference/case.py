@@ -121,6 +121,11 @@ class Case:
         return any(engine.header.image_shape == self.picture.shape[:2] for engine in self.engines)
 
     @property
+    def keeps_levels(self) -> bool:
+        """True for a drawing with soft edges whose pixels keep their grey levels unless they turn black or white."""
+        return self.ask is Ask.FIND and self.reading.drawn and self.picture.shape == self.original.shape
+
+    @property
     def squares(self) -> bool:
         """True if squares may restore it: no prior is named, or of its size."""
         return len(self.engines) > 1 and not (self.own_size or self.header.grey)

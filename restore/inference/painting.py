@@ -11,10 +11,11 @@ from restore.channels.damage import Observed
 from restore.channels.levels import FLIPS, NOISE
 from restore.errors import option
 from restore.images import enlarge
+from restore.images.tones import between_tones
 from restore.inference.case import Case
 from restore.inference.choose import Choice
 from restore.inference.decision.facts import Facts
-from restore.inference.decision.rules import SPOTLESS, Ask
+from restore.inference.decision.rules import SPOTLESS
 from restore.inference.engine import Posterior
 from restore.inference.restored import Level, Restored, share_changed
 from restore.registry import LEVELS
@@ -62,6 +63,9 @@ class Draft:
             return draft
         if case.original.filled_only:
             return draft.without_strays(case.picture.damage.hidden)
+        tones = case.reading.tones
+        if case.keeps_levels and tones is not None:  # a flip has one of both tones: between them are soft edges
+            draft = draft.untouched(case.picture.visible & between_tones(case.original.values(), *tones))
         return draft.where_sure(case.picture.visible) if at_lowest(choice.level) else draft
 
     @property
@@ -162,7 +166,7 @@ def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | No
         return ~reading.other, reading.tones, (PARTS_STAY.format(reading.other.mean(), option("p", "scan")),)
     if reading.cut is None:
         return None, reading.tones, ()
-    if case.ask is Ask.FIND and reading.drawn and draft.before.shape == original.shape:
+    if case.keeps_levels:
         return draft.before != draft.after, reading.tones, ()
     return None, None, (f"has grey levels, which were cut to black and white at {round(255 * reading.cut)} of 255",)
 

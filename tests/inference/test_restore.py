@@ -388,6 +388,17 @@ def test_pixels_of_a_drawing_that_keep_their_colour_keep_their_level() -> None:
     )
 
 
+def test_what_lies_between_the_tones_of_a_drawing_is_no_flip() -> None:
+    clean = soft_disc()
+    draw = np.random.default_rng(0).random(clean.shape)
+    tones = clean.min(), clean.max()
+    flips, grey = (draw < 0.04) & np.isin(clean, tones), (draw > 0.98) & (clean == tones[1])
+    seen = np.where(grey, 0.8 * tones[0] + 0.2 * tones[1], np.where(flips, sum(tones) - clean, clean))
+    (result,) = answers([Observed(seen, Damage())], field(), named=False)
+    assert result.replaced is not None and not result.replaced[grey].any()
+    assert (result.replaced & flips).sum() > 0.9 * flips.sum()
+
+
 def test_what_a_threshold_takes_away_is_counted() -> None:
     picture = soft_disc() + 0.01 * np.random.default_rng(0).standard_normal((96, 96))
     named = answer(picture, Damage(0.01), field())
