@@ -233,6 +233,19 @@ STROKE[5:23, 13:15] = True
 NOISE = np.random.default_rng(0).random((28, 28)) < 0.5
 
 
+def test_letters_that_are_too_small_for_black_and_white_are_told_of() -> None:
+    letter = np.pad(np.ones((5, 4)), ((3, 3), (2, 2)))
+    letter[4:7, 3:5] = 0
+    page = np.tile(letter, (14, 18))
+    for times, told in ((1, True), (3, False)):
+        ink = gaussian_filter(page.repeat(times, 0).repeat(times, 1), 0.5)
+        grey = 0.9 - 0.7 * ink + 0.02 * np.random.default_rng(0).standard_normal(ink.shape)
+        for soft in (False, True):
+            _, answer = restore.denoise(grey, soft=soft, return_solution=True)
+            assert answer.model == "conv-scan"
+            assert any("letters" in note for note in answer.notes) == (told and not soft)
+
+
 def test_a_picture_that_is_not_sure_comes_back_as_it_came_and_with_strict_it_is_a_fault(tmp_path: Path) -> None:
     Image.fromarray(NOISE).save(tmp_path / "noise.png")
     with pytest.warns(restore.RestoreWarning) as told:

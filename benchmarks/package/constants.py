@@ -142,7 +142,10 @@ DECIDING = (
     "score",
     "crops",
     "candidates",
-    "decision/",
+    "decision/facts",
+    "decision/looking",
+    "decision/measured",
+    "decision/rules",
     "rivals/",
     "scans/",
 )

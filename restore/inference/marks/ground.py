@@ -67,7 +67,7 @@ class Ground:
         down, right = drawn[1:] != drawn[:-1], drawn[:, 1:] != drawn[:, :-1]
         for part, differs in ((np.s_[1:], down), (np.s_[:-1], down), (np.s_[:, 1:], right), (np.s_[:, :-1], right)):
             edges[part] |= differs
-        height, letter, print = _letters(ink, whole)
+        height, letter, print = letters(ink, whole)
         away = max(AWAY, height if print else 0)
         edges |= pieces.inside & (around(pieces.inside, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2)
         edges |= closed(edges, WIDER * away)
@@ -95,7 +95,7 @@ def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
     return np.asarray(crowd[rows, columns])
 
 
-def _letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:
+def letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:
     """The height and area of the usual letter, and whether there are so many that a picture is a page of print."""
     rows, owner = np.nonzero(ink)[0], whole[ink]
     sizes = np.bincount(owner, minlength=1)
@@ -106,9 +106,9 @@ def _letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:
     if not likely.any():
         return 0, 0.0, False
     usual = np.median(heights[likely])
-    letters = likely & (heights * ALIKE_HIGH >= usual) & (heights <= ALIKE_HIGH * usual)
-    share = sizes[letters].sum() / ink.sum()
+    alike = likely & (heights * ALIKE_HIGH >= usual) & (heights <= ALIKE_HIGH * usual)
+    share = sizes[alike].sum() / ink.sum()
     # Of the usual pixel of ink: specks are many, and hold little of it.
-    order = np.sort(sizes[letters])
+    order = np.sort(sizes[alike])
     area = order[np.searchsorted(order.cumsum(), order.sum() / 2)]
-    return int(usual), float(area), bool(letters.sum() >= LETTERS and share >= OF_LETTERS)
+    return int(usual), float(area), bool(alike.sum() >= LETTERS and share >= OF_LETTERS)
