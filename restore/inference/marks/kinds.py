@@ -10,7 +10,7 @@ import numpy as np
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.ground import Ground
-from restore.inference.marks.lines import count_of, lines
+from restore.inference.marks.lines import apart, count_of, lines
 from restore.inference.marks.scene import Mark, Scene
 from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
 from restore.inference.marks.streaks import streaks
@@ -47,8 +47,9 @@ def _dots(scene: Scene) -> Mark | None:
 
 
 def _lines(scene: Scene) -> Mark | None:
-    level, upright = lines(scene.ink & ~scene.leaders)
-    dark = level | upright
+    drawn = scene.ink & ~scene.leaders
+    level, upright = whole = lines(drawn)
+    dark = apart(whole, drawn)
     expected = partial(scene.call(scene.white, dark).expected, scene.light)
     light = [*streaks(scene.ink, expected), *(mask.T for mask in streaks(scene.ink.T, expected))]
     mask = np.any([dark, *light], 0)

@@ -1,7 +1,8 @@
 """Lines: straight runs of ink, level or upright or nearly so, that are longer than letters and drawings have them.
 
 A run may drift by a pixel to either side, and has short gaps. Rules of tables and staves are lines, too: nothing
-tells that they are content, so lines are removed only if that is asked for.
+tells that they are content, so lines are removed only if that is asked for. What they cross stays: letters, the heads
+and beams of notes. It is told by the ink across a line, which is much longer there than the line is thick.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ACROSS, THIN_PART, OWN = 0.2, 0.5, 0.25
 
 
 def lines(ink: np.ndarray) -> np.ndarray:
-    """The pixels of lines, boolean (2, H, W): of level ones, and of upright ones.
+    """The pixels of lines, boolean (2, H, W): of level ones, and of upright ones, those of what they cross included.
 
     Beside such as go across a part of the picture there are shorter ones that meet them, as in a table.
     """
@@ -31,6 +32,23 @@ def lines(ink: np.ndarray) -> np.ndarray:
         return across
     others = np.stack([_level(ink, 0), _level(ink.T, 0).T])
     return across | np.stack([_that_meet(across[0] | across[1], one) for one in others])
+
+
+def apart(whole: np.ndarray, ink: np.ndarray) -> np.ndarray:
+    """The pixels of lines, (2, H, W), without what they cross, (H, W): other lines are no such thing."""
+    level, upright = whole
+    return _apart(level, ink) | _apart(upright.T, ink.T).T | level & upright
+
+
+def _apart(mask: np.ndarray, ink: np.ndarray) -> np.ndarray:
+    """The pixels of level lines where ink is at most twice as long across as it is in most columns of the same line."""
+    across = runs(ink.T).T
+    number = _joined(mask)
+    thin = mask & (across <= THICKEST)
+    columns = np.zeros((number.max(initial=0) + 1, THICKEST + 1))
+    np.add.at(columns, (number[thin], across[thin]), 1 / across[thin])
+    usual = columns.argmax(1)
+    return np.asarray(mask & (across <= 2 * usual[number]))
 
 
 def _that_meet(mask: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from restore.inference.marks.find import Call
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.kinds import ARRANGED, KINDS, MOST_DIRT, _is_dirt
 from restore.inference.marks.leaders import in_rows
-from restore.inference.marks.lines import count_of, lines
+from restore.inference.marks.lines import apart, count_of, lines
 from restore.inference.marks.pieces import Pieces
 from restore.inference.marks.scene import Scene
 from restore.inference.marks.specks import SAID_RATE, SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
@@ -209,6 +209,34 @@ def test_all_rules_of_a_table_are_found_and_counted_and_short_ones_that_meet_non
     level, upright = lines(table | alone)
     np.testing.assert_array_equal(level | upright, table)
     assert count_of(level) == 4 and count_of(upright) == 2
+    np.testing.assert_array_equal(apart(np.stack([level, upright]), table | alone), table)  # crossings are lines, too
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("thick", [1, 3])
+@pytest.mark.parametrize("times", [2, 4, 9, 40])
+def test_what_is_thicker_than_a_line_and_crosses_it_stays_as_it_was(times: int, thick: int, turned: bool) -> None:
+    line, heads = np.zeros((2, HEIGHT, WIDTH), bool)
+    line[148 : 148 + thick, 10:410] = True
+    high = times * thick
+    for column in range(30, 390, 30):
+        top = 148 if column % 60 else 148 - high // 2  # half of them hang from the line, and others are crossed
+        heads[top : top + high, column : column + 12] = True
+    ink = np.array((line | heads).T if turned else line | heads)
+    whole = lines(ink)
+    found = apart(whole, ink).T if turned else apart(whole, ink)
+    np.testing.assert_array_equal(found & ~heads, line & ~heads)
+    assert (found & heads).any() is np.bool_(times <= 2)  # this might be a line that is rough
+    assert count_of(whole[int(turned)]) == 1
+
+
+def test_dense_small_notes_do_not_make_a_line_thick() -> None:
+    staff = np.zeros((HEIGHT, WIDTH), bool)
+    staff[100:140:8, 10:410] = True
+    heads = np.zeros((HEIGHT, WIDTH), bool)
+    for column in range(20, 400, 12):
+        heads[106:111, column : column + 5] = True
+    assert not (apart(lines(staff | heads), staff | heads) & heads).any()
 
 
 # --- light streaks ---
