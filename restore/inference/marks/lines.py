@@ -25,13 +25,14 @@ ACROSS, THIN_PART, OWN = 0.2, 0.5, 0.25
 def lines(ink: np.ndarray) -> np.ndarray:
     """The pixels of lines, boolean (2, H, W): of level ones, and of upright ones, those of what they cross included.
 
-    Beside such as go across a part of the picture there are shorter ones that meet them, as in a table.
+    Beside such as go across a part of the picture there are shorter ones that meet them, or such as do, as in a table.
     """
     across = np.stack([_level(ink, ACROSS), _level(ink.T, ACROSS).T])
     if not across.any():
         return across
-    others = np.stack([_level(ink, 0), _level(ink.T, 0).T])
-    return across | np.stack([_that_meet(across[0] | across[1], one) for one in others])
+    every = across | np.stack([_level(ink, 0), _level(ink.T, 0).T])
+    numbers = _joined(every.any(0))
+    return np.asarray(every & np.isin(numbers, numbers[across.any(0)]))
 
 
 def apart(whole: np.ndarray, ink: np.ndarray) -> np.ndarray:
@@ -49,14 +50,6 @@ def _apart(mask: np.ndarray, ink: np.ndarray) -> np.ndarray:
     np.add.at(columns, (number[thin], across[thin]), 1 / across[thin])
     usual = columns.argmax(1)
     return np.asarray(mask & (across <= 2 * usual[number]))
-
-
-def _that_meet(mask: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Those of other lines that meet some."""
-    numbers = _joined(others)
-    meets = np.zeros(numbers.max(initial=0) + 1, bool)
-    meets[numbers[others & (around(mask, GAP) > 0)]] = True
-    return others & meets[numbers]
 
 
 def count_of(mask: np.ndarray) -> int:

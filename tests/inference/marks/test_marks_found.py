@@ -204,11 +204,12 @@ def test_all_rules_of_a_table_are_found_and_counted_and_short_ones_that_meet_non
         table[row : row + 2, 100:302] = True  # a fifth of the width
     table[250:252, 100:240] = True
     table[100:702, [100, 101, 300, 301]] = True
+    table[250:380, [238, 239]] = True  # meets a short one alone
     alone = np.zeros_like(table)
     alone[800:802, 500:640] = True
     level, upright = lines(table | alone)
     np.testing.assert_array_equal(level | upright, table)
-    assert count_of(level) == 4 and count_of(upright) == 2
+    assert count_of(level) == 4 and count_of(upright) == 3
     np.testing.assert_array_equal(apart(np.stack([level, upright]), table | alone), table)  # crossings are lines, too
 
 
