@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
-from scipy.ndimage import grey_dilation, grey_erosion
+from scipy.ndimage import gaussian_filter, grey_dilation, grey_erosion
 
 from restore.data.dataset import Split
 from training.data.dice import Dice
@@ -30,7 +30,7 @@ from training.data.text import families_to_learn_from
 from training.data.wear import OF_CAMERAS, OF_COPIES, OF_INK, OF_PAPER, OF_SCANNERS, Grey, worn
 
 SHAPE = (512, 512)
-COUNTS: dict[Split, int] = {"train": 500, "test": 60}
+COUNTS: dict[Split, int] = {"train": 600, "test": 60}
 SEEDS: dict[Split, int] = {"train": 0, "test": 1}
 # How much of a page may be ink; and the least of a part of a real page.
 LEAST, MOST = 0.005, 0.4
@@ -39,6 +39,12 @@ LEAST_REAL = 0.01
 CLEAN, COPIES, DARK = 0.08, 0.15, 0.2
 # Of how much small print nothing is worn away: dots that are cannot be told from dust.
 SMALL_PLAIN = 0.6
+# How many drawings have nothing but noise, or are clean: as those who draw scan or export them.
+DRAWN_PLAIN = 0.6
+# How many pages have parts in pale ink, down to this share of the darkest.
+PALE, PALEST = 0.15, 0.25
+# What of a pixel's difference to its surroundings is added to tell if it is ink of small print.
+SHARPENED = 1.5
 # Line art that goes with text.
 _ART = ("plans", "lines", "staves", "hatching", "circuits", "tables", "maps", "icons", "strokes")
 
@@ -70,13 +76,13 @@ def _printed(rng: Generator, families: Sequence[Family], shape: tuple[int, int])
 
 
 def _small(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
-    """Print of 10 to 18 pixels, as sharp as on a screen: its dots are single pixels."""
+    """Print of 7 to 18 pixels, as sharp as on a screen: its dots are single pixels, and its hairlines are grey."""
     sheet = Image.new("L", shape[::-1])
     ink, dice = ImageDraw.Draw(sheet), Dice(int(rng.integers(2**31)), 0)
     said, left, top = words(dice, capitals=False), rng.uniform(2, 40), rng.uniform(-8, 20)
     while top < shape[0]:
         family = families[int(rng.integers(len(families)))]
-        size = int(rng.integers(10, 18, endpoint=True))
+        size = int(rng.integers(7, 18, endpoint=True))
         font = ImageFont.truetype(family[0], size, layout_engine=ImageFont.Layout.BASIC)
         for _ in range(int(rng.integers(1, 9))):
             line = next(said)
@@ -85,8 +91,13 @@ def _small(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -
             ink.text((left, round(top)), line, 255, font)
             top += sum(font.getmetrics()) * rng.uniform(1.0, 1.3)
         top += rng.uniform(0, 20)
-    covered = np.clip(rng.uniform(1.1, 1.8) / 255 * np.asarray(sheet, np.float32), 0, 1)
-    return covered, covered
+    drawn = np.asarray(sheet, np.float32) / 255
+    return sharpened(drawn), np.clip(rng.uniform(1.0, 1.8) * drawn, 0, 1)
+
+
+def sharpened(covered: Grey) -> Grey:
+    """Ink (H, W) in [0, 1] with its hairlines, which may lie between pixels and cover none by half."""
+    return (covered + SHARPENED * (covered - gaussian_filter(covered, 1))).clip(0, 1)
 
 
 def _handwritten(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
@@ -137,6 +148,19 @@ def _illustrated(rng: Generator, families: Sequence[Family], shape: tuple[int, i
     return covered, covered
 
 
+def _drawn(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
+    """Line art all over, of one kind or of several, enlarged or not."""
+    kinds = rng.choice([*KINDS], int(rng.integers(1, 4)))
+    side = int(SIDE * (1.0 if rng.random() < 0.5 else rng.uniform(1, 2.5)))
+    covered = np.zeros(shape, np.float32)
+    for top, left in product(range(0, shape[0], side), range(0, shape[1], side)):
+        drawn = KINDS[str(rng.choice(kinds))](Image.new("L", (SIDE, SIDE), PAPER), Dice(int(rng.integers(2**31)), 0))
+        art = np.asarray(drawn.resize((side, side), Image.Resampling.BICUBIC), np.float32) / 255
+        place = covered[top : top + side, left : left + side]
+        place[:] = np.clip(0.5 + side / SIDE * (art - 0.5), 0, 1)[: place.shape[0], : place.shape[1]]
+    return covered, covered
+
+
 def _filled_in(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
     """A form or a page, and handwriting over some of it."""
     under = (_table if rng.random() < 0.6 else _printed)(rng, families, shape)
@@ -153,13 +177,24 @@ Content = Callable[[Generator, Sequence[Family], tuple[int, int]], Drawn]
 
 # What is on a page, with how often.
 CONTENTS: Sequence[tuple[Content, float]] = (
-    (_printed, 0.28),
-    (_small, 0.16),
-    (_handwritten, 0.27),
-    (_table, 0.1),
-    (_illustrated, 0.1),
-    (_filled_in, 0.09),
+    (_printed, 0.26),
+    (_small, 0.17),
+    (_handwritten, 0.24),
+    (_table, 0.09),
+    (_illustrated, 0.07),
+    (_drawn, 0.09),
+    (_filled_in, 0.08),
 )
+
+
+def _pale(rng: Generator, shape: tuple[int, int]) -> Grey:
+    """How dark the ink is, in [0, 1]: pale in some bands and boxes, as notes and headings beside black print are."""
+    darkness = np.ones(shape, np.float32)
+    for _ in range(int(rng.integers(1, 4))):
+        top, bottom = np.sort(rng.integers(0, shape[0], 2))
+        left, right = np.sort(rng.integers(0, shape[1], 2)) if rng.random() < 0.4 else (0, shape[1])
+        darkness[top:bottom, left:right] = rng.uniform(PALEST, 0.7)
+    return darkness
 
 
 def _toned(grey: Grey, rng: Generator) -> Grey:
@@ -188,17 +223,20 @@ def scan(
         if LEAST <= truth.mean() <= MOST:
             break
     manner = rng.random()
-    if content is _small and rng.random() < SMALL_PLAIN:
+    plainly = {_small: SMALL_PLAIN, _drawn: DRAWN_PLAIN}.get(content, 0.0)
+    if rng.random() < plainly:
         manner = 0.0 if rng.random() < 0.2 else CLEAN + COPIES
+    dark = _pale(rng, shape) if rng.random() < PALE else np.ones(shape, np.float32)
+    printed = dark * (inked if content is _small else covered)
     if manner < CLEAN:
-        grey = 1 - covered
+        grey = 1 - printed
     elif manner < CLEAN + COPIES:
         grey = worn(1 - covered, rng, OF_COPIES)
     elif manner < CLEAN + COPIES + DARK:
-        plain = 1 - (truth if rng.random() < 0.6 else covered).astype(np.float32)
+        plain = 1 - (truth * dark if rng.random() < 0.6 and content is not _small else printed)
         grey = worn(plain if rng.random() < 0.4 else _toned(plain, rng), rng, OF_CAMERAS)
     else:
-        grey = worn(1 - inked, rng, OF_INK)
+        grey = worn(1 - dark * inked, rng, OF_INK)
         grey = worn(_toned(grey, rng), rng, (*OF_PAPER, *OF_SCANNERS))
     return np.rint(255 * grey).astype(np.uint8), truth
 
