@@ -44,6 +44,7 @@ class Choice:
         ahead: the lead over independent pixels (`Prediction.ahead`), in bits per pixel; None if nothing was chosen.
         pixels: the number of pixels predicted.
         surprise: how many times as many predicted pixels were wrong as the candidate expected.
+        ahead_of_it: the name of what predicts the picture better, if the candidate was named.
     """
 
     candidate: Candidate
@@ -53,6 +54,7 @@ class Choice:
     ahead: float | None = None
     pixels: int = 0
     surprise: float = 1.0
+    ahead_of_it: str = ""
 
     @property
     def noiseless(self) -> bool:

@@ -270,9 +270,10 @@ def _choices(cases: Sequence[Case]) -> list[Choice]:
     if len(first.picture.shape) > 2:  # compared by their green, whose noise a file cuts off at black and white
         pictures = [replace(picture, pixels=picture.values()[..., 1]) for picture in pictures]
     choices = choose(pictures, candidates, grey=first.header.grey)
-    if not first.named:  # who names a prior has said that it knows such pictures
-        choices = [choice.cautious(picture) for choice, picture in zip(choices, pictures, strict=True)]
-    return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
+    pairs = zip(choices, pictures, strict=True)
+    if first.named:  # who names a prior has said that it knows such pictures
+        return [_as_named(choice, picture, candidates) for choice, picture in pairs]
+    return [_with_prior(choice.cautious(picture), picture, candidates) for choice, picture in pairs]
 
 
 def _may_have_marks(case: Case) -> bool:
@@ -291,6 +292,14 @@ def _priors(case: Case, engines: Engines) -> list[Prior]:
     able = tuple(engine for engine in opened if not engine.header.kind.pages)
     candidates = replace(case, engines=able).candidates if able else []
     return [candidate for candidate in candidates if isinstance(candidate, Prior)]
+
+
+def _as_named(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
+    """A choice of the prior that was named, where a rival is ahead of it, too."""
+    if choice.candidate.prior is not None:
+        return choice
+    (named,) = choose([picture], [one for one in candidates if one.prior is not None], grey=False)
+    return replace(named, ahead_of_it=choice.candidate.names[0])
 
 
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:

@@ -42,10 +42,12 @@ def notes_of(case: Case, choice: Choice, whole: Posterior, index: int, status: S
         share = f"about {wrong:.1%}" if wrong >= LEAST_WRITTEN else f"less than {LEAST_WRITTEN:.1%}"
         yield f"of the filled pixels {share} are expected to be wrong"
     candidate = choice.candidate
+    if choice.ahead_of_it:
+        yield f"{choice.ahead_of_it} predicts such holes better; leave {option('model')} out to take what does best"
     if isinstance(candidate, Squares):
         yield f"was restored as a picture drawn {candidate.side} times as large"
     elif isinstance(candidate, Diffusion):
-        yield "no prior predicts such holes better than diffusion, which filled them"
+        yield f"no prior predicts such holes better than diffusion, which filled them; {option('model')} names a prior"
     elif isinstance(candidate, Prior):
         yield from _of_prior(case, candidate, whole, index, status)
 

@@ -73,6 +73,17 @@ def test_scratches_over_blank_paper_are_filled_with_paper(model: str, angle: flo
     assert (filled[blank] == picture[blank]).all(), answer.model
     # A hundred pixels and more are hidden in and around the square; its sides are cut by them.
     assert (filled != picture)[hidden].mean() < 0.03
+    assert model in ("auto", answer.model)
+
+
+@pytest.mark.parametrize("invert", [None, False])
+def test_a_prior_that_is_named_fills_and_it_is_said_where_diffusion_predicts_better(invert: bool | None) -> None:
+    paper, hidden = scratched(0.5)
+    filled, answer = restore.complete(paper & ~hidden, hidden, "conv-text", invert=invert, return_solution=True)
+    assert answer.model == "conv-text" and (filled == paper)[~hidden].all()
+    assert any(note.startswith("diffusion predicts such holes better; leave model out") for note in answer.notes)
+    _, chosen = restore.complete(paper & ~hidden, hidden, return_solution=True)
+    assert not any("diffusion predicts" in note for note in chosen.notes)
 
 
 def test_what_a_prior_knows_is_filled_by_it() -> None:
