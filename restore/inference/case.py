@@ -140,9 +140,19 @@ class Case:
             return [Planes(engine, invert) for engine in self.engines]
         if self.named and self.ask is Ask.TOLD and self.own_size:
             return [Prior(self.engines[0], invert)]
-        priors = [Prior(engine, one) for engine in self.engines for one in _polarities(engine, self.options.invert)]
+        priors = [Prior(engine, one) for engine in self.engines for one in self._polarities(engine.header)]
         diffusion = [Diffusion()] if self.original.filled_only and not self.header.grey else []
         return [*priors, *diffusion, *(squares_in(self.picture) if self.squares else [])]
+
+    def _polarities(self, header: Description) -> tuple[bool, ...]:
+        """The polarities of a prior to choose between; one where it is given, or little depends on it.
+
+        What fills a hole depends on it even for a prior of as much white as black: it may continue black alone.
+        """
+        if self.options.invert is not None:
+            return (self.options.invert,)
+        holes = self.original.filled_only and header.inverts
+        return (False, True) if header.polarised or holes else (False,)
 
     @property
     def answered_by_reader(self) -> bool:
@@ -177,13 +187,6 @@ def _of_colours(engines: Sequence[PictureEngine]) -> tuple[PictureEngine, ...]:
         name = engines[0].header.name
         raise ModelError(f"{name} knows no colours; leave the model out, or convert a copy to greyscale")
     return of_photographs
-
-
-def _polarities(engine: PictureEngine, invert: bool | None) -> tuple[bool, ...]:
-    """The polarities to choose between; one where it is given, or scores do not tell them apart."""
-    if invert is not None:
-        return (invert,)
-    return (False, True) if engine.header.polarised else (False,)
 
 
 def _resized(picture: Observed, options: Options, engines: Sequence[PictureEngine]) -> Observed:

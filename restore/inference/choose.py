@@ -216,4 +216,5 @@ class _Race:
         for number in np.flatnonzero(self.near.any(1)).tolist():
             nats[number] = np.where(self.near[number], self.predictions[number].nats, -np.inf)
         count = np.max([self._sample.sums(prediction.mask) for prediction in self.predictions.values()], 0)
-        self.near &= nats >= nats.max(0) - count**0.5  # leads vary by about as much
+        # Leads vary by about as much; but the pixels of a hole are right or wrong together, so that a few tell little.
+        self.near &= (nats >= nats.max(0) - count**0.5) | self._sample.in_pieces

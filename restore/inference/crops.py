@@ -84,6 +84,11 @@ class Crops:
         return self.damage if self.damage.touched or self.grey else replace(self.damage, p=float(scale.levels[0]))
 
     @property
+    def in_pieces(self) -> np.ndarray:
+        """True for pictures of which whole holes are hidden in turns, not single pixels, (N,)."""
+        return np.array([hole.any() for hole in self.holes])
+
+    @property
     def visible(self) -> np.ndarray:
         hidden = self.damage.hidden
         return np.ones(self.pixels.shape, bool) if hidden is None else ~hidden
@@ -96,7 +101,7 @@ class Crops:
         needs a factorisation for each mask.
         """
         height, width = shape = self.pixels.shape[1:]
-        if self.grey and not any(hole.any() for hole in self.holes):
+        if self.grey and not self.in_pieces.any():
             turns = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
             return np.broadcast_to(_turns(turns)[:, None], (FOLDS, *self.pixels.shape))
         of_pictures = [_folds_like(hole, (shape[0], shape[1])) for hole in self.holes]
@@ -153,7 +158,7 @@ def _folds_like(hole: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         copies_of = [np.any([np.roll(hole, tuple(move), (0, 1)) for move in turn], 0) for turn in moves.tolist()]
         first = np.argmax(copies_of, 0)  # each pixel is hidden once
         return np.array(copies_of) & _turns(first)
-    side = WIDEST_HOLE if hole.size and hole.all() else 1
+    side = WIDEST_HOLE if hole.any() else 1
     turns = draw.integers(0, FOLDS, (-(-shape[0] // side), -(-shape[1] // side)))
     return _turns(turns.repeat(side, 0).repeat(side, 1)[: shape[0], : shape[1]])
 

@@ -107,10 +107,14 @@ class Description(Spec):
         return self.whole or self.overlap > 1
 
     @property
+    def inverts(self) -> bool:
+        """True if it may restore the inverse of a picture."""
+        return not (self.task or self.grey or self.kind.pages)
+
+    @property
     def polarised(self) -> bool:
         """True if it tells a picture from its inverse."""
-        known = self.task or self.grey or self.kind.pages
-        return not known and abs(self.white - 0.5) >= EVEN
+        return self.inverts and abs(self.white - 0.5) >= EVEN
 
     @property
     def weighs(self) -> bool:

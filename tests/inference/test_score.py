@@ -158,16 +158,16 @@ def test_holes_are_predicted_in_copies_of_their_own_shape(turned: bool) -> None:
         assert along.sum() > 0.6 * fold.sum() and along.sum() > 1.4 * across.sum()
 
 
-def test_holes_wider_than_a_crop_are_predicted_in_blocks() -> None:
+@pytest.mark.parametrize(("height", "width"), [(200, 280), (40, 40), (300, 400)])
+def test_holes_of_which_no_copy_fits_into_a_crop_are_predicted_in_blocks(height: int, width: int) -> None:
     hidden = np.zeros((300, 400), bool)
-    hidden[50:250, 60:340] = True
+    hidden[:height, -width:] = True
     draw = np.random.default_rng(0).random(hidden.shape) < 0.5
     sample = Crops.of([Observed(draw.astype(float), Damage(hidden=hidden))], grey=False)
-    if sample.holes[0].all():
-        side = room.WIDEST_HOLE
-        for fold in sample.folds[:, 0]:
-            for part in (fold, fold.T):
-                assert (part[: 4 * side].reshape(4, side, -1) == part[: 4 * side : side][:, None]).all()
+    side = room.WIDEST_HOLE
+    for fold in sample.folds[:, 0]:
+        for part in (fold, fold.T):
+            assert (part[: 4 * side].reshape(4, side, -1) == part[: 4 * side : side][:, None]).all()
 
 
 # --- levels, from predictions that are known ---
@@ -363,11 +363,15 @@ def test_the_best_of_several_priors_wins() -> None:
     assert int(np.argmax(mean)) == 2
 
 
-def test_a_candidate_that_was_given_up_never_wins() -> None:
+@pytest.mark.parametrize("holes", [False, True])
+def test_a_candidate_that_was_given_up_never_wins_and_where_holes_are_filled_none_is(holes: bool) -> None:
     """It is behind in the first crops by more than is allowed, and would be far ahead in all others."""
     draw = np.random.default_rng(0)
-    picture = (draw.random((224, 224)) < 0.5).astype(float)
-    crops = Crops.of([Observed(picture, Damage("auto"))], grey=False)
+    picture = (draw.random((448, 448)) < 0.5).astype(float)
+    hidden = np.zeros(picture.shape, bool)
+    hidden[8:16, 8:16] = True
+    observed = Observed(picture, Damage(hidden=hidden) if holes else Damage("auto"))
+    crops = Crops.of([observed], grey=False)
     first = [corner for corner, rank in zip(crops.corners, crops.rank, strict=True) if rank < room.FIRST]
     late = np.where(picture > 0.5, 0.99, 0.01)
     for top, left in first:
@@ -375,9 +379,9 @@ def test_a_candidate_that_was_given_up_never_wins() -> None:
             1 - late[top : top + room.CROP_SIDE, left : left + room.CROP_SIDE]
         )
     plain, lost = Knowing(np.full(picture.shape, 0.5)), Knowing(late)
-    (choice,) = choose([Observed(picture, Damage("auto"))], [lost, plain], grey=False)
-    assert choice.candidate is plain
-    assert {corner for corners, _ in lost.calls for corner in corners} == set(first)
+    (choice,) = choose([observed], [lost, plain], grey=False)
+    assert choice.candidate is (lost if holes else plain)
+    assert {corner for corners, _ in lost.calls for corner in corners} == set(crops.corners if holes else first)
     assert {corner for corners, _ in plain.calls for corner in corners} == set(crops.corners)
 
 
