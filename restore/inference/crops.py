@@ -126,7 +126,7 @@ class Crops:
 
 
 def _most_of_holes(hidden: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
-    """The part (h, w) of a mask (H, W) of which most is hidden, at most a half; empty if there is none."""
+    """The part (h, w) of a mask (H, W) of which most is hidden, no more than in a turn; empty if there is none."""
     nothing = np.zeros((0, 0), bool)
     if hidden is None or not hidden.any():
         return nothing
@@ -137,7 +137,7 @@ def _most_of_holes(hidden: np.ndarray | None, shape: tuple[int, ...]) -> np.ndar
         for left in columns:
             part = hidden[top : top + shape[0], left : left + shape[1]]
             count = int(part.sum())
-            if most < count <= part.size / 2:
+            if most < count <= part.size / FOLDS:  # with more, little would be left to see
                 best, most = part, count
     return best if most else np.ones(shape, bool)
 
@@ -149,11 +149,10 @@ def _steps(length: int, part: int) -> list[int]:
 
 
 def _folds_like(hole: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Pixels to hide in each turn, boolean (FOLDS, h, w): single ones, copies of holes, or blocks if those are wide."""
+    """Pixels to hide in each turn, boolean (FOLDS, h, w): single ones, copies of holes, or blocks if all is hidden."""
     draw = np.random.default_rng(0)
-    share = hole.mean() if hole.size else 0.0
-    if 0 < share <= 1 / FOLDS:  # with more, little would be left to see
-        copies = int(np.ceil(1 / (2 * FOLDS * share)))
+    if hole.any() and not hole.all():
+        copies = int(np.ceil(1 / (2 * FOLDS * hole.mean())))
         moves = draw.integers(0, shape, (FOLDS, copies, 2))
         copies_of = [np.any([np.roll(hole, tuple(move), (0, 1)) for move in turn], 0) for turn in moves.tolist()]
         first = np.argmax(copies_of, 0)  # each pixel is hidden once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -158,16 +159,25 @@ def test_holes_are_predicted_in_copies_of_their_own_shape(turned: bool) -> None:
         assert along.sum() > 0.6 * fold.sum() and along.sum() > 1.4 * across.sum()
 
 
-@pytest.mark.parametrize(("height", "width"), [(200, 280), (40, 40), (300, 400)])
-def test_holes_of_which_no_copy_fits_into_a_crop_are_predicted_in_blocks(height: int, width: int) -> None:
-    hidden = np.zeros((300, 400), bool)
-    hidden[:height, -width:] = True
+@pytest.mark.parametrize(
+    "hole",
+    [
+        lambda row, column: (row < 200) & (column > 120),
+        lambda row, column: (row < 40) & (column > 360),
+        lambda row, column: (row + column) % 2 == 0,
+        lambda row, column: row + column >= 0,
+    ],
+    ids=["wide", "in a corner", "a checkerboard", "all"],
+)
+def test_where_wide_holes_are_to_be_filled_wide_pieces_are_predicted(hole: Callable[..., np.ndarray]) -> None:
+    hidden = hole(*np.mgrid[:300, :400])
     draw = np.random.default_rng(0).random(hidden.shape) < 0.5
     sample = Crops.of([Observed(draw.astype(float), Damage(hidden=hidden))], grey=False)
-    side = room.WIDEST_HOLE
+    side = room.WIDEST_HOLE // 2
     for fold in sample.folds[:, 0]:
-        for part in (fold, fold.T):
-            assert (part[: 4 * side].reshape(4, side, -1) == part[: 4 * side : side][:, None]).all()
+        assert 1 / (4 * room.FOLDS) < fold.mean() < 0.5
+    pieces = np.lib.stride_tricks.sliding_window_view(sample.folds[0, 0], (side, side))
+    assert pieces.all((2, 3)).any()
 
 
 # --- levels, from predictions that are known ---
