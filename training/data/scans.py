@@ -91,7 +91,7 @@ def _small(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -
             ink.text((left, round(top)), line, 255, font)
             top += sum(font.getmetrics()) * rng.uniform(1.0, 1.3)
         top += rng.uniform(0, 20)
-    drawn = np.asarray(sheet, np.float32) / 255
+    drawn: Grey = np.asarray(sheet, np.float32) / np.float32(255)
     return sharpened(drawn), np.clip(rng.uniform(1.0, 1.8) * drawn, 0, 1)
 
 

@@ -6,12 +6,9 @@ import numpy as np
 
 from restore.inference.marks.pieces import around
 
-# A border has ink in a band of so many pixels along so large a part of a side; and it ends before this part of the
-# picture.
+# A border has ink in a band of so many pixels along so large a part of a side, and a rim that is rough by half of that;
+# it ends before this part of the picture.
 BAND, ALONG, WITHIN = 5, 0.6, 1 / 3
-
-# Pixels by which the rim of a border is rough.
-ROUGH = 3
 
 
 def border(ink: np.ndarray) -> np.ndarray:
@@ -28,7 +25,7 @@ def border(ink: np.ndarray) -> np.ndarray:
         found |= np.arange(turned.shape[0])[:, None] < np.where(deep, depth, 0).clip(max=WITHIN * turned.shape[0])
     if not mask.any():
         return mask
-    return np.asarray(ink & (around(mask, ROUGH) > 0) & ~_drawn_beside(ink, mask))
+    return np.asarray(ink & (around(mask, BAND // 2) > 0) & ~_drawn_beside(ink, mask))
 
 
 def _solid(ink: np.ndarray) -> np.ndarray:
@@ -43,4 +40,4 @@ def _solid(ink: np.ndarray) -> np.ndarray:
 def _drawn_beside(ink: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Ink near a border that belongs to something else: it goes on away from it."""
     beyond = ink & ~mask
-    return np.asarray(beyond & (around(beyond & (around(mask, ROUGH) == 0), ROUGH) > 0))
+    return np.asarray(beyond & (around(beyond & (around(mask, BAND // 2) == 0), BAND // 2) > 0))
