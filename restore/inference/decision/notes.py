@@ -22,7 +22,7 @@ from restore.status import Status
 BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
 
 # Pixels from which letters of a grey page are high enough for black and white. Of lower ones, under noise of .03,
-# Tesseract misreads 10 to 28 % in black and white, 2 to 8 % in grey (by hand, in fonts of no prior).
+# Tesseract misreads 14 to 30 % in black and white, 8 % at most in grey (by hand, in fonts of no prior).
 HIGH_ENOUGH = 7
 
 # Smaller shares would be written as 0.0%.
