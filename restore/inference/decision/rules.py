@@ -50,8 +50,7 @@ RULES = (
     Rule(Status.NOT_INK, "two_tones", "below", 0.84, "two_tones.py"),
     # Of 95 parts of pages that the prior has not learnt from 3 have more, of 83 blank parts of pages 65.
     Rule(Status.FAINT, "false_ink", "above", 0.25, "page_limits.py"),
-    # All but two of 160 parts of pages have less, codes in uneven light .070; a map in greys after flips of .3 .075.
-    # Of 81 parts of photographs 6 have less, and are let through.
+    # All but two of 160 parts of pages have less. Of 81 parts of photographs 6 have, too, and are let through.
     Rule(Status.NOT_INK, "left", "above", 0.073, "page_limits.py"),
     # When a prior was chosen: does one know such pictures?
     Rule(Status.UNRECOGNISED, "lead", "below", 1.0, "recognised.py"),
