@@ -142,10 +142,7 @@ DECIDING = (
     "score",
     "crops",
     "candidates",
-    "decision/facts",
-    "decision/looking",
-    "decision/measured",
-    "decision/rules",
+    "decision/",
     "rivals/",
     "scans/",
 )

@@ -134,17 +134,22 @@ def _table(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -
     return covered, covered
 
 
+def _art(kind: str, dice: Dice, side: int) -> Grey:
+    """A drawing of a kind, enlarged to a side, with edges as sharp as before."""
+    drawn = KINDS[kind](Image.new("L", (SIDE, SIDE), PAPER), dice)
+    art = np.asarray(drawn.resize((side, side), Image.Resampling.BICUBIC), np.float32) / 255
+    return np.clip(0.5 + side / SIDE * (art - 0.5), 0, 1)
+
+
 def _illustrated(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -> Drawn:
     """Print with line art in its place."""
     covered = _printed(rng, families, shape)[0].copy()
     for _ in range(int(rng.integers(1, 4))):
         dice = Dice(int(rng.integers(2**31)), 0)
-        drawn = KINDS[str(rng.choice(_ART))](Image.new("L", (SIDE, SIDE), PAPER), dice)
+        kind = str(rng.choice(_ART))
         side = int(SIDE * rng.uniform(1, 2.2))
-        art = np.asarray(drawn.resize((side, side), Image.Resampling.BICUBIC), np.float32) / 255
-        art = np.clip(0.5 + side / SIDE * (art - 0.5), 0, 1)
         top, left = (int(rng.integers(0, size - side)) for size in shape)
-        covered[top : top + side, left : left + side] = art
+        covered[top : top + side, left : left + side] = _art(kind, dice, side)
     return covered, covered
 
 
@@ -154,10 +159,9 @@ def _drawn(rng: Generator, families: Sequence[Family], shape: tuple[int, int]) -
     side = int(SIDE * (1.0 if rng.random() < 0.5 else rng.uniform(1, 2.5)))
     covered = np.zeros(shape, np.float32)
     for top, left in product(range(0, shape[0], side), range(0, shape[1], side)):
-        drawn = KINDS[str(rng.choice(kinds))](Image.new("L", (SIDE, SIDE), PAPER), Dice(int(rng.integers(2**31)), 0))
-        art = np.asarray(drawn.resize((side, side), Image.Resampling.BICUBIC), np.float32) / 255
+        art = _art(str(rng.choice(kinds)), Dice(int(rng.integers(2**31)), 0), side)
         place = covered[top : top + side, left : left + side]
-        place[:] = np.clip(0.5 + side / SIDE * (art - 0.5), 0, 1)[: place.shape[0], : place.shape[1]]
+        place[:] = art[: place.shape[0], : place.shape[1]]
     return covered, covered
 
 

@@ -12,7 +12,7 @@ from restore.inference.candidates import Prior, Squares
 from restore.inference.case import Case
 from restore.inference.choose import Choice
 from restore.inference.engine import PictureEngine, Posterior
-from restore.inference.marks.ground import letters
+from restore.inference.marks.ground import HIGH_ENOUGH, letters
 from restore.inference.options import polarity
 from restore.inference.rivals.diffusion import Diffusion
 from restore.sizes import near, size_text
@@ -20,10 +20,6 @@ from restore.status import Status
 
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "parts of the mask lie far from any visible pixel and were filled from the prior alone"
-
-# Pixels from which letters of a grey page are high enough for black and white. Of lower ones, under noise of .03,
-# Tesseract misreads 14 to 30 % in black and white, 8 % at most in grey (by hand, in fonts of no prior).
-HIGH_ENOUGH = 7
 
 # Smaller shares would be written as 0.0%.
 LEAST_WRITTEN = 0.001
