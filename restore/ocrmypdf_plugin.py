@@ -79,7 +79,7 @@ def repaired(image: Image.Image, how: Options, damage: Damage, number: int) -> I
     one of black and white doubtful pixels are grey, and edges are smoothed.
     """
     picture = picture_of(image, "the page")
-    (answer,) = restore([Observed(picture, damage)], how)
+    (answer,) = restore([Observed(picture, damage, picture.colours)], how)
     clean = answer.changed is not None and answer.changed < CLEAN
     came = [f"as it came, {answer.outcome}: {answer.objection}"] if answer.unchanged else []
     for note in (*picture.notes, *answer.notes, *came):

@@ -22,7 +22,6 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.levels import NOISE
 from restore.console import Display, Meter
 from restore.errors import RestoreWarning, UsageError, shown, unforeseen
-from restore.images.colours import BY_LUMINANCE
 from restore.inference.decision.facts import Facts
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
@@ -196,7 +195,7 @@ def _observed(items: Sequence[Item], masks: Any, damage: Damage, max_pixels: int
             warnings.warn(sentence, RestoreWarning, stacklevel=4)
     known = [replace(_part(damage, index, count), hidden=hidden) for index, hidden in enumerate(holes)]
     pairs = zip(items, known, strict=True)
-    return [Observed(item.pixels, damage, BY_LUMINANCE in item.notes) for item, damage in pairs]
+    return [Observed(item.pixels, damage, item.pixels.colours) for item, damage in pairs]
 
 
 def _answers(pictures: Sequence[Observed], options: Options, engines: Engines, meter: Meter) -> Iterator[Restored]:

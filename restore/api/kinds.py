@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from restore.channels.damage import Pixels
 from restore.errors import InputError, RestoreError, UsageError, reason, require, shown
-from restore.images.colours import BY_LUMINANCE, LUMINANCE, picture_of
+from restore.images.colours import LUMINANCE, picture_of
 from restore.images.masks import Mask, mask_of
 from restore.images.pages import Book, page_name
-from restore.images.picture import Picture, check_unit_range, plain
+from restore.images.picture import BY_LUMINANCE, Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
 from restore.sizes import size_text
@@ -43,7 +42,7 @@ class Item:
     values of this shape, and the pixels to replace (all if None), into the caller's kind.
     """
 
-    pixels: Pixels
+    pixels: Picture | Values
     back: Callable[[np.ndarray, np.ndarray | None], Any]
     path: str = ""
     notes: tuple[str, ...] = ()
@@ -72,6 +71,11 @@ class Values:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.image.shape[:2] if self.grey else self.image.shape
+
+    @property
+    def colours(self) -> np.ndarray | None:
+        """The colours whose luminance is read."""
+        return self.image if self.grey else None
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
         pixels = (self.image[where].astype(np.float64) / self.white).clip(-self.beyond, 1 + self.beyond)

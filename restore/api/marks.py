@@ -9,7 +9,6 @@ import numpy as np
 from restore.api.kinds import unpack
 from restore.channels.damage import Damage, Observed
 from restore.errors import require
-from restore.images.colours import BY_LUMINANCE
 from restore.inference.open import Engines
 from restore.inference.options import Options
 from restore.inference.restore import marks_in
@@ -55,7 +54,7 @@ def find_marks(
     options = Options(model, remove=kinds, specks=specks)
     items = unpack(image).items
     require(len(items) == 1, f"there are {len(items)} images; give one at a time")
-    picture = Observed(items[0].pixels, Damage(), BY_LUMINANCE in items[0].notes)
+    picture = Observed(items[0].pixels, Damage(), items[0].pixels.colours)
     masks = {mark.kind: mark.mask for mark in marks_in(picture, options, Engines(options))}
     none = np.zeros(picture.shape[:2], bool)
     return {kind: masks.get(kind, none.copy()) for kind in MARKS if kind in options.marks}

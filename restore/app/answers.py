@@ -13,7 +13,6 @@ import numpy as np
 from restore import zoo
 from restore.channels.damage import Damage, Observed
 from restore.images import Picture, encode, read_mask, read_picture
-from restore.images.colours import BY_LUMINANCE
 from restore.images.pages import Book
 from restore.inference.open import Engines
 from restore.inference.options import FRAME, Options
@@ -135,7 +134,7 @@ def _observed(
             marked = read_mask(book.source, name="mask", shape=picture.shape, frame=page, max_pixels=most)
         damage = replace(damage, hidden=marked.hidden)
         notes = (*notes, *marked.notes)
-    return Observed(picture, damage, BY_LUMINANCE in notes), notes
+    return Observed(picture, damage, picture.colours), notes
 
 
 def _pngs(picture: Picture, restored: Restored, *, soft: bool, whole: bool) -> dict[str, bytes]:

@@ -225,7 +225,7 @@ class Observed:
         pixels: grey values (H, W), or colours (H, W, 3), in [0, 1] except with Gaussian noise; an array, or what gives
             parts of one on indexing.
         damage: what is known of its damage.
-        coloured: True if these are the luminance of colours.
+        colours: the colours, (H, W, 3), of which `pixels` are the luminance, in any unit; None if there are none.
 
     >>> picture = Observed(np.zeros((3, 4)), Damage(hidden=np.eye(3, 4) > 0))
     >>> picture.filled_only, picture.part(slice(0, 2), slice(1, 4)).visible.tolist()
@@ -234,7 +234,7 @@ class Observed:
 
     pixels: Pixels
     damage: Damage
-    coloured: bool = False
+    colours: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -254,7 +254,8 @@ class Observed:
     def part(self, rows: slice, columns: slice) -> Observed:
         """A part of the picture, in memory."""
         where = (rows, columns)
-        return Observed(np.asarray(self.pixels[where]), self.damage.mapped(lambda values: values[where]))
+        colours = None if self.colours is None else self.colours[where]
+        return Observed(np.asarray(self.pixels[where]), self.damage.mapped(lambda values: values[where]), colours)
 
     def values(self) -> np.ndarray:
         """All its pixels, in memory."""

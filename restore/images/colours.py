@@ -8,10 +8,9 @@ import numpy as np
 from PIL import Image
 
 from restore.errors import InputError
-from restore.images.picture import Indices, Inks, Picture, check_unit_range
+from restore.images.picture import BY_LUMINANCE, Indices, Inks, Picture, check_unit_range
 
 LUMINANCE = np.array([0.299, 0.587, 0.114])
-BY_LUMINANCE = "its colours are read by their luminance, and what changes becomes grey"
 SHALLOW = "its 16-bit levels are read with 8 bits"
 # Levels of 255 by which equal colours may differ: colour spaces are converted, and hidden colours kept, with rounding.
 _ALIKE = 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restore.errors import InputError, shown
-from restore.images.colours import BY_LUMINANCE
+from restore.images.picture import BY_LUMINANCE
 from restore.images.reading import Source, read_picture
 from restore.sizes import DEFAULT_MAX_PIXELS, size_text
 

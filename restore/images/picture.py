@@ -13,6 +13,8 @@ from restore.errors import InputError, UsageError
 
 # A picture of colours that are names, as of classes in a map, has no more than these; and a sample shows most of them.
 _CLASSES, _SAMPLE = 16, 256
+# Said of a picture of colours that is read as one of grey levels.
+BY_LUMINANCE = "its colours are read by their luminance, and what changes becomes grey"
 # Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
 HALF_LEVEL = 0.5 / 255
 
@@ -121,6 +123,11 @@ class Picture:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.levels.shape
+
+    @property
+    def colours(self) -> np.ndarray | None:
+        """The colours (H, W, 3) whose luminance the levels are; None if they are grey, or stand for two colours."""
+        return self.inks.bands[..., :3] if self.inks is not None and BY_LUMINANCE in self.notes else None
 
     @property
     def classes(self) -> bool:

@@ -151,9 +151,16 @@ def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
     squares = averages(grey, SCALE)  # single dark pixels are no ink
     seen = np.ones(squares.shape, bool) if hidden is None else averages(hidden, SCALE) == 0
     counted = squares[seen] if seen.any() else squares
-    ink, paper = np.quantile(counted, (INK_SHARE, PAPER_SHARE), method="lower")
-    gain = (PAPER_LEVEL - INK_LEVEL) / (max(paper - ink, FAINTEST * paper) or 1.0)
+    paper, contrast = paper_and_contrast(counted)
+    gain = (PAPER_LEVEL - INK_LEVEL) / contrast
     return np.asarray((PAPER_LEVEL + gain * (grey - paper)).clip(0, 1), np.float32)
+
+
+def paper_and_contrast(squares: np.ndarray) -> tuple[float, float]:
+    """The level of a page's paper, and how much darker its ink is, by the averages of its squares."""
+    ink, paper = np.quantile(squares, (INK_SHARE, PAPER_SHARE), method="lower").tolist()
+    contrast: float = max(paper - ink, FAINTEST * paper) or 1.0
+    return paper, contrast
 
 
 def averages(values: np.ndarray, side: int) -> np.ndarray:

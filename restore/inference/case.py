@@ -94,7 +94,7 @@ class Case:
 
     def _unread(self, reading: Reading, why: Status, engines: Engines) -> Case:
         """The case that is no picture in black and white: priors of grey pictures may fill its holes."""
-        holes = self.original.filled_only and not (self.named or self.original.coloured)
+        holes = self.original.filled_only and not (self.named or self.original.colours is not None)
         if holes and why in (Status.NOT_INK, Status.FAINT):
             return replace(self, engines=engines.for_picture(self.original, grey=True))
         return replace(self, objection=why, reading=reading)

@@ -23,7 +23,7 @@ from restore.status import Outcome, Status
 
 # Said of a page with parts that are none.
 PARTS_STAY = (
-    "{:.0%} of it is no ink on paper, such as a photograph or what the paper lies on, and stays as it was; "
+    "{:.0%} of it is no ink on paper, such as a photograph, a stamp in colour or what it lies on, and stays as it was; "
     "{} reads all of it"
 )
 
@@ -78,7 +78,7 @@ class Draft:
 
     def without_strays(self, hidden: np.ndarray | None) -> Draft:
         """The same, with filled pixels that differ from all eight around them turned."""
-        return replace(self, means=np.where(_isolated(self.means > 0.5, hidden), 1 - self.means, self.means))
+        return replace(self, means=np.where(isolated(self.means > 0.5, hidden), 1 - self.means, self.means))
 
     def untouched(self, visible: np.ndarray) -> Draft:
         """The same, with visible pixels as they were seen, and certain."""
@@ -209,9 +209,10 @@ def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
     return lightened if case.reading.other is None else np.where(case.reading.other, values, lightened)
 
 
-def _isolated(white: np.ndarray, hidden: np.ndarray | None) -> np.ndarray:
-    """Hidden pixels of a black and white picture (H, W) that differ from all eight around them, boolean (H, W)."""
-    padded = np.pad(white, 1, mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3), dtype=np.int8)
-    isolated = windows == np.where(white, 1, 8)
-    return isolated if hidden is None else isolated & hidden
+def isolated(white: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
+    """The pixels of a picture (H, W) that differ from all eight around them; if `hidden`, of these alone."""
+    padded = np.pad(white, 1, mode="edge").astype(np.int8)
+    across = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
+    squares = across[:-2] + across[1:-1] + across[2:]
+    alone = np.asarray(squares == np.where(white, 1, 8))
+    return alone if hidden is None else alone & hidden

@@ -12,8 +12,8 @@ import numpy as np
 from restore.channels.damage import Damage
 from restore.cli.batch.jobs import Job, Sheet
 from restore.errors import shown, some
-from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import STDIO
+from restore.images.picture import BY_LUMINANCE
 from restore.inference.restored import Restored
 from restore.registry import LEVELS
 from restore.status import Outcome, Status

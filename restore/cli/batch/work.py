@@ -17,7 +17,6 @@ from restore.cli.report import one_image
 from restore.errors import InputError, RestoreError, Unforeseen, UsageError, shown
 from restore.files import write_atomically
 from restore.images import Picture, check_format, encode, exchanged, read_mask, read_picture
-from restore.images.colours import BY_LUMINANCE
 from restore.images.outputs import STDIO
 from restore.images.pages import Book, bound, check_holds
 from restore.images.pdf import Document
@@ -161,7 +160,7 @@ class Work:
     def _observed(self, sheet: Sheet) -> Observed:
         assert sheet.picture is not None
         damage = replace(self.damage, hidden=sheet.mask.hidden if sheet.mask else None)
-        return Observed(sheet.picture, damage, BY_LUMINANCE in sheet.picture.notes)
+        return Observed(sheet.picture, damage, sheet.picture.colours)
 
     def _encode(self, sheet: Sheet, answer: Restored) -> None:
         """Make what to write of a restored picture, and to report; an unchanged page of a document stays as it is."""

@@ -1,8 +1,8 @@
 """Look first: of a large picture a few parts are solved, which may tell that it comes back as it came.
 
 Where no noise was found, the parts are those that most speak for it: how many pixels would change in all is estimated
-from the odd ones among them, which differ from nearly all around them and cost little to count (a ratio estimate:
-Cochran, Sampling Techniques, 1977, chapter 6). Where some was, parts all over the picture tell whether any restoration
+from the odd ones among them, which differ from all around them and cost little to count (a ratio estimate: Cochran,
+Sampling Techniques, 1977, chapter 6). Where some was, parts all over the picture tell whether any restoration
 of it can be trusted.
 """
 
@@ -19,16 +19,13 @@ from restore.inference.choose import Choice
 from restore.inference.crops import CROPS
 from restore.inference.decision.facts import Facts, pairs_of
 from restore.inference.decision.rules import Ask, objection
-from restore.inference.painting import spotless, sure_changes
+from restore.inference.painting import isolated, spotless, sure_changes
 from restore.inference.tiles.blocks import CORE_MARGIN, PART_SIDE
 from restore.status import Status
 
 # The side of a part without what is solved around it. As many parts are looked at as there are crops to choose by; of
 # fewer than four times as many all are solved.
 LOOKED_SIDE = PART_SIDE - 2 * CORE_MARGIN
-
-# An odd pixel differs from so many of the eight around it.
-ODD = 6
 
 
 def found_clean(case: Case, choice: Choice) -> bool:
@@ -87,12 +84,7 @@ def _odd(picture: Observed, corner: tuple[int, int]) -> int:
     """How many odd pixels there are in a part."""
     top, left = corner
     part = picture.part(slice(top - 1, top + LOOKED_SIDE + 1), slice(left - 1, left + LOOKED_SIDE + 1))
-    white = (part.values() > 0.5).astype(np.uint8)
-    across = white[:, :-2] + white[:, 1:-1] + white[:, 2:]
-    around = across[:-2] + across[1:-1] + across[2:]
-    inside = white[1:-1, 1:-1] > 0
-    odd = np.where(inside, around <= 9 - ODD, around >= ODD)
-    return int(odd.sum())
+    return int(isolated(part.values() > 0.5)[1:-1, 1:-1].sum())
 
 
 def _solved(picture: Observed, choice: Choice, corners: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -56,7 +56,7 @@ def _middle(picture: Observed) -> Observed:
     rows, columns = (
         slice(max(0, (size - PART_SIDE) // 2), (size + PART_SIDE) // 2) for size in (picture.shape[0], picture.shape[1])
     )
-    return replace(picture.part(rows, columns), coloured=picture.coloured)
+    return picture.part(rows, columns)
 
 
 def _grey_levels(case: Case) -> bool:

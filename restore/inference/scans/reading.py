@@ -19,6 +19,7 @@ from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import CROWDED, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
+from restore.inference.scans.coloured import coloured_parts
 from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest, unmixed_levels
 from restore.inference.tiles.blend import Watch
@@ -202,24 +203,33 @@ def _with_holes_filled(picture: Observed) -> np.ndarray:
 def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, watch: Watch) -> Reading:
     """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
     values = _with_holes_filled(picture)
-    other = other_parts(_turned(values, inverted), readers.parts)
+    coloured = _coloured(picture)
+    other = coloured | other_parts(_turned(values, inverted), readers.parts)
     facts = Facts(page=float(1 - other.mean()))
     if objection(facts) is not None:
         if objection(Facts(two_tones=sample.tones.explained)) is not None:
             return Reading(picture, facts=facts)
         # Shapes of two tones are ink all the same.
-        other, facts = np.zeros_like(other), Facts()
+        other = coloured
+        facts = Facts()
     reader = Prior(readers.reader, inverted)
     hidden = picture.damage.hidden
     seen = _seen_by(reader, values, hidden, watch)
     if other.any():
         paper = _turned(seen.means[0], inverted)
-        other = _no_page(_turned(values, inverted), paper, other, hidden)
+        other = coloured | _no_page(_turned(values, inverted), paper, other & ~coloured, hidden)
         facts = Facts(page=float(1 - other.mean()))
     if other.any():  # the prior does not see what is neither ink nor paper
         seen = _seen_by(reader, values, _either(other, hidden), watch)
     page = _of_ink(picture, values, other if other.any() else None, seen, inverted=inverted)
     return replace(page, facts=facts | page.facts)
+
+
+def _coloured(picture: Observed) -> np.ndarray:
+    """Where visible pixels have a colour that is neither ink's nor paper's, boolean (H, W)."""
+    if picture.colours is None:
+        return np.zeros(picture.shape, bool)
+    return coloured_parts(picture.colours) & picture.visible
 
 
 def _either(one: np.ndarray, other: np.ndarray | None) -> np.ndarray:
