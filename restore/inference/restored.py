@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ class Restored:
         facts = [
             self.model and f"restored with {self.model}",
             "" if level is None or np.ndim(level.value) else f"{level.name} = {level.value:.3g}",
-            "" if self.changed is None else f"{self.changed:.2%} of the pixels changed",
+            "" if self.changed is None else change_text(self.changed, page=not isnan(self.facts.left)),
             self.status.sentence,
         ]
         facts = [f"as it came, {self.outcome}: {self.objection}"] if self.unchanged else facts
@@ -257,6 +257,11 @@ def not_sure(picture: Observed, why: Status, remedy: str, facts: Facts, **others
 def _as_it_came(pixels: np.ndarray, replaced: np.ndarray) -> dict[str, Any]:
     """The arrays of an answer that no solver was asked for."""
     return {"estimate": pixels, "means": pixels, "deviations": np.zeros(pixels.shape), "replaced": replaced}
+
+
+def change_text(share: float, *, page: bool) -> str:
+    """How much of a picture changed, in words: of a page that was read, all of which is painted anew, what it shows."""
+    return f"{share:.2%} of pixels changed{' between ink and paper' if page else ''}"
 
 
 def share_changed(picture: Observed, estimate: np.ndarray, replaced: np.ndarray | None) -> float:

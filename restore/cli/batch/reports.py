@@ -14,7 +14,7 @@ from restore.cli.batch.jobs import Job, Sheet
 from restore.errors import shown, some
 from restore.images.outputs import STDIO
 from restore.images.picture import BY_LUMINANCE
-from restore.inference.restored import Restored
+from restore.inference.restored import Restored, change_text
 from restore.registry import LEVELS
 from restore.status import Outcome, Status
 
@@ -100,7 +100,8 @@ def _restored(records: Sequence[dict[str, Any]], damage: Damage, verb: str) -> s
     names = ", ".join(f"{name} ({count})" if len(models) > 1 else name for name, count in models.most_common())
     levels = [_level(records, kind, getattr(damage, kind)) for kind in LEVELS]
     changed = [record["changed"] for record in records if record["changed"] is not None]
-    share = f"{np.mean(changed):.2%} of pixels changed" if changed else ""
+    page = all("left" in record["facts"] for record in records)
+    share = change_text(float(np.mean(changed)), page=page) if changed else ""
     return ", ".join(filter(None, (f"{verb} with {names}", *levels, share)))
 
 

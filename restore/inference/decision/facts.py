@@ -33,7 +33,8 @@ class Facts:
 
     Attributes:
         classes: 1 if the few colours of the picture are labels, as in a map of classes.
-        page: the share of a grey picture that is ink on paper, as a prior tells that sees a quarter of its size.
+        page: the share of a grey picture that is ink on paper, as a prior tells that sees a quarter of its size, and in
+            no other colour.
         false_ink: of what was read as the ink of a page, the share that is expected to be paper; 1 if there is no ink.
         two_tones: of a drawing, the share of the variance of grey levels that two levels explain.
         left: of what was read as a page, what two levels, ink and paper, do not explain: its standard deviation, as a

@@ -10,8 +10,8 @@ from restore.images.tones import SCALE, averages, paper_and_contrast
 from restore.inference.scans.sheet import REACH, largest
 
 # A part has a colour of its own if that of a square of it is further than this from those that lie between ink and
-# paper, as a share of their contrast; it ends where colours are half as far from them (`benchmarks/choices/page_parts.py
-# --only "coloured stamps"`; by hand, on 60 coloured pages, maps and photographs).
+# paper, as a share of their contrast; it ends where colours are half as far from them (the stamps of
+# `benchmarks/choices/page_parts.py`; by hand, on 60 coloured pages, maps and photographs).
 COLOURED = 0.3
 
 # Paper is as near as this to every stroke, in squares.
