@@ -34,22 +34,24 @@ def coloured_parts(colours: np.ndarray) -> np.ndarray:
     light = squares @ LUMINANCE
     contrast = paper_and_contrast(light)[1]
     darker = largest(light, NEAR) - light
-    apart_squared = np.zeros(light.shape)
-    for band in (0, 2):  # green follows from red and blue
-        hue = squares[..., band] - light
-        shift = hue - _slope(hue, light) * light  # however the light falls
-        apart_squared += (shift - _slope(shift, darker) * darker) ** 2
-    apart = np.sqrt(apart_squared) / contrast
-    numbers = components(apart > COLOURED / 2)
-    parts = np.isin(numbers, numbers[apart > COLOURED])
+    hues = squares[..., ::2] - light[..., None]  # of red and of blue, as green follows from them
+    of_paper = _off_line(hues, light)  # however the light falls
+    of_ink = _off_line(of_paper, darker)
+    apart, at_all = (np.hypot(each[..., 0], each[..., 1]) / contrast for each in (of_ink, of_paper))
+    sure = apart > COLOURED
+    numbers = components(np.maximum(apart, at_all) > COLOURED / 2)  # near paper a colour may be taken for the ink's
+    parts = np.isin(numbers, numbers[sure])
     other = largest(parts.astype(np.int8), 1) > 0  # what a square has of their edges
     return np.asarray(other.repeat(SCALE, 0).repeat(SCALE, 1)[: colours.shape[0], : colours.shape[1]])
 
 
-def _slope(values: np.ndarray, against: np.ndarray) -> float:
-    """The slope of a line through 0 by least absolute deviations (Boscovich): few outliers matter."""
+def _off_line(values: np.ndarray, against: np.ndarray) -> np.ndarray:
+    """Values (H, W, 2) off the line through 0 that fits most, by least absolute deviations: few outliers matter."""
     some = against > 0
-    slopes = values[some] / against[some]
-    order = slopes.argsort()
-    until = against[some][order].cumsum()
-    return float(slopes[order][np.searchsorted(until, until[-1] / 2)]) if len(until) else 0.0
+    if not some.any():
+        return values
+    slopes = values[some] / against[some][:, None]
+    order = slopes.argsort(0)
+    until = against[some][order].cumsum(0)
+    middle = (until < until[-1] / 2).sum(0)
+    return np.asarray(values - against[..., None] * np.take_along_axis(slopes, order[middle, [0, 1]][None], 0))
