@@ -137,6 +137,7 @@ def test_a_notebook_says_each_thing_once_and_shows_what_was_hidden(model: restor
     assert found.level is not None and found.level.estimated
     assert f"p = {found.level.value:.3g}" in found._repr_html_() and found.level.sentence not in found._repr_html_()
     assert found.model in found._repr_html_() and f"{found.changed:.2%}" in found._repr_html_()
+    assert "between ink and paper" not in found._repr_html_()
     _, filled = model.complete(GREY, HIDDEN, return_solution=True)
     (before,) = re.findall(r'base64,([^"]+)"[^>]*alt="before"', filled._repr_html_())
     picture = Image.open(io.BytesIO(base64.b64decode(before)))
@@ -244,6 +245,9 @@ def test_letters_that_are_too_small_for_black_and_white_are_told_of() -> None:
             _, answer = restore.denoise(grey, soft=soft, return_solution=True)
             assert answer.model == "conv-scan"
             assert any("letters" in note for note in answer.notes) == (told and not soft)
+            # Every pixel of a page is painted anew: what changed is what it shows.
+            assert answer.changed is not None and answer.changed < 0.2
+            assert "changed between ink and paper" in answer._repr_html_()
 
 
 def test_a_picture_that_is_not_sure_comes_back_as_it_came_and_with_strict_it_is_a_fault(tmp_path: Path) -> None:

@@ -54,8 +54,11 @@ def test_a_page_in_uneven_light_is_read(
     assert min(((grey() < level) != ink()).mean() for level in np.linspace(0, 1, 51)) > 0.02
 
 
-def test_a_lightened_page_has_white_paper_and_its_own_ink(run: Run, page: Path) -> None:
+def test_a_lightened_page_has_white_paper_and_its_own_ink(
+    run: Run, page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("denoise", page, "--soft") == 0
+    assert "changed between ink and paper" in capsys.readouterr().err
     found = levels(page.with_name("page.restored.png"))
     inner = np.zeros(SHAPE, bool)  # away from edges
     inner[:, 1:-1] = ink()[:, :-2] & ink()[:, 1:-1] & ink()[:, 2:]
