@@ -19,8 +19,8 @@ from restore.inference.marks.pieces import DITHERED, Pieces, around
 # The size of the largest dot in pixels; more pieces than this are a halftone of a whole page.
 LARGEST_DOT, MOST_DOTS = 24, 40_000
 
-# Patterns of a picture, at most; sizes of dots that are tried, and by which part they vary.
-PATTERNS, SIZES, NEARLY = 6, 3, 0.35
+# Patterns of a picture, and sizes of dots that are tried for each, at most; and by which part sizes vary.
+PATTERNS, NEARLY = 6, 0.35
 
 # The share of free sites that have a dot; and dots that print touches or covers, to one that stands alone, without
 # which a pattern is no ground of print, but a drawing.
@@ -117,7 +117,7 @@ def patterns(ink: np.ndarray, whole: np.ndarray) -> list[Pattern]:
 def _largest(pieces: Pieces, free: np.ndarray) -> Lattice | None:
     """The largest lattice of pieces of about one size, of the sizes that are most common."""
     sizes, sides, best = pieces.sizes[free], (pieces.boxes[:, 2:] - pieces.boxes[:, :2])[free], None
-    for size in np.argsort(-np.bincount(sizes, minlength=1), kind="stable")[:SIZES]:
+    for size in np.argsort(-np.bincount(sizes, minlength=1), kind="stable")[:PATTERNS]:
         if not (sizes == size).any():
             continue
         high = np.abs(sides - np.median(sides[sizes == size], 0)).max(1) <= 1

@@ -54,4 +54,5 @@ def _off_line(values: np.ndarray, against: np.ndarray) -> np.ndarray:
     order = slopes.argsort(0)
     until = against[some][order].cumsum(0)
     middle = (until < until[-1] / 2).sum(0)
-    return np.asarray(values - against[..., None] * np.take_along_axis(slopes, order[middle, [0, 1]][None], 0))
+    slope = slopes[order[middle, [0, 1]], [0, 1]]
+    return np.asarray(values - against[..., None] * slope)

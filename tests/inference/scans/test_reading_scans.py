@@ -368,6 +368,19 @@ def test_an_area_of_a_third_tone_in_a_drawing_stays_as_it_is() -> None:
     assert (found[100:130, 20:80] == levels[100:130, 20:80]).mean() > 0.99
 
 
+@pytest.mark.parametrize("inverted", [False, True])
+def test_a_window_in_a_few_light_greys_is_no_page(inverted: bool) -> None:
+    """As on a screen: a bar, a ground and fields, and soft letters on all of them."""
+    greys = np.full(SHAPE, 0.85)
+    greys[:30] = 0.6
+    greys[45:100, 20:140] = greys[110:150, 20:140] = 1.0
+    window = greys * (1 - 0.9 * gaussian_filter(INK.astype(float), 0.5))
+    assert reading(1 - window if inverted else window, "auto").sheet is None
+    assert answer(1 - window if inverted else window, "auto") is Status.NOT_INK
+    # With grain it may be a page in shade.
+    assert reading(grainy(window), "auto").sheet is not None
+
+
 def test_a_map_in_many_greys_is_no_drawing() -> None:
     small = np.linspace(0, 1, 6)[np.indices((40, 40)).sum(0) // 8 % 6]
     assert answer(picture("grey map", 0), "auto") is answer(small, "auto") is Status.NOT_INK
