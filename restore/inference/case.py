@@ -105,10 +105,10 @@ class Case:
 
     @property
     def holes(self) -> np.ndarray | None:
-        """The pixels to fill, boolean (H, W); parts of a page that stay are hidden from priors, too, but no holes."""
+        """The pixels to fill, boolean (H, W). Parts of a page that are none are hidden from priors, too."""
         hidden = self.picture.damage.hidden
-        other = self.reading.other
-        return hidden if hidden is None or other is None else hidden & ~other
+        parts = self.reading.parts
+        return hidden if hidden is None or parts is None else hidden & ~parts
 
     @property
     def header(self) -> Description:

@@ -67,7 +67,8 @@ class Reading:
         page, sheet: of a grey page its ink and paper, as a prior reads them, and their levels.
         notes: what the user should know, one sentence each.
         inverted: True for a page of light ink on dark paper.
-        other: where a page is no ink on paper, boolean (H, W); None if nowhere.
+        parts: where a page is no ink on paper, or has a colour of its own, boolean (H, W); None if nowhere.
+        other: the pixels of these parts that stay as they are, boolean (H, W); None for none.
         facts: what tells whether it is ink on paper; not measured where the caller says so.
     """
 
@@ -79,6 +80,7 @@ class Reading:
     page: Posterior | None = None
     sheet: Sheet | None = None
     inverted: bool = False
+    parts: np.ndarray | None = None
     other: np.ndarray | None = None
     facts: Facts = field(default_factory=Facts)
 
@@ -203,33 +205,47 @@ def _with_holes_filled(picture: Observed) -> np.ndarray:
 def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, watch: Watch) -> Reading:
     """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
     values = _with_holes_filled(picture)
-    coloured = _coloured(picture)
-    other = coloured | other_parts(_turned(values, inverted), readers.parts)
-    facts = Facts(page=float(1 - other.mean()))
+    coloured, tinted = _coloured(picture)
+    other = other_parts(_turned(values, inverted), readers.parts)
+    facts = _share(other | coloured)
     if objection(facts) is not None:
-        if objection(Facts(two_tones=sample.tones.explained)) is not None:
-            return Reading(picture, facts=facts)
-        # Shapes of two tones are ink all the same.
-        other = coloured
-        facts = Facts()
+        other &= objection(Facts(two_tones=sample.tones.explained)) is not None  # shapes of two tones are ink
+        facts = _share(other | coloured)
+    if objection(facts) is not None:
+        return Reading(picture, facts=facts)
     reader = Prior(readers.reader, inverted)
     hidden = picture.damage.hidden
     seen = _seen_by(reader, values, hidden, watch)
     if other.any():
         paper = _turned(seen.means[0], inverted)
-        other = coloured | _no_page(_turned(values, inverted), paper, other & ~coloured, hidden)
-        facts = Facts(page=float(1 - other.mean()))
+        other = _no_page(_turned(values, inverted), paper, other & ~coloured, hidden)
+        facts = _share(other | coloured)
     if other.any():  # the prior does not see what is neither ink nor paper
         seen = _seen_by(reader, values, _either(other, hidden), watch)
-    page = _of_ink(picture, values, other if other.any() else None, seen, inverted=inverted)
-    return replace(page, facts=facts | page.facts)
+    parts = other | coloured
+    page = _of_ink(picture, values, parts if parts.any() else None, seen, inverted=inverted)
+    stays = other | coloured & (tinted | ~_plain(page, seen, values))
+    return replace(page, other=stays if stays.any() else None, facts=facts | page.facts)
 
 
-def _coloured(picture: Observed) -> np.ndarray:
-    """Where visible pixels have a colour that is neither ink's nor paper's, boolean (H, W)."""
+def _share(parts: np.ndarray) -> Facts:
+    """The share of a picture that is a page."""
+    return Facts(page=float(1 - parts.mean()))
+
+
+def _plain(page: Reading, seen: Posterior, values: np.ndarray) -> np.ndarray:
+    """Where there is paper, as a prior says and as light as paper is, boolean (H, W)."""
+    assert page.tones is not None
+    middle = sum(page.tones) / 2
+    return (seen.means[0] > 0.5) & (values > middle) if not page.inverted else (seen.means[0] < 0.5) & (values < middle)
+
+
+def _coloured(picture: Observed) -> tuple[np.ndarray, np.ndarray]:
+    """The visible pixels of parts in a colour of their own, and those in another than paper, boolean (H, W) each."""
     if picture.colours is None:
-        return np.zeros(picture.shape, bool)
-    return coloured_parts(picture.colours) & picture.visible
+        return np.zeros(picture.shape, bool), np.zeros(picture.shape, bool)
+    parts, tinted = coloured_parts(picture.colours)
+    return parts & picture.visible, tinted & picture.visible
 
 
 def _either(one: np.ndarray, other: np.ndarray | None) -> np.ndarray:
@@ -281,10 +297,10 @@ def _turned(levels: Any, inverted: bool) -> Any:
 
 
 def _of_ink(
-    picture: Observed, values: np.ndarray, other: np.ndarray | None, seen: Posterior, *, inverted: bool
+    picture: Observed, values: np.ndarray, parts: np.ndarray | None, seen: Posterior, *, inverted: bool
 ) -> Reading:
-    """A page, whose holes are filled, as ink and paper, once a prior has seen it, but for what is neither."""
-    hidden = picture.damage.hidden if other is None else _either(other, picture.damage.hidden)
+    """A page, whose holes are filled, as ink and paper, once a prior has seen it, but for parts that are neither."""
+    hidden = picture.damage.hidden if parts is None else _either(parts, picture.damage.hidden)
     paper = _turned(seen.means[0], inverted)
     # The black edges of a scan are no ink, and would explain all that varies.
     edges = border(paper < 0.5)
@@ -307,7 +323,7 @@ def _of_ink(
         page=_judged_by_levels(seen, -told if inverted else told, hidden),
         sheet=sheet,
         inverted=inverted,
-        other=other,
+        parts=parts,
         facts=sheet.facts,
     )
 
