@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from scipy.ndimage import binary_dilation
 
 import restore
 from restore import RestoreWarning
@@ -84,6 +85,15 @@ def test_a_part_is_found_as_far_as_its_colour_reaches() -> None:
     assert found[100:140, 200:320].all() and not found[200:240, 200:280].any()
 
 
+def test_bars_are_found_to_their_rims_where_their_colour_may_be_the_inks() -> None:
+    """They are most of what is dark: near paper they may be ink, but not inside."""
+    slide = np.full((300, 400, 3), 235.0)
+    slide[:60] = slide[140:190, 60:340] = slide[:, :50] = (50, 50, 170)
+    slide[250:256, 100:300:2] = 30
+    found, _ = coloured_parts(slide + np.random.default_rng(0).normal(0, 4, slide.shape))
+    assert found[:60].all() and found[140:190, 60:340].all() and found[:, :50].all()
+
+
 @pytest.fixture
 def page(fonts: None) -> np.ndarray:
     """A drawn scan of print, grey levels of 255."""
@@ -111,6 +121,24 @@ def test_a_stamp_stays_and_the_page_around_it_is_read_as_without_it(page: np.nda
     assert (whole[..., :1] == whole).all()
 
 
+def test_what_is_written_in_a_colour_stays_and_the_paper_between_it_is_cleaned(page: np.ndarray) -> None:
+    plain = in_colours(page)
+    grid = np.zeros(page.shape, bool)
+    grid[150:350:24, 100:400] = grid[150:350, 100:400:24] = True
+    strokes = binary_dilation(grid, iterations=1)
+    written = plain.copy()
+    written[strokes] = np.rint(written[strokes] * np.array([0.25, 0.3, 0.9]))
+    found = restore.denoise(written, channel_axis=-1)
+    assert (found[strokes] == written[strokes]).all(-1).mean() > 0.95
+    without = restore.denoise(plain, channel_axis=-1)
+    between = ~binary_dilation(grid, iterations=5)
+    between[:150] = between[350:] = between[:, :100] = between[:, 400:] = False
+    paper = between & (without[..., 0] > 128)
+    assert (abs(found[paper].astype(int) - without[paper]) < 16).mean() > 0.98
+    ink = between & (without[..., 0] <= 128)
+    assert (found[ink] < 200).all(-1).mean() > 0.95  # black or as it was
+
+
 def test_a_picture_of_many_colours_is_no_page(page: np.ndarray) -> None:
     """Print on areas of four colours as dark as each other, as on maps."""
     areas = np.array([[230, 190, 110], [150, 205, 240], [235, 175, 190], [150, 220, 150]]) / 255
@@ -127,8 +155,9 @@ def test_hidden_pixels_have_no_colour(page: np.ndarray) -> None:
     hole = np.zeros(page.shape, bool)
     hole[200:260, 150:330] = True
     holed[hole] = (255, 0, 0)
-    found = restore.complete(holed, hole, channel_axis=-1)
-    assert (found[hole] != (255, 0, 0)).any(-1).all()
+    for p in (None, "auto"):
+        found = restore.complete(holed, hole, p=p, channel_axis=-1)
+        assert (found[hole] != (255, 0, 0)).any(-1).all()
 
 
 def test_a_part_of_a_picture_keeps_its_colours() -> None:
