@@ -23,7 +23,7 @@ from restore.status import Outcome, Status
 
 # Said of a page with parts that are none.
 PARTS_STAY = (
-    "{:.0%} of it is no ink on paper, such as a photograph, a stamp in colour or what it lies on, and stays as it was; "
+    "{} of it is no ink on paper, such as a photograph, ink in another colour or what it lies on, and stays as it was; "
     "{} reads all of it"
 )
 
@@ -163,7 +163,9 @@ def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | No
     if original.filled_only or choice.noiseless:
         return ~original.visible, reading.tones, ()
     if reading.other is not None:
-        return ~reading.other, reading.tones, (PARTS_STAY.format(reading.other.mean(), option("p", "scan")),)
+        share = reading.other.mean()
+        said = PARTS_STAY.format("less than 1%" if share < 0.01 else f"{share:.0%}", option("p", "scan"))
+        return ~reading.other, reading.tones, (said,)
     if reading.cut is None:
         return None, reading.tones, ()
     if case.keeps_levels:
