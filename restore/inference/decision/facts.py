@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-# Distance, in pixels, up to which pairs of changed pixels are counted.
-PAIR_REACH = 8
+# Distance, in pixels, up to which pairs of changed pixels are counted: dots of leaders are some ten apart, and what is
+# harmed differs more from what is helped than with half of it (`benchmarks/choices/rules.py`).
+PAIR_REACH = 16
 
 # What is up to so many standard errors beyond its expectation may be chance.
 CHANCE = 3.0
