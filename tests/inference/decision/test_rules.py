@@ -25,6 +25,8 @@ from restore.inference.decision.rules import RULES, SPOTLESS, limit_of, objectio
 from restore.inference.painting import Draft, spotless
 from restore.inference.restored import Level
 from restore.status import Outcome, Status
+from training.data.pages import page as printed_page
+from training.data.text import families_for_tests
 
 SHAPE = (60, 80)
 DISC = np.hypot(*(np.mgrid[:60, :80] - np.array([30, 40])[:, None, None])) < 20
@@ -215,6 +217,21 @@ def test_a_picture_that_no_prior_recognises_is_refused_unsolved(monkeypatch: pyt
     monkeypatch.setattr(answers, "_posterior", None)
     with pytest.raises(restore.NotRestored):
         restore.denoise(noise, strict=True)
+
+
+@pytest.mark.usefixtures("fonts")
+@pytest.mark.parametrize("apart", [6, 9, 13])
+def test_the_leaders_of_a_clean_page_stay(apart: int) -> None:
+    """Rows of single pixels, as on a page of contents, are no flips however far apart they are."""
+    white = np.asarray(printed_page(families_for_tests(), 3, 0, (500, 400))) < 128
+    white[330:] = True
+    white[340:490:15, 60:340:apart] = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RestoreWarning)  # it may be not sure
+        assert (restore.denoise(white) == white).all()
+    flips = np.random.default_rng(0).random(white.shape) < 0.01
+    found = restore.denoise(white ^ flips)
+    assert (found != white).mean() < 0.7 * flips.mean()
 
 
 # --- the pair test ---
