@@ -109,7 +109,7 @@ def pairs_of(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> flo
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
     >>> every = np.ones((200, 200), bool)
     >>> [round(pairs_of(changed, every, every), 1) for changed in (flips, lines)]
-    [0.0, 2.7]
+    [0.0, 6.2]
     """
     rates = np.zeros(visible.shape)
     for colour in (visible & white, visible & ~white):
