@@ -159,9 +159,8 @@ def stretched(grey: np.ndarray, hidden: np.ndarray | None = None) -> np.ndarray:
 
 def paper_and_contrast(squares: np.ndarray) -> tuple[float, float]:
     """The level of a page's paper, and how much darker its ink is, by the averages of its squares."""
-    ink, paper = np.quantile(squares, (INK_SHARE, PAPER_SHARE), method="lower").tolist()
-    contrast: float = max(paper - ink, FAINTEST * paper) or 1.0
-    return paper, contrast
+    ink, paper = np.quantile(squares, (INK_SHARE, PAPER_SHARE), method="lower")
+    return paper, max(paper - ink, FAINTEST * paper) or 1.0
 
 
 def averages(values: np.ndarray, side: int) -> np.ndarray:
