@@ -45,8 +45,11 @@ def coloured_parts(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     apart = _length(shift - _slope(shift, darker) * darker[..., None]) / contrast
     # Near paper a colour may be taken for the ink's. Letters and words of one colour are a part.
     weak = largest((np.maximum(apart, _length(shift) / contrast) > COLOURED / 2).astype(np.int8), 1) > 0
+    sure = apart > COLOURED
+    if not sure.any():  # as on most pages: nothing is looked at more finely
+        return np.zeros(colours.shape[:2], bool), np.zeros(colours.shape[:2], bool)
     numbers = components(weak)
-    parts = _enlarged(np.isin(numbers, numbers[apart > COLOURED]), SCALE, colours)
+    parts = _enlarged(np.isin(numbers, numbers[sure]), SCALE, colours)
     light, hues = _light_and_hues(colours, FINE)
     tinted = _length(hues - of_paper * light[..., None]) > COLOURED / 2 * contrast
     return parts, parts & _enlarged(tinted, FINE, colours)

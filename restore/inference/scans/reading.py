@@ -236,8 +236,8 @@ def _share(parts: np.ndarray) -> Facts:
 def _plain(page: Reading, seen: Posterior, values: np.ndarray) -> np.ndarray:
     """Where there is paper, as a prior says and as light as paper is, boolean (H, W)."""
     assert page.tones is not None
-    middle = sum(page.tones) / 2
-    return (seen.means[0] > 0.5) & (values > middle) if not page.inverted else (seen.means[0] < 0.5) & (values < middle)
+    lighter = values > sum(page.tones) / 2
+    return np.asarray((_turned(seen.means[0], page.inverted) > 0.5) & (lighter ^ page.inverted))
 
 
 def _coloured(picture: Observed) -> tuple[np.ndarray, np.ndarray]:
