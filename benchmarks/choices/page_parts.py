@@ -80,11 +80,11 @@ def _stamped(rng: np.random.Generator, page: np.ndarray, place: tuple[slice, sli
     colour = np.array(colorsys.hsv_to_rgb(rng.random(), rng.uniform(0.7, 1), rng.uniform(0.5, 0.9)))
     both = tinted, tinted * (1 - cover[..., None] * (1 - colour))
     quality = int(rng.integers(75, 96))
-    plain, stamped = (_compressed(each, quality) for each in both)
+    plain, stamped = (compressed(each, quality) for each in both)
     return plain, stamped, cover > 0.5
 
 
-def _compressed(colours: np.ndarray, quality: int) -> np.ndarray:
+def compressed(colours: np.ndarray, quality: int) -> np.ndarray:
     """Colours as a JPEG file keeps them."""
     file = BytesIO()
     Image.fromarray(np.rint(255 * colours.clip(0, 1)).astype(np.uint8)).save(file, "JPEG", quality=quality)

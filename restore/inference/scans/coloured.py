@@ -11,7 +11,8 @@ from restore.inference.scans.sheet import REACH, largest
 
 # A part has a colour of its own if that of a square of it is further than this from those that lie between ink and
 # paper, as a share of their contrast; it ends where colours are half as far from them (the stamps of
-# `benchmarks/choices/page_parts.py`; by hand, on 60 coloured pages, maps and photographs).
+# `benchmarks/choices/page_parts.py`; by hand, on 60 coloured pages, maps and photographs). So does a blank grey part:
+# drawn areas and screens differ by .23 from the paper around them, blank paper by .09 (by hand, on the same pages).
 COLOURED = 0.25
 
 # Paper is as near as this to every stroke, in squares.
@@ -49,10 +50,10 @@ def coloured_parts(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not sure.any():  # as on most pages: nothing is looked at more finely
         return np.zeros(colours.shape[:2], bool), np.zeros(colours.shape[:2], bool)
     numbers = components(weak)
-    parts = _enlarged(np.isin(numbers, numbers[sure]), SCALE, colours)
+    parts = enlarged(np.isin(numbers, numbers[sure]), SCALE, colours.shape)
     light, hues = _light_and_hues(colours, FINE)
     tinted = _length(hues - of_paper * light[..., None]) > COLOURED / 2 * contrast
-    return parts, parts & _enlarged(tinted, FINE, colours)
+    return parts, parts & enlarged(tinted, FINE, colours.shape)
 
 
 def _light_and_hues(colours: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,9 +63,9 @@ def _light_and_hues(colours: np.ndarray, side: int) -> tuple[np.ndarray, np.ndar
     return light, squares[..., ::2] - light[..., None]
 
 
-def _enlarged(squares: np.ndarray, side: int, colours: np.ndarray) -> np.ndarray:
-    """What is true of squares, of their pixels."""
-    return np.asarray(squares.repeat(side, 0).repeat(side, 1)[: colours.shape[0], : colours.shape[1]])
+def enlarged(squares: np.ndarray, side: int, shape: tuple[int, ...]) -> np.ndarray:
+    """What is true of squares, of the pixels of a picture of a shape (H, W) or (H, W, 3)."""
+    return np.asarray(squares.repeat(side, 0).repeat(side, 1)[: shape[0], : shape[1]])
 
 
 def _length(hues: np.ndarray) -> np.ndarray:

@@ -18,16 +18,18 @@ CORE_REACH, CORE_SHARE = 10, 0.9
 BOXED = 0.67
 
 
-def other_parts(values: np.ndarray, engine: PictureEngine) -> np.ndarray:
+def other_parts(values: np.ndarray, engine: PictureEngine, beside: np.ndarray | None = None) -> np.ndarray:
     """Where a page is no ink on paper, boolean (H, W).
 
     Args:
         values: grey levels of dark ink on light paper, (H, W) in [0, 1].
         engine: the prior that tells, a conditional machine that sees the page at a quarter of its size.
+        beside: what the prior sees, but is no part of the page, boolean (H, W), or None.
     """
     small = averages(values, SCALE).astype(np.float32)
     page = Prior(engine).posterior(Observed(small, Damage()), lambda share: None).means[0]
-    other = _parts(1 - page)
+    likely = 1 - page if beside is None else np.where(averages(beside, SCALE) > 0, 0, 1 - page)
+    other = _parts(likely)
     return np.asarray(other.repeat(SCALE, 0).repeat(SCALE, 1)[: values.shape[0], : values.shape[1]])
 
 

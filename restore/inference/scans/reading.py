@@ -19,7 +19,8 @@ from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import CROWDED, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
-from restore.inference.scans.coloured import coloured_parts
+from restore.inference.scans.coloured import COLOURED, coloured_parts
+from restore.inference.scans.outline import beside_sheet
 from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest, unmixed_levels
 from restore.inference.tiles.blend import Watch
@@ -28,11 +29,6 @@ from restore.status import Status
 # The skewness of grey levels around their local mean from which ink is light: of 160 pages of dark ink it is -.17 at
 # most, of their middles .04 (`benchmarks/choices/page_limits.py`).
 LIGHT_INK = 0.5
-
-# A part without ink of its own is paper like that around it if their levels differ by less than this share of the
-# contrast of ink: drawn grey areas and screens do by .23 at least, blank paper by .09 (by hand, on the pages of
-# `benchmarks/choices/page_parts.py` and other parts).
-SAME_PAPER = 0.16
 
 # The least side of a page, in pixels: smaller pictures show no paper around their ink, nor ground around marks.
 LEAST_PAGE = 64
@@ -180,7 +176,7 @@ def read(
     known = damage.touched and damage.unknown is None
     if careful and not (known or sample.tones.drawn) and min(picture.shape) >= LEAST_PAGE:
         # Light lines on dark may as well be a photograph's: nobody said that this is a page.
-        return _page(picture, sample, readers, bool(inverted), watch)
+        return _photographed(picture, readers, bool(inverted), watch)
     return _drawing(picture, sample, threshold, careful=careful)
 
 
@@ -202,24 +198,41 @@ def _with_holes_filled(picture: Observed) -> np.ndarray:
     return np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
 
 
-def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, watch: Watch) -> Reading:
-    """A grey page as ink and paper, as priors of pages read it; unread if it is none."""
+def _photographed(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> Reading:
+    """A grey page as ink and paper, without what a photograph shows beside it; unread if it is none."""
+    levels = picture.values() if picture.colours is None else picture.colours.min(-1)
+    beside = None if inverted else beside_sheet(levels)
+    if beside is not None and (~beside).sum() < LEAST_PAGE**2:
+        beside = None
+    other = other_parts(_turned(_with_holes_filled(picture), inverted), readers.parts, beside)
+    if beside is None:
+        return _page(picture, other, readers, inverted, watch)
+    hidden = _either(beside, picture.damage.hidden)
+    inside = replace(picture, damage=replace(picture.damage, hidden=hidden))
+    page = _page(inside, other, readers, inverted, watch, sheet=True)
+    return replace(page, parts=_either(beside, page.parts), other=_either(beside, page.other))
+
+
+def _page(
+    picture: Observed, other: np.ndarray, readers: Readers, inverted: bool, watch: Watch, *, sheet: bool = False
+) -> Reading:
+    """A grey page as ink and paper, but for parts that a prior takes for others; unread if it is none, nor a sheet."""
     values = _with_holes_filled(picture)
+    hidden = picture.damage.hidden
     coloured, tinted = _coloured(picture)
-    other = other_parts(_turned(values, inverted), readers.parts)
-    facts = _share(other | coloured)
+    facts = _share(other | coloured, picture)
     if objection(facts) is not None:
-        other &= objection(Facts(two_tones=sample.tones.explained)) is not None  # shapes of two tones are ink
-        facts = _share(other | coloured)
-    if objection(facts) is not None:
+        tones = Sample.of(picture).tones
+        other = other & (objection(Facts(two_tones=tones.explained)) is not None)  # shapes of two tones are ink
+        facts = _share(other | coloured, picture)
+    if objection(facts) is not None and not sheet:
         return Reading(picture, facts=facts)
     reader = Prior(readers.reader, inverted)
-    hidden = picture.damage.hidden
     seen = _seen_by(reader, values, hidden, watch)
     if other.any():
         paper = _turned(seen.means[0], inverted)
         other = _no_page(_turned(values, inverted), paper, other & ~coloured, hidden)
-        facts = _share(other | coloured)
+        facts = _share(other | coloured, picture)
     if other.any():  # the prior does not see what is neither ink nor paper
         seen = _seen_by(reader, values, _either(other, hidden), watch)
     parts = other | coloured
@@ -228,9 +241,10 @@ def _page(picture: Observed, sample: Sample, readers: Readers, inverted: bool, w
     return replace(page, other=stays if stays.any() else None, facts=facts | page.facts)
 
 
-def _share(parts: np.ndarray) -> Facts:
-    """The share of a picture that is a page."""
-    return Facts(page=float(1 - parts.mean()))
+def _share(parts: np.ndarray, picture: Observed) -> Facts:
+    """The share of what is visible of a picture that is a page."""
+    visible = picture.visible
+    return Facts(page=1 - float((parts & visible).sum()) / max(int(visible.sum()), 1))
 
 
 def _plain(page: Reading, seen: Posterior, values: np.ndarray) -> np.ndarray:
@@ -244,8 +258,12 @@ def _coloured(picture: Observed) -> tuple[np.ndarray, np.ndarray]:
     """The visible pixels of parts in a colour of their own, and those in another than paper, boolean (H, W) each."""
     if picture.colours is None:
         return np.zeros(picture.shape, bool), np.zeros(picture.shape, bool)
-    parts, tinted = coloured_parts(picture.colours)
-    return parts & picture.visible, tinted & picture.visible
+    visible = picture.visible
+    colours = picture.colours
+    if visible.any() and not visible.all():
+        colours = np.where(visible[..., None], colours, np.median(colours[visible], 0))
+    parts, tinted = coloured_parts(colours)
+    return parts & visible, tinted & visible
 
 
 def _either(one: np.ndarray, other: np.ndarray | None) -> np.ndarray:
@@ -280,9 +298,9 @@ def _no_page(grey: np.ndarray, paper: np.ndarray, parts: np.ndarray, hidden: np.
 
 
 def _as_light(grey: np.ndarray, sheet: Sheet, where: np.ndarray) -> bool:
-    """True if some pixels (H, W) of a page are as light as the paper around them."""
+    """True if some pixels (H, W) of a page are as light as the paper around them: they end where a colour would."""
     differs = np.abs(grey - sheet.white)[where]
-    return bool(differs.size) and float(differs.mean()) < SAME_PAPER * sheet.contrast
+    return bool(differs.size) and float(differs.mean()) < COLOURED / 2 * sheet.contrast
 
 
 def _seen_by(reader: Prior, values: np.ndarray, hidden: np.ndarray | None, watch: Watch) -> Posterior:

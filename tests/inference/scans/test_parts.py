@@ -71,7 +71,7 @@ def test_a_part_that_the_rules_of_pages_take_for_one_is_read(
     """Whatever the prior of parts says, such as of a stain with text on it."""
     said = np.zeros(page.shape, bool)
     said[PLACE] = True
-    monkeypatch.setattr(room, "other_parts", lambda values, engine: said)
+    monkeypatch.setattr(room, "other_parts", lambda values, engine, beside: said)
     seen = page if kind is None else with_part(page, PARTS[kind])
     reading = read(Observed(seen / 255, Damage()), None, Engines(Options()), False, lambda share: None, careful=True)
     if kind is None:
