@@ -74,9 +74,9 @@ BRANCHES_DECIDING = 12
 BRANCHES, NAMES, NODES = 15, 15, 25
 BRANCHED, MOST_BRANCHES = 0, 15
 NAMED, MOST_NAMES = 16, 42
-DENSE, MOST_NODES = 18, 39
+DENSE, MOST_NODES = 17, 39
 # Assignments of several values of different forms to several names at once.
-MIXED = 41
+MIXED = 40
 
 # The most rules by which a picture comes back as it was; and the most numbers that decide what becomes of it: their
 # limits, and what is tuned where that is decided.

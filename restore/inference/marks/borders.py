@@ -6,9 +6,8 @@ import numpy as np
 
 from restore.inference.marks.pieces import around
 
-# A border has ink in a band of so many pixels along so large a part of a side, and a rim that is rough by half of that;
-# it ends before this part of the picture.
-BAND, ALONG, WITHIN = 5, 0.6, 1 / 3
+# A border has ink in a band of so many pixels along so large a part of a side, and a rim that is rough by half of that.
+BAND, ALONG = 5, 0.6
 
 
 def border(ink: np.ndarray) -> np.ndarray:
@@ -20,9 +19,10 @@ def border(ink: np.ndarray) -> np.ndarray:
         depth = np.where(turned.all(0), turned.shape[0], turned.argmin(0))
         usual = int(np.median(depth))
         deep = depth >= BAND
-        if deep.mean() < ALONG or usual > WITHIN * turned.shape[0]:
+        middle = turned.shape[0] // 2
+        if deep.mean() < ALONG or usual >= middle:
             continue
-        found |= np.arange(turned.shape[0])[:, None] < np.where(deep, depth, 0).clip(max=WITHIN * turned.shape[0])
+        found |= np.arange(turned.shape[0])[:, None] < np.where(deep, depth, 0).clip(max=middle)
     if not mask.any():
         return mask
     return np.asarray(ink & (around(mask, BAND // 2) > 0) & ~_drawn_beside(ink, mask))

@@ -16,15 +16,14 @@ from restore.inference.marks.ground import NO_CHANCE, excess
 from restore.inference.marks.lattice import FEWEST_DOTS, Lattice, lattice_of, placed
 from restore.inference.marks.pieces import DITHERED, Pieces, around
 
-# The size of the largest dot in pixels; more pieces than this are a halftone of a whole page.
-LARGEST_DOT, MOST_DOTS = 24, 40_000
+# More pieces than this are a halftone of a whole page.
+MOST_DOTS = 40_000
 
-# Patterns of a picture, and sizes of dots that are tried for each, at most; and by which part sizes vary.
-PATTERNS, NEARLY = 6, 0.35
+# Patterns of a picture, and sizes of dots that are tried for each, at most.
+PATTERNS = 6
 
-# The share of free sites that have a dot; and dots that print touches or covers, to one that stands alone, without
-# which a pattern is no ground of print, but a drawing.
-FULL, UNDER_PRINT = 0.7, 0.01
+# The share of free sites that have a dot.
+FULL = 0.7
 
 # Rows are at most so many times as far apart as their dots, or these are leaders; and the covariance of neighbouring
 # sizes, in octaves, from which a pattern has shades.
@@ -33,7 +32,7 @@ APART, SHADES = 1.5, 1 / 8
 # Cells beyond a lattice, and pixels from its sites, within which dots of other sizes belong to it.
 BEYOND, OFF_SITE = 6, 0.75
 
-# Half of the side of the window in which the usual dot of a lattice is measured.
+# Half of the side of the window in which the usual dot of a lattice is measured; no dot is larger than it.
 DOT_REACH = 3
 
 
@@ -100,7 +99,7 @@ class Sites:
 
 def patterns(ink: np.ndarray, whole: np.ndarray) -> list[Pattern]:
     """The patterns of dots of a picture with these components."""
-    pieces, found = Pieces.of(ink, LARGEST_DOT, whole), list[Pattern]()
+    pieces, found = small_pieces(ink, whole), list[Pattern]()
     free = np.flatnonzero(pieces.dark)
     if (~pieces.dark).sum() > DITHERED * ink.size or len(free) > MOST_DOTS:
         return found
@@ -114,14 +113,19 @@ def patterns(ink: np.ndarray, whole: np.ndarray) -> list[Pattern]:
     return found
 
 
+def small_pieces(ink: np.ndarray, whole: np.ndarray) -> Pieces:
+    """The pieces of a picture that may be dots."""
+    return Pieces.of(ink, (2 * DOT_REACH + 1) ** 2, whole)
+
+
 def _largest(pieces: Pieces, free: np.ndarray) -> Lattice | None:
-    """The largest lattice of pieces of about one size, of the sizes that are most common."""
+    """The largest lattice of pieces as high and as wide, within a pixel, of the sizes that are most common."""
     sizes, sides, best = pieces.sizes[free], (pieces.boxes[:, 2:] - pieces.boxes[:, :2])[free], None
     for size in np.argsort(-np.bincount(sizes, minlength=1), kind="stable")[:PATTERNS]:
         if not (sizes == size).any():
             continue
         high = np.abs(sides - np.median(sides[sizes == size], 0)).max(1) <= 1
-        same = free[high & (np.abs(sizes - size) <= max(1.5, NEARLY * size))]
+        same = free[high]
         lattice = lattice_of(pieces.centres[same]) if len(same) >= FEWEST_DOTS else None
         if lattice is not None and (best is None or len(lattice.which) > len(best.which)):
             best = replace(lattice, which=same[lattice.which])
@@ -143,11 +147,11 @@ def _pattern(ink: np.ndarray, whole: np.ndarray, pieces: Pieces, lattice: Lattic
     filled |= dotted
     held = filled & telling & (2 * sites.near(filled & telling) > sites.near(telling))
     alone = held & (dotted | (beside == 0))
-    behind = bool((held & ~alone).sum() >= UNDER_PRINT * alone.sum())
+    behind = bool((held & ~alone).any())
     blank = sites.within(held) & ~filled
     if not _even(lattice) or alone.sum() < max(FEWEST_DOTS, FULL * (alone | blank).sum()):
         return None
-    if _joined(lattice, pieces) or _shaded(lattice, Pieces.of(ink, (2 * DOT_REACH + 1) ** 2, whole)) > SHADES:
+    if _joined(lattice, pieces) or _shaded(lattice, small_pieces(ink, whole)) > SHADES:
         return None
     mask = own.copy()
     for row, column in sites.places[held & ~dotted]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from restore.components import components
-from restore.inference.marks.dots import LARGEST_DOT
+from restore.inference.marks.dots import small_pieces
 from restore.inference.marks.ground import Ground
 from restore.inference.marks.leaders import leading
 from restore.inference.marks.pieces import Pieces, around
@@ -86,5 +86,5 @@ class Scene:
     @cached_property
     def leaders(self) -> np.ndarray:
         """The dots of leaders, boolean (H, W)."""
-        dots = Pieces.of(self.ink, LARGEST_DOT, self.components)
+        dots = small_pieces(self.ink, self.components)
         return dots.mask(leading(dots))
