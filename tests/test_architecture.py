@@ -16,11 +16,11 @@ PACKAGE = Path(restore.__file__).parent
 # Every room of the package and the rooms it may import, each of them listed further up: so no circle can form.
 ROOMS: dict[str, str] = {
     "errors": "",
+    "signals": "",
     "buckets": "errors",
     "files": "errors buckets",
     "sizes": "errors",
     "console": "errors",
-    "devices": "errors",
     "tracing": "",
     "status": "",
     "fields": "",
@@ -36,7 +36,7 @@ ROOMS: dict[str, str] = {
     "zoo": "errors registry families channels couplings files sizes units priors",
     "solvers": "errors fields status registry tracing couplings units priors zoo",
     "inference": (
-        "errors components fields status registry families channels devices files sizes units images priors zoo solvers"
+        "errors signals components fields status registry families channels files sizes units images priors zoo solvers"
     ),
     "torch": "errors channels registry priors zoo solvers",
     "export": "errors files data fields status registry families channels zoo solvers inference",
@@ -46,12 +46,12 @@ ROOMS: dict[str, str] = {
         "errors console fields status registry families channels couplings files sizes units priors data zoo "
         "solvers inference export evaluation"
     ),
-    "api": "errors console status registry channels devices sizes images data zoo inference learning",
+    "api": "errors console status registry channels sizes images data zoo inference learning",
     "ocrmypdf_plugin": "errors channels images zoo inference",
     "sklearn": "errors console families registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (
-        "errors status registry channels console devices buckets files sizes images data zoo inference app "
+        "errors signals status registry channels console buckets files sizes images data zoo inference app "
         "evaluation export learning"
     ),
     "__main__": "cli",

@@ -26,9 +26,9 @@ from restore.inference.decision.facts import Facts
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.options import EngineName, Levels, Options
-from restore.inference.portions import portions
 from restore.inference.restore import PICTURES_AT_ONCE, restore
 from restore.inference.restored import Restored, not_sure
+from restore.inference.threads import portions
 from restore.inference.tiles.blend import Watch
 from restore.registry import LEVELS
 from restore.sizes import Fit

@@ -96,7 +96,7 @@ def train(images: Any, *, keep: bool = False, **how: Unpack[TrainTables]) -> Res
     """
     began = time.monotonic()
     require_torch("restore.train")
-    from restore.devices import pick_device
+    from restore.inference.devices import pick_device
     from restore.inference.torch_engine import Engine
     from restore.learning.lesson import lesson_of
     from restore.learning.run.place import reserve

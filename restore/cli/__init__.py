@@ -6,7 +6,7 @@ from __future__ import annotations
 def main() -> None:
     """Run the command line of this process and exit with the code that fits; see `restore.errors`."""
     # First of all: loading anything takes time in which a signal may come.
-    from restore.cli.process import signals
+    from restore import signals
 
     signals.handle(signals.leave)
     import sys

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import restore
-from restore.cli.process import signals
+from restore import signals
 from restore.console import drop, say, tell
 from restore.errors import OutputError, RestoreError, UsageError, extra, in_command
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from restore.cli.process import signals
+from restore import signals
 from restore.console import say
 from restore.errors import PartialFailure, RestoreError, shown, unforeseen
 

@@ -63,7 +63,7 @@ def train(
 
     import torch
 
-    from restore.devices import pick_device
+    from restore.inference.devices import pick_device
     from restore.learning.lesson import lesson_of
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock

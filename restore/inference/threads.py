@@ -1,13 +1,18 @@
-"""Share work that is not Python's among threads."""
+"""Divide work: what is not Python's among threads, and pictures into portions that fit into memory."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from restore import signals
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -56,6 +61,37 @@ def run_all(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]
     # Most commands restore what is one item.
     from concurrent.futures import ThreadPoolExecutor
 
-    contexts = [copy_context() for _ in items]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda context, item: context.run(do, item), contexts, items))
+    pool = ThreadPoolExecutor(workers)
+    try:
+        with signals.Held():
+            futures = [pool.submit(copy_context().run, do, item) for item in items]
+        return [_result(future) for future in futures]
+    finally:
+        with signals.Held():
+            pool.shutdown(cancel_futures=True)
+
+
+def _result(future: Future[Result]) -> Result:
+    with signals.Held():
+        return future.result()
+
+
+def portions(items: Iterable[Item], pixels_of: Callable[[Item], int], count: int, pixels: int) -> Iterator[list[Item]]:
+    """Split pictures into lists of at most `count`, each of which ends once it has so many pixels.
+
+    Then only the posteriors of a few are in memory at a time.
+
+    >>> list(portions([5, 5, 20, 1], lambda length: length, 3, 10))
+    [[5, 5], [20], [1]]
+    """
+    portion: list[Item] = []
+    held = 0
+    for item in items:
+        portion.append(item)
+        held += pixels_of(item)
+        if len(portion) == count or held >= pixels:
+            yield portion
+            portion = []
+            held = 0
+    if portion:
+        yield portion

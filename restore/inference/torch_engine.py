@@ -12,9 +12,9 @@ from torch import Tensor
 
 from restore.channels import Channel
 from restore.channels.damage import Damage
-from restore.devices import pick_device, room
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
+from restore.inference.devices import pick_device, room
 from restore.inference.engine import Posterior
 from restore.inference.tiles.blocks import PART_SIDE, PART_SIDE_ON_GPU
 from restore.solvers import FixedPoint, SeveralStarts, Solution, solver_of

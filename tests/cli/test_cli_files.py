@@ -17,7 +17,7 @@ from PIL import Image
 
 from restore.cli.batch import run as running
 from restore.cli.batch import work
-from restore.inference.portions import portions
+from restore.inference.threads import portions
 
 
 def again(run: Run, words: tuple[object, ...], out: Path, *more: object) -> tuple[int, set[str]]:

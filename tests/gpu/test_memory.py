@@ -11,10 +11,10 @@ from kernels import card
 from priors import engine_of, some_images, trained
 
 from restore.channels import BitFlip
-from restore.devices import room
 from restore.errors import InputError
 from restore.fields import Fields
 from restore.inference import torch_engine
+from restore.inference.devices import room
 from restore.inference.torch_engine import ARRAYS_PER_ROW, Engine
 from restore.solvers import BeliefPropagation, FixedPoint, Solution
 from restore.zoo import TrainedPrior

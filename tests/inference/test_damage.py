@@ -15,9 +15,9 @@ from refusals import refused
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion
 from restore.channels.damage import Damage, Observed
-from restore.devices import pick_device
 from restore.errors import UsageError
 from restore.images import Picture
+from restore.inference.devices import pick_device
 from restore.inference.scans.reading import Cut
 
 SHAPE = (3, 4)

@@ -29,8 +29,8 @@ from torch import Tensor
 from restore import zoo
 from restore.console import progress, say
 from restore.data import Split
-from restore.devices import pick_device
 from restore.errors import InputError
+from restore.inference.devices import pick_device
 from restore.inference.torch_engine import Engine
 from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.zoo.description import Description

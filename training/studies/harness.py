@@ -18,9 +18,9 @@ from torch import Tensor
 from restore import zoo
 from restore.console import progress, say, tell
 from restore.data import Split, as_pixels, load
-from restore.devices import pick_device
 from restore.errors import InputError, RestoreError, TrainingError, shown
 from restore.files import write_atomically
+from restore.inference.devices import pick_device
 from restore.inference.torch_engine import Engine
 from restore.learning.lesson import lesson_of
 from restore.learning.options import TrainOptions

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from restore import signals
 from restore.channels.damage import Damage
 from restore.cli.batch.jobs import Job, Sheet
 from restore.cli.batch.planning import planned
 from restore.cli.batch.reports import summary
 from restore.cli.batch.work import Work
 from restore.cli.options import Options, Results
-from restore.cli.process import signals
 from restore.cli.report import UNTOUCHED, Failures, print_json
 from restore.console import progress, say, tell
 from restore.errors import RestoreError, RestoreWarning, shown, some
 from restore.inference.open import Engines
-from restore.inference.portions import portions
+from restore.inference.threads import portions
 from restore.inference.tiles.blend import Watch
 from restore.zoo import describe, find
 

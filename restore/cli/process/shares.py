@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, suppress
 from typing import Any, TypeVar
 
-from restore.cli.process import signals
+from restore import signals
 from restore.errors import RestoreWarning, in_command
 
 Item = TypeVar("Item")

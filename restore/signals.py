@@ -70,19 +70,23 @@ class Raised:
 
 
 class Held:
-    """A context in which signals wait: they are raised at its end.
+    """A context in which signals wait: they are raised at its end. In other threads than the main one it does nothing.
 
     Raised while a lock of `threading` is taken or left, one may leave it taken, and a thread waiting.
     """
 
     def __enter__(self) -> None:
-        _holding.append(self)
+        import threading
+
+        if threading.current_thread() is threading.main_thread():
+            _holding.append(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _holding.remove(self)
-        stop(fault)
+        if self in _holding:
+            _holding.remove(self)
+            stop(fault)
 
 
 def stop(fault: BaseException | None = None) -> None:
