@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
 _SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "P": b"RGB ", "RGB": b"RGB ", "RGBA": b"RGB "}
 # Names, for messages, of the facts that a picture keeps, by the keys of its `info`.
 _KEPT = {"dpi": "resolution", "icc_profile": "colour profile", "exif": "EXIF", "xmp": "XMP"}
-_KEPT |= {"comment": "comment", "chunks": "texts and colour space"}
+_KEPT |= {"comment": "text comment", "chunks": "texts and colour space"}
 _PNG_XMP = b"XML:com.adobe.xmp\0\0\0\0\0"
 
 
@@ -83,14 +83,22 @@ def encode(
     keeps = FORMATS[format].keeps.split()
     kept: dict[str, Any] = {key: value for key, value in image.info.items() if key in keeps}
     words = _KEPT | {"tags": f"tags {', '.join(map(str, sorted(picture.info.get('tags', ()))))}"}
-    lost = [word for key, word in words.items() if key in picture.info and key not in kept]
-    lost += ["palette"] if picture.indices is not None and image.mode != "P" else []
+    lost = {key: word for key, word in words.items() if key in picture.info and key not in kept}
     if lost:
-        note(f"the result cannot hold its {', '.join(lost)}")
+        note(f"its {', '.join(lost.values())} could not be copied into the {format}; {_remedy(lost)}")
+    if picture.indices is not None and image.mode != "P":
+        note("the result is stored without its palette, and no colour is lost")
     try:
         return _saved(image, "PNG" if format == "PDF" else format, kept)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
         raise OutputError(f"cannot be written as {format} ({reason(fault)}); choose .png", name) from fault
+
+
+def _remedy(lost: Collection[str]) -> str:
+    """How to keep what a format cannot hold, by its keys in `info`."""
+    endings = (format.suffixes[0] for format in FORMATS.values() if format.keeps and {*lost} <= {*format.keeps.split()})
+    ending = next(endings, "")
+    return f"name a {ending} as output to keep that" if ending else "the original file still has that"
 
 
 def _saved(image: Image.Image, format: str, kept: dict[str, Any]) -> bytes:

@@ -107,12 +107,15 @@ def test_what_a_format_cannot_hold_is_named() -> None:
     found, notes = again(tiff("<"), "PNG")
     assert found.getexif()[270] == "a map" and found.getexif().get_ifd(34665)
     (note,) = notes
-    assert all(str(tag) in note for tag in (33550, 33922, 42113)) and "EXIF" not in note
+    assert all(str(tag) in note for tag in (33550, 33922, 42113)) and "EXIF" not in note and "name a .tif" in note
     picture = read(encoded(np.dstack([GREY] * 3), dpi=(300, 300), icc_profile=PROFILE))
     for format, named in (("WEBP", "resolution"), ("PPM", "resolution, colour profile"), ("PNG", "")):
         notes = []
         encode(picture, picture.pixels, format=format, note=notes.append)
         assert named in "".join(notes) and bool(notes) == bool(named)
+        assert all("name a .png" in note for note in notes)
+    found, (note,) = again(encoded(np.dstack([GREY] * 3), "JPEG", comment=b"Made by a scanner"), "PNG")
+    assert "comment" in note and "the original file still has that" in note
 
 
 @pytest.mark.parametrize("source", ["JPEG", "PNG", "WEBP", "TIFF"])
