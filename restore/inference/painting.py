@@ -18,6 +18,7 @@ from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import SPOTLESS
 from restore.inference.engine import Posterior
 from restore.inference.restored import Level, Restored, share_changed
+from restore.inference.scans.sheet import Sheet
 from restore.registry import LEVELS
 from restore.status import Outcome, Status
 
@@ -64,7 +65,7 @@ class Draft:
         if case.original.filled_only:
             return draft.without_strays(case.picture.damage.hidden)
         tones = case.reading.tones
-        if case.keeps_levels and tones is not None:  # a flip has one of both tones: between them are soft edges
+        if tones is not None and case.keeps_levels:  # a flip has one of both tones: between them are soft edges
             draft = draft.untouched(case.picture.visible & between_tones(case.original.values(), *tones))
         return draft.where_sure(case.picture.visible) if at_lowest(choice.level) else draft
 
@@ -130,7 +131,8 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
     """
     original = case.original
     reading = case.reading
-    lightened = _lightened(case, draft)
+    soft = case.answered_by_reader and case.options.soft and draft.means.shape == original.shape
+    lightened = _lightened(case, reading.sheet, draft) if soft and reading.sheet is not None else None
     replaced, tones, note = _replaced(case, choice, draft)
     before = draft.before
     if draft.means.shape != original.shape:
@@ -200,13 +202,9 @@ def looked_for(picture: Observed, choice: Choice) -> str:
     return f"no {LEVELS[name].noun} found{least}"
 
 
-def _lightened(case: Case, draft: Draft) -> np.ndarray | None:
-    """A grey page with white paper, if that is wanted."""
-    sheet = case.reading.sheet
-    original = case.original
-    if sheet is None or not (case.answered_by_reader and case.options.soft) or draft.means.shape != original.shape:
-        return None
-    values = original.values()
+def _lightened(case: Case, sheet: Sheet, draft: Draft) -> np.ndarray:
+    """A grey page with white paper."""
+    values = case.original.values()
     lightened = sheet.lightened(values, draft.means, inverted=case.reading.inverted)
     return lightened if case.reading.other is None else np.where(case.reading.other, values, lightened)
 

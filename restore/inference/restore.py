@@ -171,9 +171,10 @@ class _Run:
         answers: dict[int, Restored] = {}
         turned: list[tuple[Case, Choice]] = []
         prior = choices[0].candidate.prior
+        one_way = prior is not None and not prior.invert and not prior.engine.header.kind.photographs
         for index, (case, choice) in enumerate(pairs):
-            if prior is not None and _in_the_other_polarity(case, prior, posterior.inversion[index]):
-                turned.append((case, choice))
+            if one_way and case.options.invert is None and posterior.inversion[index] > 0:
+                turned.append((case, choice))  # likelier in the other polarity
             else:
                 answers[case.index] = self._answer(case, choice, posterior, index)
         if turned and prior is not None:
@@ -200,14 +201,14 @@ class _Run:
             why = None
         if find and why is not None:
             return self.refused(case, why, choice, facts)
-        doubt = _doubt(why, status)
+        doubt = status if why is None else why
         notes += notes_of(case, choice, whole, index, status)
         notes += [f"the result is doubtful: {why.sentence}"] if why is not None else []
         return painted(
             case,
             choice,
             draft,
-            doubt,
+            "" if doubt is Status.CONVERGED else doubt.sentence,
             notes=notes,
             marks=marks,
             status=status,
@@ -320,12 +321,6 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
     return replace(choice, candidate=replace(squares, prior=inner.candidate.prior))
 
 
-def _in_the_other_polarity(case: Case, prior: Prior, inversion: float) -> bool:
-    """True if a picture, for which one polarity was tried, is likelier in the other one."""
-    chosen = case.options.invert is None and not (prior.invert or prior.engine.header.kind.photographs)
-    return chosen and bool(inversion > 0)
-
-
 def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) -> tuple[Draft, Facts, list[str]]:
     """An answer that leaves parts of a picture as they were, if the rest may be trusted; its facts, and a note."""
     if case.ask is not Ask.FIND or objection(facts) is not Status.NOT_NOISE:
@@ -338,13 +333,6 @@ def _without_patterns(case: Case, choice: Choice, draft: Draft, facts: Facts) ->
     if stays.mean() >= 0.5 or objection(known) is not None or spotless(choice, known):
         return draft, facts, []
     return rest, known, [f"{stays.mean():.0%} of it stays as it was: {Status.NOT_NOISE.sentence}"]
-
-
-def _doubt(why: Status | None, status: Status) -> str:
-    """What makes an answer doubtful, or nothing: a rule that was broken, or a solver that stopped early."""
-    early = status if status is Status.MAX_ITER else None
-    reason = early if why is None else why
-    return "" if reason is None else reason.sentence
 
 
 def _ended(case: Case, choice: Choice, status: Status) -> Status:

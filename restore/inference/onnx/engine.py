@@ -170,7 +170,10 @@ class OnnxEngine:
         parts = threads.run_all(run, observed) if self.device == "cpu" else list(map(run, observed))
         order = np.argsort(np.concatenate(batches))
         outputs = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-        outcome = _status(outputs), outputs["iterations"], outputs["residual"]
+        # A residual that is not finite says that the solver diverged.
+        ended = np.where(outputs["converged"], Status.CONVERGED, Status.MAX_ITER)
+        status = np.where(np.isfinite(outputs["residual"]), ended, Status.DIVERGED)
+        outcome = status, outputs["iterations"], outputs["residual"]
         return Posterior.solved(pictures, damage, _layers(outputs, header), outcome, outputs["inversion"])
 
     def _check(self, damage: Damage) -> None:
@@ -279,12 +282,6 @@ def _alike(inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     rows = np.ascontiguousarray(np.concatenate(both, 1))
     _, kind = np.unique(rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_inverse=True)
     return np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-
-
-def _status(outputs: Mapping[str, np.ndarray]) -> np.ndarray:
-    ended = np.where(outputs["converged"], Status.CONVERGED, Status.MAX_ITER)
-    # A residual that is not finite says that the solver diverged.
-    return np.where(np.isfinite(outputs["residual"]), ended, Status.DIVERGED)
 
 
 def _layers(outputs: Mapping[str, np.ndarray], header: Description) -> list[list[np.ndarray]]:
