@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from restore.channels.views import ODDS_VIEWS, SIDE, VIEWS
 from restore.errors import UsageError
-from restore.families.family import Family
+from restore.families.family import Family, Keys
 from restore.registry import PIXEL_UNITS, UNITS
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from restore.couplings import Coupling
-    from restore.families.keys import Keys
     from restore.fields import Fields
     from restore.priors import RBM, ConditionalDBM, ConditionalRBM, ConvolutionalDBM, FullyVisible, GaussianMixture
     from restore.units import Units

@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 
 from restore.channels import Task, parse_task
 from restore.errors import UsageError, require
-from restore.families.family import Family
-from restore.families.keys import Keys
+from restore.families.family import Family, Keys
 from restore.families.machines import FAMILIES
 from restore.registry import SOLVERS
 

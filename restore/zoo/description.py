@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,8 @@ from restore.errors import REASON, ModelError, UsageError, option, reason, remed
 from restore.families import OBSERVED, Spec
 from restore.registry import SOLVERS
 from restore.zoo import limits
-from restore.zoo.inference import Effort, Inference
-from restore.zoo.structure import structure
+from restore.zoo.inference import QUICK_ITERATIONS, QUICK_TOL, Effort, Inference
+from restore.zoo.structure import check_ranges, structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,7 +165,12 @@ class Description(Spec):
 
         The share in doubt is one number for all, so that an image gets the same answer alone and in a batch.
         """
-        settings = replace(self, inference=self.inference.at(effort))
+        settings = self
+        inference = self.inference
+        if effort == "quick" and inference.starts > 1:  # from one start alone nothing is gained
+            tol = max(inference.tol, QUICK_TOL)
+            quick = replace(inference, tol=tol, max_iter=min(inference.max_iter, QUICK_ITERATIONS))
+            settings = replace(self, inference=quick)
         height, width = shape
         return settings if shape == self.image_shape else settings.of_size((height, width), 1.0 if touched else HOLES)
 
@@ -250,28 +255,25 @@ class Description(Spec):
     def _check(self) -> None:
         """Refuse, with ValueError, a header that contradicts itself or is beyond the limits."""
         self.check(self.image_shape)
-        limits.check_ranges(
-            self, temperature=(limits.COLDEST, limits.HOTTEST), overlap=(1, limits.OVERLAP), white=(0, 1)
-        )
-        if fault := next(filter(None, self._faults()), ""):
-            raise ValueError(fault)
-        if self.task:
-            parse_task(self.task)
-
-    def _faults(self) -> Iterator[str]:
-        """What is wrong, if anything, of each thing that headers may get wrong."""
+        check_ranges(self, temperature=(limits.COLDEST, limits.HOTTEST), overlap=(1, limits.OVERLAP), white=(0, 1))
+        if min(self.image_shape) < 1 or self.auto < 0 or not 0 <= self.threshold < 255:
+            raise ValueError(f"images of shape {self.image_shape}, threshold {self.threshold}, place {self.auto}")
         inference = self.inference
-        sound = min(self.image_shape) >= 1 and self.auto >= 0 and 0 <= self.threshold < 255
-        yield "" if sound else f"images of shape {self.image_shape}, threshold {self.threshold}, place {self.auto}"
         largest = max(size for sizes in (self.sizes, *self.shapes.values()) for size in sizes)
         large = len(self.sizes) > limits.LAYERS or largest > limits.WIDEST
-        yield f"at most {limits.LAYERS} layers of {limits.WIDEST} units are known here" if large else ""
         starts = min(inference.starts, inference.modes + 1)
         too_many = 4 * starts**2 * self.pixels > limits.DISTANCES
-        yield f"{starts} starts of {self.pixels} pixels take too much memory" if too_many else ""
-        yield self.misfit(inference.solver)
-        yield "modes of a prior of grey images" if self.grey and inference.modes else ""
         warm = self.temperature != 1 and (self.grey or not SOLVERS[inference.solver].smooth)
-        yield f"a temperature of {self.temperature} of a prior of grey images, or without log-odds" if warm else ""
         fits = bool(self.task) == self.kind.learnt and not (self.task and inference.starts)
-        yield "" if fits else f"a {self.kind.words} with the task {self.task!r} and {inference.starts} starts"
+        for wrong, fault in (
+            (large, f"at most {limits.LAYERS} layers of {limits.WIDEST} units are known here"),
+            (too_many, f"{starts} starts of {self.pixels} pixels take too much memory"),
+            (misfit := self.misfit(inference.solver), misfit),
+            (self.grey and inference.modes, "modes of a prior of grey images"),
+            (warm, f"a temperature of {self.temperature} of a prior of grey images, or without log-odds"),
+            (not fits, f"a {self.kind.words} with the task {self.task!r} and {inference.starts} starts"),
+        ):
+            if wrong:
+                raise ValueError(fault)
+        if self.task:
+            parse_task(self.task)

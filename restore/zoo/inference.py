@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from restore.errors import UsageError, require
 from restore.registry import SOLVERS
 from restore.zoo import limits
+from restore.zoo.structure import check_ranges
 
 # Accuracy: full for restoring, less for comparing predictions of priors.
 Effort = Literal["full", "quick"]
@@ -60,7 +61,7 @@ class Inference:
 
     def __post_init__(self) -> None:
         require(self.solver in SOLVERS, f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        limits.check_ranges(
+        check_ranges(
             self,
             max_iter=(1, limits.ITERATIONS),
             tol=(0, limits.FINITE),
@@ -73,9 +74,3 @@ class Inference:
         require(self.starts > 0 or not self.modes, "modes must be 0 as well, since starts is 0")
         if self.starts and not SOLVERS[self.solver].starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
-
-    def at(self, effort: Effort) -> Inference:
-        """The settings for an effort. From one start alone nothing is gained by a quick one."""
-        if effort == "quick" and self.starts > 1:
-            return replace(self, tol=max(self.tol, QUICK_TOL), max_iter=min(self.max_iter, QUICK_ITERATIONS))
-        return self

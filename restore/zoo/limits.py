@@ -6,8 +6,6 @@ memory and time before anything else notices.
 
 from __future__ import annotations
 
-from restore.errors import UsageError
-
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
 
@@ -46,19 +44,5 @@ OVERLAP = 16
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
 IMAGES_AT_ONCE = 4096
 
-
 # Any finite number, where none is too large.
 FINITE = 1e300
-
-
-def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
-    """Refuse settings, named by keywords, that lie outside their range, both ends included.
-
-    Raises:
-        UsageError: naming the setting and its range.
-    """
-    for name, (low, high) in ranges.items():
-        value = getattr(settings, name)
-        # Written so that NaN fails too.
-        if not low <= value <= high:
-            raise UsageError(f"{name} must lie in {low} ... {high}, not {value}")

@@ -27,7 +27,7 @@ _NAMES: Mapping[Any, str] = {
 
 
 def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Made:
-    """Build a dataclass from a table, checking names and types; the class itself checks ranges.
+    """Build a dataclass from a table, checking names and types; the class itself checks ranges (`check_ranges`).
 
     Types are those of TOML, dataclasses, and named tuples, which are lists there; tuples of them; choices of words; and
     unions, such as a number or None.
@@ -64,6 +64,19 @@ def structure(kind: type[Made], table: Mapping[str, Any], where: str = "") -> Ma
         return kind(**values)
     except UsageError as fault:
         raise UsageError(f"{where}{fault}") from fault
+
+
+def check_ranges(settings: object, **ranges: tuple[float, float]) -> None:
+    """Refuse settings, named by keywords, that lie outside their range, both ends included.
+
+    Raises:
+        UsageError: naming the setting and its range.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        # Written so that NaN fails too.
+        if not low <= value <= high:
+            raise UsageError(f"{name} must lie in {low} ... {high}, not {value}")
 
 
 @functools.cache
