@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -119,16 +119,17 @@ def existing(paths: Sequence[Place]) -> set[Place]:
     """Those of some paths where there is something; each folder of a URL is listed once."""
     parents = {path.parent for path in paths if isinstance(path, Remote)}
     names = {folder: listed(folder) for folder in parents if not str(folder).endswith("/")}
-    return {path for path in paths if _exists(path, names)}
-
-
-def _exists(path: Place, names: Mapping[Remote, Collection[str]]) -> bool:
-    if not isinstance(path, Remote):
-        return os.path.lexists(path)
-    if path.parent in names:
-        return path.name in names[path.parent]
-    with _opened(path, InputError) as (system, key):  # a folder without a name, whose listing is that of another
-        return bool(system.exists(key))
+    there = set[Place]()
+    for path in paths:
+        if not isinstance(path, Remote):
+            exists = os.path.lexists(path)
+        elif path.parent in names:
+            exists = path.name in names[path.parent]
+        else:  # a folder without a name, whose listing is that of another
+            with _opened(path, InputError) as (system, key):
+                exists = bool(system.exists(key))
+        there |= {path} if exists else set()
+    return there
 
 
 def identity(path: Remote) -> object:

@@ -14,7 +14,7 @@ from restore.console import say
 from restore.errors import RestoreError, UsageError, option, shown, some
 from restore.files import write_atomically
 from restore.images import Picture, bound, check_format, encode, format_of, read_picture
-from restore.images.outputs import expand, paired, refuse_clashes, to_write
+from restore.images.outputs import expand, make_ready, paired, refuse_clashes, to_write
 
 SUFFIX = "corrupted"
 
@@ -27,6 +27,7 @@ def run(images: Sequence[str], task: str, seed: int, results: Results, max_pixel
     sources = expand(images, suffix=SUFFIX)
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
     pairs, mask_of = _planned(sources, results, masks)
+    make_ready([target for _, target in pairs] + [mask_of[source] for source, _ in pairs if source in mask_of])
     failures = Failures(results.json, many=len(pairs) > 1, debug=results.debug)
     for source, target in pairs:
         try:

@@ -116,12 +116,11 @@ def to_write(
     *,
     overwrite: bool,
     skip_existing: bool,
-    dry_run: bool = False,
 ) -> set[Place]:
     """Those of the targets of one output, as `paired` gives them, that are to be written, before any model is loaded.
 
-    The output is as the user gave it (a `Path` drops the final slash of a folder). A new folder is made, if its parent
-    exists, after all checks, unless it is a `dry_run`. With `skip_existing` targets that exist are left out.
+    The output is as the user gave it (a `Path` drops the final slash of a folder); it may be a new folder if its parent
+    exists. With `skip_existing` targets that exist are left out.
 
     Raises:
         UsageError: both `overwrite` and `skip_existing` are given.
@@ -135,24 +134,18 @@ def to_write(
         if target in there and (not overwrite or (isinstance(target, Path) and target.is_dir())):
             again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
             raise OutputError(f"exists already; give {again}", target)
-    new = _new_folder(output, left)
-    if not dry_run:
-        if new is not None:
-            make_folder(new, "choose another with -o")
-        for parent in {target.parent for target in targets if isinstance(target, Path)}:
-            remove_abandoned(parent)
+    folder = path_of(output) if output is not None and means_folder(output) else None
+    for parent in dict.fromkeys(target.parent for target in left if isinstance(target, Path)):
+        new = parent == folder and not os.path.exists(parent)  # noqa: PTH110 - False where a name is too long
+        require_writable(parent.parent if new else parent)
     return set(left)
 
 
-def _new_folder(output: str | os.PathLike[str] | None, targets: Sequence[Place]) -> Path | None:
-    """The folder to be made for files, if any; raises OutputError if they are in others that cannot be written to."""
-    folder = path_of(output) if output is not None and means_folder(output) else None
-    missing = None
-    for parent in dict.fromkeys(target.parent for target in targets if isinstance(target, Path)):
-        new = parent == folder and not os.path.exists(parent)  # noqa: PTH110 - False where a name is too long
-        require_writable(parent.parent if new else parent)
-        missing = parent if new else missing
-    return missing
+def make_ready(targets: Iterable[Place]) -> None:
+    """Make the folders of files that are to be written, and remove what killed processes have left there."""
+    for parent in {target.parent for target in targets if isinstance(target, Path)}:
+        make_folder(parent, "choose another with -o")
+        remove_abandoned(parent)
 
 
 def named(path: PurePath | Remote, suffix: str) -> str:

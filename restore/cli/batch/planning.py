@@ -87,7 +87,7 @@ def _refuse_clashes(jobs: Sequence[Job], json: bool) -> None:
 
 def _left(jobs: list[Job], output: str | None, beside: dict[str, str], results: Results) -> list[Job]:
     """The jobs whose results are to be written; of files beside them those that exist are kept, if results are."""
-    manner = {"overwrite": results.overwrite, "skip_existing": results.skip_existing, "dry_run": results.dry_run}
+    manner = {"overwrite": results.overwrite, "skip_existing": results.skip_existing}
     left = {STDIO}
     if output != STDIO:
         left |= {str(target) for target in to_write([path_of(job.target) for job in jobs], output, **manner)}

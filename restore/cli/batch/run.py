@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from restore import signals
+from restore.buckets import path_of
 from restore.channels.damage import Damage
 from restore.cli.batch.jobs import Job, Sheet
 from restore.cli.batch.planning import planned
@@ -23,10 +24,11 @@ from restore.cli.options import Options, Results
 from restore.cli.report import UNTOUCHED, Failures, print_json
 from restore.console import progress, say, tell
 from restore.errors import RestoreError, RestoreWarning, shown, some
+from restore.images.outputs import STDIO, make_ready
 from restore.inference.open import Engines
 from restore.inference.threads import portions
 from restore.inference.tiles.blend import Watch
-from restore.zoo import describe, find
+from restore.zoo.description import Description
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -48,7 +50,6 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
     note = (lambda text: None) if results.quiet else say
-    _check(options.model, damage, masked=masks is not None)
     jobs, named = planned(inputs, results, masks)
     for line in _skipped(jobs, named):
         note(line)
@@ -122,12 +123,18 @@ def finished(
 
     Raises:
         ModelError: if the prior that is named cannot be opened.
+        UsageError: if it does not take the damage.
     """
     engines = Engines(options)
     single = len(jobs) == 1
-    if engines.only is not None and engines.only.header.unfinished and not results.quiet:
-        note = f"{shown(options.model)} is unfinished: {engines.only.header.unfinished}"
-        warnings.warn(note, RestoreWarning, stacklevel=2)
+    if engines.only is not None:
+        masked = any(job.mask is not None for job in jobs)
+        _check(engines.only.header, damage, masked=masked)
+        if engines.only.header.unfinished and not results.quiet:
+            note = f"{shown(options.model)} is unfinished: {engines.only.header.unfinished}"
+            warnings.warn(note, RestoreWarning, stacklevel=2)
+    if not results.dry_run:
+        make_ready(path_of(name) for job in jobs for name in job.formats if name != STDIO)
     work = Work(damage, options, results, engines, engines.in_colour(damage), share if single else lambda share: None)
     sheets: Iterable[Sheet] = chain.from_iterable(map(work.sheets, jobs))
     if single:
@@ -145,16 +152,10 @@ def finished(
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
 
-def _check(model: str, damage: Damage, *, masked: bool) -> None:
-    """Raise ModelError if there is no prior that is named, or UsageError if it does not take the damage.
-
-    That is found before a folder for results is made.
-    """
-    if model == "auto":
-        return
-    folder = find(model)
-    if folder.is_dir() and (damage.touched or masked):
-        describe(folder).check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
+def _check(header: Description, damage: Damage, *, masked: bool) -> None:
+    """Raise UsageError if the prior that is named does not take the damage."""
+    if damage.touched or masked:
+        header.check_damage(replace(damage, hidden=np.zeros((1, 1), bool) if masked else None))
 
 
 def _ahead(
