@@ -37,8 +37,11 @@ _IN_EXIF = re.compile(
 def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[str, Any]]:
     """How a picture is turned, 1 to 8 as in EXIF, and what its result keeps, in the words of `Picture.info`.
 
-    These are EXIF, tags of a TIFF, XMP, and chunks of a PNG that stay true if its pixels change.
+    These are facts of the pixels and the comment, EXIF, tags of a TIFF, XMP, and chunks of a PNG that stay true if its
+    pixels change.
     """
+    facts = _facts(image)  # first of all: loading forgets them
+    image.getexif()  # of a PNG, it may stand behind the pixels
     exif = image.info.get("exif", b"")
     xmp = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp", b"")
     chunks, of_exif, of_xmp = _parted(_chunks(content))
@@ -46,13 +49,14 @@ def metadata(image: Image.Image, content: bytes, page: int) -> tuple[int, dict[s
     xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
     xmp = xmp if isinstance(xmp, bytes) and xmp else of_xmp  # a tag of a TIFF may hold a number
     if not (exif or xmp or of_tiff):  # nothing says that it is turned
-        return 1, {"chunks": chunks} if chunks else {}
+        return 1, facts | ({"chunks": chunks} if chunks else {})
     tags = tiff.tags_of(content, page) if of_tiff else tiff.tags_of(exif.removeprefix(_EXIF))
     match = _in_xmp(xmp).search(xmp)
     turned = tiff.orientation(tags) or (int(match[1] or match[2]) if match else 1)
     in_exif, others = tiff.kept(tiff.changed(tags, _upright), exif=not of_tiff)
     kept = {"exif": tiff.exif(in_exif) if in_exif else b"", "tags": others, "chunks": chunks, "xmp": _upright(xmp)}
-    return turned, {key: value for key, value in kept.items() if value}
+    kept["dpi"] = facts.get("dpi", ())[:: -1 if turned > 4 else 1]  # it may lie on its side
+    return turned, facts | {key: value for key, value in kept.items() if value}
 
 
 def _parted(chunks: list[tuple[bytes, bytes]]) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
@@ -112,3 +116,16 @@ def _chunks(content: bytes) -> list[tuple[bytes, bytes]]:
         if stays and not (kind in _TEXTS and data.startswith(b"XML:com.adobe.xmp\0")):
             chunks.append((kind, data))
     return chunks
+
+
+def _facts(image: Image.Image) -> dict[str, Any]:
+    """What Pillow says of a file and its result keeps: a sound resolution, compression, profile and comment."""
+    keys = ("icc_profile", "comment", *["compression"][: image.format == "TIFF"])
+    kept = {key: image.info[key] for key in keys if image.info.get(key)}
+    if not isinstance(kept.get("icc_profile"), bytes):  # a tag of a TIFF may hold anything
+        kept.pop("icc_profile", None)
+    with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
+        across, down = map(float, image.info["dpi"])
+        if 1 < across <= 1e5 and 1 < down <= 1e5:  # Pillow says 1 of files without one
+            kept["dpi"] = (across, down)
+    return kept

@@ -86,30 +86,28 @@ def _picture(content: bytes, label: str, frame: int | None, max_pixels: int, col
     """The picture in a file that Pillow reads."""
     pages = tiff.pages(content, label) if paged(content) else []
     with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
-        number, count, notes = _number(image, frame, len(pages), label)
+        count = len(pages) or getattr(image, "n_frames", 1)
+        views = image.format == "MPO" and frame is None  # others are views and previews of the first one
+        number = 0 if views else _chosen(frame, count, label)
         _seek(image, number, pages, label, max_pixels)
         # Read these first: loading forgets them.
         layout = _layout(image)
-        info = _kept(image)
         negative = bool(pages) and image.tag_v2.get(ExifTags.Base.PhotometricInterpretation) == 0  # type: ignore[attr-defined]
-        exif = image.getexif()  # of a PNG, it may stand behind the pixels
-        turned, more = metadata(image, content, number)
+        turned, info = metadata(image, content, number)
+        exif = image.getexif()
         exif[ExifTags.Base.Orientation] = turned
         _load(image, content, bool(pages or number), layout, label)
         upright = ImageOps.exif_transpose(image) or image
         upright.format = image.format
-        others = (len(pages) or getattr(image, "n_frames", 1)) > 1
-        picture = replace(picture_of(upright, label, colour=colour), one_of_many=others)
+        picture = picture_of(upright, label, colour=colour)
     levels = picture.levels
-    notes = (*picture.notes, *notes)
+    notes = (*picture.notes, *([f"it holds {count} pictures, of which the first is read"] if views else []))
     if negative and image.mode.startswith("I;16"):  # at 8 bits Pillow inverts it
         levels = 65535 - levels
     elif ";16" in layout and not image.mode.startswith("I"):
         notes = (*notes, SHALLOW)
     notes = (*notes, "it is turned upright as its orientation tag says") if turned > 1 else notes
-    if turned > 4 and "dpi" in info:  # on its side
-        info["dpi"] = info["dpi"][::-1]
-    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", one_of_many=count > 1, info=info | more)
+    return replace(picture, levels=levels, notes=notes, bits=image.mode == "1", one_of_many=count > 1, info=info)
 
 
 def _seek(image: Image.Image, number: int, pages: list[int], label: str, max_pixels: int) -> None:
@@ -121,14 +119,6 @@ def _seek(image: Image.Image, number: int, pages: list[int], label: str, max_pix
         pixels = max(pixels, image.width * image.height)  # of some formats frames grow
     if pixels > max_pixels:
         raise too_large(label, max_pixels)
-
-
-def _number(image: Image.Image, frame: int | None, pages: int, label: str) -> tuple[int, int, tuple[str, ...]]:
-    """The frame or page to read, from 0; how many there are; and a note on others."""
-    count = pages or getattr(image, "n_frames", 1)
-    if image.format == "MPO" and frame is None:  # others are views and previews of it
-        return 0, count, (f"it holds {count} pictures, of which the first is read",)
-    return _chosen(frame, count, label), count, ()
 
 
 def _load(image: ImageFile.ImageFile, content: bytes, several: bool, layout: str, label: str) -> None:
@@ -184,23 +174,6 @@ def read_content(source: File, label: str, max_pixels: int) -> bytes:
 @contextlib.contextmanager
 def pillow(label: str, max_pixels: int) -> Iterator[None]:
     """Run Pillow strictly, under our limit and without warnings, and turn its faults into `InputError`."""
-    try:
-        with _strict(max_pixels):
-            yield
-    except RestoreError:
-        raise
-    except Image.DecompressionBombError as fault:
-        raise too_large(label, max_pixels) from fault
-    except UnidentifiedImageError as fault:
-        raise InputError(f"is damaged, or none of {', '.join(FORMATS)}; give another file", label) from fault
-    except Exception as fault:  # decoders of damaged files raise nearly anything
-        why = reason(fault) or type(fault).__name__
-        raise InputError(f"cannot be decoded ({why}); get an intact copy", label) from fault
-
-
-@contextlib.contextmanager
-def _strict(max_pixels: int) -> Iterator[None]:
-    """Set Pillow's limits, to those of the most generous reader, and silence its warnings while anybody reads."""
     with _COUNTING:
         if not _READERS:
             _BEFORE.update(most=Image.MAX_IMAGE_PIXELS, truncated=ImageFile.LOAD_TRUNCATED_IMAGES)
@@ -211,6 +184,15 @@ def _strict(max_pixels: int) -> Iterator[None]:
         Image.MAX_IMAGE_PIXELS = -(-max(_READERS) // 2)  # above twice as many it refuses
     try:
         yield
+    except RestoreError:
+        raise
+    except Image.DecompressionBombError as fault:
+        raise too_large(label, max_pixels) from fault
+    except UnidentifiedImageError as fault:
+        raise InputError(f"is damaged, or none of {', '.join(FORMATS)}; give another file", label) from fault
+    except Exception as fault:  # decoders of damaged files raise nearly anything
+        why = reason(fault) or type(fault).__name__
+        raise InputError(f"cannot be decoded ({why}); get an intact copy", label) from fault
     finally:
         with _COUNTING:
             _READERS.remove(max_pixels)
@@ -265,16 +247,3 @@ def _layout(image: ImageFile.ImageFile) -> str:
     if image.format == "PPM" and image.mode == "RGB" and isinstance(layout, tuple) and int(layout[-1]) > 255:
         return "RGB;16B"
     return str(layout[0] if isinstance(layout, tuple) else layout)
-
-
-def _kept(image: Image.Image) -> dict[str, Any]:
-    """Facts that the result keeps of its file: a sound resolution, compression, profile and comment."""
-    keys = ("icc_profile", "comment", *["compression"][: image.format == "TIFF"])
-    kept = {key: image.info[key] for key in keys if image.info.get(key)}
-    if not isinstance(kept.get("icc_profile"), bytes):  # a tag of a TIFF may hold anything
-        kept.pop("icc_profile", None)
-    with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
-        across, down = map(float, image.info["dpi"])
-        if 1 < across <= 1e5 and 1 < down <= 1e5:  # Pillow says 1 of files without one
-            kept["dpi"] = (across, down)
-    return kept

@@ -46,7 +46,8 @@ def settle() -> None:
     In such loops torch's threads spend as much time as they work on a busy machine.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("OMP_NUM_THREADS", str(processors()))
+    if "OMP_NUM_THREADS" not in os.environ:
+        os.environ["OMP_NUM_THREADS"] = str(processors())
 
 
 def run_all(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

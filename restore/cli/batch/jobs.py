@@ -94,7 +94,3 @@ class Sheet:
     @property
     def unchanged(self) -> bool:
         return self.outcome is not Outcome.RESTORED
-
-    @property
-    def pixels(self) -> int:
-        return 0 if self.picture is None else self.picture.levels.size

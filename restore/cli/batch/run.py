@@ -147,7 +147,9 @@ def finished(
             pool = ThreadPoolExecutor(FILE_THREADS)
             stack.callback(pool.shutdown, cancel_futures=True)
         read = _ahead(pool, work.read, sheets, READ_AHEAD)
-        parts = portions(read, lambda sheet: sheet.pixels, CHUNK_PICTURES, CHUNK_PIXELS)
+        parts = portions(
+            read, lambda sheet: sheet.picture.levels.size if sheet.picture else 0, CHUNK_PICTURES, CHUNK_PIXELS
+        )
         whole = (job for part in parts for job in work.restored(part))
         yield from _ahead(pool, work.write, whole, CHUNK_PICTURES)
 
