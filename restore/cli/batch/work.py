@@ -47,12 +47,9 @@ class Work:
 
     def sheets(self, job: Job) -> list[Sheet]:
         """The pages of a file, in order."""
-        try:
-            with one_image(job.name):
-                job.sheets = self._pages(job)
-        except RestoreError as fault:
-            job.fault = fault
-            job.sheets = [Sheet(job)]
+        job.sheets = [Sheet(job)]
+        with self._page(job.sheets[0]):
+            job.sheets = self._pages(job)
         return job.sheets
 
     def _pages(self, job: Job) -> list[Sheet]:
