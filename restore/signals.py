@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,13 +61,16 @@ class Raised:
     def _dropped(self, what: sys.UnraisableHookArgs) -> None:
         # Python drops what a finaliser raises; the signal is sent again when it is over.
         if _came and isinstance(what.exc_value, KeyboardInterrupt | Terminated):
-            from threading import Timer
+            import _thread  # starting a `threading.Thread` waits for it, and the signal would be dropped here again
 
-            again = Timer(0.01, os.kill, (os.getpid(), _came.pop()))
-            again.daemon = True
-            again.start()
+            _thread.start_new_thread(_send_soon, (_came.pop(),))
         else:
             self._unraisable(what)
+
+
+def _send_soon(number: int) -> None:
+    time.sleep(0.03)
+    os.kill(os.getpid(), number)
 
 
 class Held:
