@@ -9,6 +9,9 @@ from restore.inference.marks.pieces import around
 # A border has ink in a band of so many pixels along so large a part of a side, and a rim that is rough by half of that.
 BAND, ALONG = 5, 0.6
 
+# It ends before this part of the picture: else the ground of a small page of light ink would be one.
+WITHIN = 1 / 3
+
 
 def border(ink: np.ndarray) -> np.ndarray:
     """The pixels of borders, boolean (H, W)."""
@@ -19,10 +22,10 @@ def border(ink: np.ndarray) -> np.ndarray:
         depth = np.where(turned.all(0), turned.shape[0], turned.argmin(0))
         usual = int(np.median(depth))
         deep = depth >= BAND
-        middle = turned.shape[0] // 2
-        if deep.mean() < ALONG or usual >= middle:
+        most = WITHIN * turned.shape[0]
+        if deep.mean() < ALONG or usual > most:
             continue
-        found |= np.arange(turned.shape[0])[:, None] < np.where(deep, depth, 0).clip(max=middle)
+        found |= np.arange(turned.shape[0])[:, None] < np.where(deep, depth, 0).clip(max=most)
     if not mask.any():
         return mask
     return np.asarray(ink & (around(mask, BAND // 2) > 0) & ~_drawn_beside(ink, mask))

@@ -6,7 +6,7 @@ import numpy as np
 
 from restore.components import components
 from restore.images.tones import SCALE, Tones, averages, counted, paper_and_contrast
-from restore.inference.scans.coloured import NEAR, enlarged
+from restore.inference.scans.coloured import enlarged
 from restore.inference.scans.sheet import largest
 
 # A sheet and the quadrilateral between its outermost points share so much of what either covers: nine sheets in real
@@ -17,8 +17,8 @@ FOUR_SIDED = 0.965
 def beside_sheet(levels: np.ndarray) -> np.ndarray | None:
     """What a photograph shows beside a sheet of paper, boolean (H, W); None where all is one page.
 
-    A sheet is light, has four straight sides, and what lies around it, at its edge and in all, is darker by half of
-    the contrast of its ink.
+    A sheet is light, has four straight sides, and what lies around it, at its sharp edge and in all, is darker by half
+    of the contrast of its ink.
 
     Args:
         levels: of dark ink on light paper, (H, W); of colours the least of red, green and blue, as paper is white.
@@ -38,8 +38,8 @@ def beside_sheet(levels: np.ndarray) -> np.ndarray | None:
     if not (inside.any() and outside.any()):
         return None
     _, contrast = paper_and_contrast(squares[inside])
-    paper = np.median(ground[inside & _grown(~sheet, NEAR)])
-    darker = (np.median(ground[part]) < paper - contrast / 2 for part in (outside, outside & _grown(sheet, NEAR)))
+    paper = np.median(ground[inside & _grown(~sheet, 2)])
+    darker = (np.median(ground[part]) < paper - contrast / 2 for part in (outside, outside & _grown(sheet, 2)))
     if not (all(darker) and _four_sided(sheet)):
         return None
     return enlarged(~inside, SCALE, levels.shape)
