@@ -46,6 +46,8 @@ INK_SHARE, PAPER_SHARE = 0.001, 0.9
 
 # How much darker than its paper ink is at least, as a share of the paper's level: what is fainter may be grain. What is
 # dark on a page is .20 darker, and what shows through an empty leaf .10 at most (`benchmarks/choices/page_limits.py`).
+# A blank part that differs by less from the paper around it is paper: blank paper does by .09 of the contrast, drawn
+# grey areas and screens by .23 at least (by hand).
 FAINTEST = 0.15
 
 

@@ -11,8 +11,7 @@ from restore.inference.scans.sheet import REACH, largest
 
 # A part has a colour of its own if that of a square of it is further than this from those that lie between ink and
 # paper, as a share of their contrast; it ends where colours are half as far from them (the stamps of
-# `benchmarks/choices/page_parts.py`; by hand, on 60 coloured pages, maps and photographs). So does a blank grey part:
-# drawn areas and screens differ by .23 from the paper around them, blank paper by .09 (by hand, on the same pages).
+# `benchmarks/choices/page_parts.py`; by hand, on 60 coloured pages, maps and photographs).
 COLOURED = 0.25
 
 # Paper is as near as this to every stroke, in squares.

@@ -13,13 +13,13 @@ from restore.channels.flips import CERTAIN_FIELD
 from restore.channels.values import log_odds_of, probability_of
 from restore.components import components
 from restore.images.picture import Picture
-from restore.images.tones import ENOUGH, Tones, counted, stretched
+from restore.images.tones import ENOUGH, FAINTEST, Tones, counted, stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import CROWDED, objection
 from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
-from restore.inference.scans.coloured import COLOURED, coloured_parts
+from restore.inference.scans.coloured import coloured_parts
 from restore.inference.scans.outline import beside_sheet
 from restore.inference.scans.parts import other_parts
 from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest, unmixed_levels
@@ -298,9 +298,11 @@ def _no_page(grey: np.ndarray, paper: np.ndarray, parts: np.ndarray, hidden: np.
 
 
 def _as_light(grey: np.ndarray, sheet: Sheet, where: np.ndarray) -> bool:
-    """True if some pixels (H, W) of a page are as light as the paper around them: they end where a colour would."""
-    differs = np.abs(grey - sheet.white)[where]
-    return bool(differs.size) and float(differs.mean()) < COLOURED / 2 * sheet.contrast
+    """True if some pixels (H, W) of a page differ from the paper around them by less than the faintest ink does."""
+    if not where.any():
+        return False
+    paper = sheet.white[where]
+    return float(np.abs(grey[where] - paper).mean()) < FAINTEST * float(paper.mean())
 
 
 def _seen_by(reader: Prior, values: np.ndarray, hidden: np.ndarray | None, watch: Watch) -> Posterior:
