@@ -21,7 +21,7 @@ from restore.inference.engine import PictureEngine, Posterior
 from restore.inference.marks.borders import border
 from restore.inference.scans.coloured import coloured_parts
 from restore.inference.scans.outline import beside_sheet
-from restore.inference.scans.parts import other_parts
+from restore.inference.scans.parts import CORE_SHARE, other_parts
 from restore.inference.scans.sheet import MISLEADING, REACH, Local, Sheet, largest, unmixed_levels
 from restore.inference.tiles.blend import Watch
 from restore.status import Status
@@ -202,7 +202,8 @@ def _photographed(picture: Observed, readers: Readers, inverted: bool, watch: Wa
     """A grey page as ink and paper, without what a photograph shows beside it; unread if it is none."""
     levels = picture.values() if picture.colours is None else picture.colours.min(-1)
     beside = None if inverted else beside_sheet(levels)
-    if beside is not None and (~beside).sum() < LEAST_PAGE**2:
+    # What is beside a sheet that fills nearly all is the black edge of a scan, a mark like others.
+    if beside is not None and not LEAST_PAGE**2 <= (~beside).sum() <= CORE_SHARE * beside.size:
         beside = None
     other = other_parts(_turned(_with_holes_filled(picture), inverted), readers.parts, beside)
     if beside is None:

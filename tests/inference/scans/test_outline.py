@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.ndimage import binary_dilation, binary_erosion, gaussian_filter
+from scipy.ndimage import binary_erosion, gaussian_filter
 from skimage import data
 from skimage.draw import disk, polygon2mask
 
 import restore
+from restore.inference.open import Engines
+from restore.inference.options import Options
+from restore.inference.scans import reading as room
 from restore.inference.scans.outline import beside_sheet
+from restore.inference.scans.parts import other_parts
 from restore.status import Outcome
 from training.data.scans import scan
 from training.data.text import families_for_tests
@@ -27,6 +31,7 @@ def of_sheet(inside: np.ndarray, table: float | np.ndarray, paper: float = 0.9, 
     return np.asarray(gaussian_filter(np.where(lines, ink, np.where(inside, paper, table)), 0.7))
 
 
+@example(moved=[0, 0, 0, 19, 3, 0, -1.5, 0], table=0.0, seed=6)  # whose edges fall on half of a square
 @given(moved=st.lists(st.floats(-40, 40), min_size=8, max_size=8), table=st.floats(0, 0.45), seed=st.integers(0, 9))
 def test_a_sheet_of_any_perspective_is_found_and_the_table_around_it(
     moved: list[float], table: float, seed: int
@@ -35,7 +40,7 @@ def test_a_sheet_of_any_perspective_is_found_and_the_table_around_it(
     grain = 0.03 * np.random.default_rng(seed).standard_normal(SHAPE)
     beside = beside_sheet(of_sheet(inside, table) + grain)
     assert beside is not None
-    assert beside[~binary_dilation(inside, iterations=8)].all()
+    assert beside[~inside].all()
     assert not beside[binary_erosion(inside, iterations=14)].any()
 
 
@@ -47,6 +52,13 @@ def test_it_does_not_matter_in_which_unit_levels_are_or_which_way_a_sheet_lies()
         np.testing.assert_array_equal(beside_sheet(other), beside)
     turned = beside_sheet(levels.T)
     assert turned is not None and (beside == turned.T).all()
+
+
+def test_lines_that_run_from_edge_to_edge_do_not_part_a_sheet() -> None:
+    inside = polygon2mask(SHAPE, SQUARE)
+    ruled = inside & (np.indices(SHAPE)[0] % 60 < 4)
+    beside = beside_sheet(np.where(ruled, 0.3, of_sheet(inside, 0.2)))
+    assert beside is not None and not beside[binary_erosion(inside, iterations=14)].any()
 
 
 def on_paper(dark: np.ndarray, level: float = 0.3) -> np.ndarray:
@@ -70,6 +82,9 @@ NO_SHEETS = {
     "a round stain": on_paper(a_disc(260, (300, 720)), 0.4),
     "a stain of half the page, hardly dark": on_paper(np.indices(SHAPE)[1] > 360, 0.7),
     "a page with a fold": on_paper(abs(np.indices(SHAPE)[1] - 240) < 20),
+    "light that falls off to all sides": np.minimum(
+        *(1 - abs(line) for line in np.meshgrid(np.linspace(-1, 1, SHAPE[1]), np.linspace(-1, 1, SHAPE[0])))
+    ),
     "a dark table whose edge is nowhere sharp": gaussian_filter(of_sheet(polygon2mask(SHAPE, SQUARE), 0.2), 30),
 }
 
@@ -122,6 +137,35 @@ def test_a_page_on_a_table_is_read_as_without_it_and_the_table_stays(page: np.nd
     assert np.mean(abs(one[core].astype(int) - plain) > 64) < 0.003
     assert any("stays as it was" in note for note in solution.notes)
     assert solution.facts.page > 0.9  # of the sheet
+
+
+def test_a_sheet_on_a_large_table_in_a_colour_is_read(page: np.ndarray) -> None:
+    """The table is most of the picture: it is not by its colour that paper is told."""
+    grain = np.random.default_rng(0).normal(0, 4, (1100, 1100, 1))
+    seen = np.rint(grain + np.array([200, 150, 70])).astype(np.uint8)
+    seen[300:812, 250:762] = page[..., None]
+    found, solution = restore.denoise(seen, channel_axis=-1, return_solution=True)
+    assert solution.outcome is Outcome.RESTORED and solution.facts.page > 0.9
+    assert (found[:300] == seen[:300]).all()
+
+
+def test_what_is_beside_a_sheet_is_no_part_of_it() -> None:
+    beside = np.ones(WOOD.shape, bool)
+    beside[:, 300:400] = False
+    engine = Engines(Options()).parts
+    assert other_parts(WOOD / 255, engine)[beside].any()
+    assert not other_parts(WOOD / 255, engine, beside)[:, :290].any()
+
+
+@pytest.mark.parametrize("sheet", [np.s_[100:150, 200:250], np.s_[10:502, 10:502]], ids=["tiny", "all but an edge"])
+def test_what_is_smaller_than_a_page_or_nearly_all_is_no_sheet(
+    page: np.ndarray, sheet: tuple[slice, slice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = restore.denoise(page)
+    beside = np.ones(page.shape, bool)
+    beside[sheet] = False
+    monkeypatch.setattr(room, "beside_sheet", lambda levels: beside)
+    np.testing.assert_array_equal(restore.denoise(page), plain)
 
 
 def test_a_sheet_that_is_mostly_blank_is_read(page: np.ndarray) -> None:
