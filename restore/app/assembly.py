@@ -15,7 +15,7 @@ from restore.images.tones import ENOUGH, FAINTEST, INK_LEVEL, INK_SHARE, PAPER_L
 from restore.inference.decision.notes import BLIND
 from restore.inference.onnx.contract import POLARITIES, read_intact
 from restore.inference.painting import UNCHANGED
-from restore.inference.scans.reading import LIGHT_INK
+from restore.inference.scans.sample import LIGHT_INK
 from restore.inference.scans.sheet import CELL, FEW, MISLEADING, REACH, ROUNDED
 from restore.inference.tiles.blocks import PAGE_BEYOND, Cutting, coarsest, into_blocks, into_parts
 from restore.registry import MARKS

@@ -171,3 +171,8 @@ def averages(values: np.ndarray, side: int) -> np.ndarray:
     high, wide = (np.diff([*range(0, size, side), size]) for size in values.shape)
     sums = np.add.reduceat(np.add.reduceat(values, rows, 0, np.float64), columns, 1)
     return np.asarray(sums / np.outer(high, wide))
+
+
+def enlarged(squares: np.ndarray, side: int, shape: tuple[int, ...]) -> np.ndarray:
+    """What is true of squares, of the pixels of a picture of a shape (H, W) or (H, W, 3)."""
+    return np.asarray(squares.repeat(side, 0).repeat(side, 1)[: shape[0], : shape[1]])

@@ -22,7 +22,7 @@ from restore.inference.options import Options
 from restore.inference.painting import UNCHANGED
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.inference.scans.reading import Sample
+from restore.inference.scans.sample import Sample
 from restore.inference.tiles.blocks import blocks_of, into_blocks, into_parts, parts_of
 from restore.status import Status
 

@@ -18,7 +18,7 @@ from restore.channels.damage import Damage, Observed
 from restore.errors import UsageError
 from restore.images import Picture
 from restore.inference.devices import pick_device
-from restore.inference.scans.reading import Cut
+from restore.inference.scans.sample import Cut
 
 SHAPE = (3, 4)
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from restore.components import components
 from restore.images.colours import LUMINANCE
-from restore.images.tones import SCALE, averages, paper_and_contrast
-from restore.inference.scans.sheet import REACH, largest
+from restore.images.tones import SCALE, averages, enlarged, paper_and_contrast
+from restore.inference.scans.sheet import REACH, grown, largest
 
 # A part has a colour of its own if that of a square of it is further than this from those that lie between ink and
 # paper, as a share of their contrast; it ends where colours are half as far from them (the stamps of
@@ -44,7 +44,7 @@ def coloured_parts(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     shift = hues - of_paper * light[..., None]  # however the light falls
     apart = _length(shift - _slope(shift, darker) * darker[..., None]) / contrast
     # Near paper a colour may be taken for the ink's. Letters and words of one colour are a part.
-    weak = largest((np.maximum(apart, _length(shift) / contrast) > COLOURED / 2).astype(np.int8), 1) > 0
+    weak = grown(np.maximum(apart, _length(shift) / contrast) > COLOURED / 2, 1)
     sure = apart > COLOURED
     if not sure.any():  # as on most pages: nothing is looked at more finely
         return np.zeros(colours.shape[:2], bool), np.zeros(colours.shape[:2], bool)
@@ -60,11 +60,6 @@ def _light_and_hues(colours: np.ndarray, side: int) -> tuple[np.ndarray, np.ndar
     squares = np.stack([averages(colours[..., band], side) for band in range(3)], -1)
     light = squares @ LUMINANCE
     return light, squares[..., ::2] - light[..., None]
-
-
-def enlarged(squares: np.ndarray, side: int, shape: tuple[int, ...]) -> np.ndarray:
-    """What is true of squares, of the pixels of a picture of a shape (H, W) or (H, W, 3)."""
-    return np.asarray(squares.repeat(side, 0).repeat(side, 1)[: shape[0], : shape[1]])
 
 
 def _length(hues: np.ndarray) -> np.ndarray:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from restore.components import components
-from restore.images.tones import SCALE, Tones, averages, counted, paper_and_contrast
-from restore.inference.scans.coloured import enlarged
-from restore.inference.scans.sheet import largest
+from restore.images.tones import SCALE, Tones, averages, counted, enlarged, paper_and_contrast
+from restore.inference.scans.sheet import grown, largest
 
 # A sheet and the quadrilateral between its outermost points share so much of what either covers: nine sheets in real
 # photographs .98 at least, a page but for a stain .90, most discs .94 at most, one that borders cut .976 (by hand).
@@ -33,13 +32,13 @@ def beside_sheet(levels: np.ndarray) -> np.ndarray | None:
     squares = averages(levels, SCALE)
     ground = -largest(-largest(squares, 1), 1)  # without lines that run across a sheet
     sheet = _lightest_part(ground)
-    inside = ~_grown(~sheet, 1)
-    outside = ~_grown(sheet, 1)
+    inside = ~grown(~sheet, 1)
+    outside = ~grown(sheet, 1)
     if not (inside.any() and outside.any()):
         return None
     _, contrast = paper_and_contrast(squares[inside])
-    paper = np.median(ground[inside & _grown(~sheet, 2)])
-    darker = (np.median(ground[part]) < paper - contrast / 2 for part in (outside, outside & _grown(sheet, 2)))
+    paper = np.median(ground[inside & grown(~sheet, 2)])
+    darker = (np.median(ground[part]) < paper - contrast / 2 for part in (outside, outside & grown(sheet, 2)))
     if not (all(darker) and _four_sided(sheet)):
         return None
     return enlarged(~inside, SCALE, levels.shape)
@@ -59,15 +58,11 @@ def _lightest_part(ground: np.ndarray) -> np.ndarray:
     return np.asarray(around[1:-1, 1:-1] != around[0, 0])
 
 
-def _grown(part: np.ndarray, reach: int) -> np.ndarray:
-    return largest(part.astype(np.int8), reach) > 0
-
-
 def _four_sided(part: np.ndarray) -> bool:
     """True if a part is nearly a quadrilateral: the largest whose corners are outermost in four crossed directions."""
     # As complex numbers: the imaginary part of a product with a conjugate is the cross product.
     places = np.tensordot(np.array([1, 1j]), np.indices(part.shape), 1)
-    edge = _grown(~np.pad(part, 1), 1)[1:-1, 1:-1]
+    edge = grown(~np.pad(part, 1), 1)[1:-1, 1:-1]
     points = places[part & edge]
     angles = np.radians(np.arange(90)[:, None] + 90 * np.arange(4))
     along = (np.exp(-1j * angles)[..., None] * points).real

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from restore.channels.damage import Damage, Observed
-from restore.images.tones import SCALE, averages
+from restore.images.tones import SCALE, averages, enlarged
 from restore.inference.candidates import Prior
 from restore.inference.engine import PictureEngine
 from restore.inference.marks.pieces import Pieces, around
@@ -30,7 +30,7 @@ def other_parts(values: np.ndarray, engine: PictureEngine, beside: np.ndarray | 
     page = Prior(engine).posterior(Observed(small, Damage()), lambda share: None).means[0]
     likely = 1 - page if beside is None else np.where(averages(beside, SCALE) > 0, 0, 1 - page)
     other = _parts(likely)
-    return np.asarray(other.repeat(SCALE, 0).repeat(SCALE, 1)[: values.shape[0], : values.shape[1]])
+    return enlarged(other, SCALE, values.shape)
 
 
 def _parts(other: np.ndarray) -> np.ndarray:

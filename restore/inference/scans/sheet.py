@@ -134,7 +134,7 @@ def unmixed_levels(grey: np.ndarray, paper: np.ndarray, hidden: np.ndarray | Non
     ink = paper < 0.5
 
     def level(part: np.ndarray) -> np.ndarray:
-        inside = (largest((~part).astype(np.int8), 1) == 0) * visible
+        inside = ~grown(~part, 1) * visible
         return _level(local, grey, inside if inside.any() else part * visible, visible)
 
     return level(ink), level(~ink)
@@ -153,6 +153,11 @@ def largest(values: np.ndarray, reach: int) -> np.ndarray:
     shifts = range(2 * reach + 1)
     rows = reduce(np.maximum, (padded[shift : shift + height] for shift in shifts))
     return reduce(np.maximum, (rows[:, shift : shift + width] for shift in shifts))
+
+
+def grown(part: np.ndarray, reach: int) -> np.ndarray:
+    """A part (H, W), and what is within some pixels of it along both axes."""
+    return largest(part.astype(np.int8), reach) > 0
 
 
 def _level(local: Local, grey: np.ndarray, weight: np.ndarray, visible: np.ndarray) -> np.ndarray:
