@@ -30,7 +30,8 @@ THIRD, _APART = 0.01, 0.125
 ENOUGH = 2**20
 
 # What was drawn has a few even tones, and soft edges between them: this share of its pixels at least has one of the
-# commonest levels, of which so many count. Scans have grain: of 160 one has .72, all others have .61 at most.
+# commonest levels, of which so many count, flipped or not. Scans have grain: of 160 one has .72, all others have .61 at
+# most.
 _DRAWN = 0.75
 _EVEN_TONES = 4
 
@@ -108,15 +109,53 @@ def counted(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.bincount(levels.ravel(), minlength=256)
 
 
+def _middle(shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """The rows and columns of the middle of a picture, or all of one that is no larger than what says enough."""
+    side = isqrt(ENOUGH)
+    rows, columns = (slice(max(0, (size - side) // 2), (size + side) // 2) for size in shape[:2])
+    return rows, columns
+
+
+def mostly_even(levels: Any, hidden: np.ndarray | None = None) -> bool:
+    """True where most squares of 2x2 pixels have one level or colour, as in what was drawn; scans have grain.
+
+    Paper that is lit from one side has no grain if it was drawn, and is no such picture: its levels change slowly, so
+    that no pixel has the level of those two squares of `SCALE` away.
+
+    Args:
+        levels: grey levels (H, W), or colours (H, W, 3).
+        hidden: pixels that do not count, (H, W), or None.
+
+    >>> mostly_even(np.tile(np.arange(4.0).repeat(16), (64, 1)))
+    True
+    >>> mostly_even(np.tile(np.arange(16.0).repeat(4), (64, 1)))
+    False
+    >>> mostly_even(np.random.default_rng(0).random((32, 32)))
+    False
+    """
+    middle = _middle(levels.shape)
+    part = np.asarray(levels[middle])
+    part = part.reshape(*part.shape[:2], -1)
+    visible = np.ones(part.shape[:2], bool) if hidden is None else ~hidden[middle]
+    return _alike(part, visible, 1) > 0.5 and _alike(part, visible, 2 * SCALE) > _STRAY
+
+
+def _alike(levels: np.ndarray, visible: np.ndarray, apart: int) -> float:
+    """The share of visible pixels of an image (H, W, channels) that equal those so far above, to the left, and both."""
+    corner = levels[apart:, apart:]
+    others = (levels[:-apart, apart:], levels[apart:, :-apart], levels[:-apart, :-apart])
+    alike = np.logical_and.reduce([(corner == other).all(-1) for other in others])[visible[apart:, apart:]]
+    return float(alike.mean()) if alike.size else 0.0
+
+
 def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) -> float:
     """Share of pixels of a picture (H, W) in even parts that are neither black nor white; soft edges are nowhere even.
 
     Black and white are the medians of the pixels up to and above a threshold in [0, 1], like the grey values.
     """
-    side = isqrt(ENOUGH)  # of the middle
-    rows, columns = (slice(max(0, (size - side) // 2), (size + side) // 2) for size in grey.shape)
-    part = np.asarray(grey[rows, columns], np.float64)
-    visible = np.ones(part.shape, bool) if hidden is None else ~hidden[rows, columns]
+    middle = _middle(grey.shape)
+    part = np.asarray(grey[middle], np.float64)
+    visible = np.ones(part.shape, bool) if hidden is None else ~hidden[middle]
     below = part[visible & (part <= threshold)]
     above = part[visible & (part > threshold)]
     black = np.median(below) if below.size else 0.0

@@ -11,7 +11,7 @@ from restore.channels.damage import Damage, Observed
 from restore.channels.flips import CERTAIN_FIELD
 from restore.channels.values import log_odds_of, probability_of
 from restore.components import components
-from restore.images.tones import FAINTEST, stretched
+from restore.images.tones import FAINTEST, mostly_even, stretched
 from restore.inference.candidates import Prior
 from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import CROWDED, objection
@@ -102,11 +102,16 @@ def read(
     if bool(((sample.visible == low) | (sample.visible == high)).all()):
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
         return Reading(sample.cut(picture, (low + high) / 2 if low < high else 0.5), tones)
-    known = damage.touched and damage.unknown is None
-    if careful and not (known or sample.tones.drawn) and min(picture.shape) >= LEAST_PAGE:
-        # Light lines on dark may as well be a photograph's: nobody said that this is a page.
-        return _photographed(picture, readers, bool(inverted), watch)
-    return _drawing(picture, sample, threshold, careful=careful)
+    # Light lines on dark may as well be a photograph's: nobody said that this is a page.
+    turned, drawn = bool(inverted), sample.tones.drawn
+    if not drawn:
+        beside = None if turned else _beside(picture)
+        levels = picture.pixels if picture.colours is None else picture.colours
+        drawn = mostly_even(levels, damage.hidden if beside is None else _either(beside, damage.hidden))
+        known = damage.touched and damage.unknown is None
+        if careful and not (known or drawn) and min(picture.shape) >= LEAST_PAGE:
+            return _photographed(picture, beside, readers, turned, watch)
+    return replace(_drawing(picture, sample, threshold, careful=careful), drawn=drawn)
 
 
 def _drawing(picture: Observed, sample: Sample, threshold: float | None, *, careful: bool) -> Reading:
@@ -116,7 +121,7 @@ def _drawing(picture: Observed, sample: Sample, threshold: float | None, *, care
     parts = (visible[visible <= cut], 0.0), (visible[visible > cut], 1.0)
     black, white = (float(np.median(part)) if part.size else end for part, end in parts)
     facts = Facts(two_tones=tones.explained) if careful else Facts()
-    return Reading(sample.cut(picture, cut), (black, white), cut, tones.drawn, facts=facts)
+    return Reading(sample.cut(picture, cut), (black, white), cut, facts=facts)
 
 
 def _with_holes_filled(picture: Observed) -> np.ndarray:
@@ -127,13 +132,19 @@ def _with_holes_filled(picture: Observed) -> np.ndarray:
     return np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
 
 
-def _photographed(picture: Observed, readers: Readers, inverted: bool, watch: Watch) -> Reading:
-    """A grey page as ink and paper, without what a photograph shows beside it; unread if it is none."""
-    levels = picture.values() if picture.colours is None else picture.colours.min(-1)
-    beside = None if inverted else beside_sheet(levels)
+def _beside(picture: Observed) -> np.ndarray | None:
+    """What a photograph shows beside a sheet of paper, boolean (H, W); None if that is no sheet, or nearly all."""
+    beside = beside_sheet(picture.values() if picture.colours is None else picture.colours.min(-1))
     # What is beside a sheet that fills nearly all is the black edge of a scan, a mark like others.
-    if beside is not None and not LEAST_PAGE**2 <= (~beside).sum() <= CORE_SHARE * beside.size:
-        beside = None
+    if beside is None or not LEAST_PAGE**2 <= (~beside).sum() <= CORE_SHARE * beside.size:
+        return None
+    return beside
+
+
+def _photographed(
+    picture: Observed, beside: np.ndarray | None, readers: Readers, inverted: bool, watch: Watch
+) -> Reading:
+    """A grey page as ink and paper, without what a photograph shows beside it; unread if it is none."""
     other = other_parts(_turned(_with_holes_filled(picture), inverted), readers.parts, beside)
     if beside is None:
         return _page(picture, other, readers, inverted, watch)
