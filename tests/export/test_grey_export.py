@@ -1,4 +1,4 @@
-"""Graphs of priors of grey images, and of deep machines, find what the library finds."""
+"""Graphs of priors of grey images and of layers find what the library finds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from exports import SHAPE, Exported
 from priors import grey_prior, saved_grey
 
+from restore import zoo
 from restore.channels.damage import Damage
 from restore.errors import UsageError
 from restore.export.packing import standalone
@@ -76,3 +78,19 @@ def test_evidence_of_grey_images_is_no_single_field(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         standalone(saved_grey(tmp_path, grey_prior()), field=True)
     assert str(caught.value).startswith("grey ")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", [(12, 8), (9, 13), (41, 37)])
+@pytest.mark.parametrize("name", ["layers", "halves"])
+def test_a_graph_restores_as_torch_does(name: str, shape: tuple[int, int], exported: Callable[[str], Exported]) -> None:
+    folder, draw = exported(name).folder, np.random.default_rng(0)
+    damaged, hidden = draw.random((3, *shape)) < 0.3, draw.random((3, *shape)) < 0.2
+    for damage in (Damage(0.1), Damage(0.0, hidden=hidden)):
+        engines = Engine.of(zoo.load(folder), torch.device("cpu")), OnnxEngine.load(folder)
+        one, other = (engine.solve(damaged.astype(np.float32), damage) for engine in engines)
+        # A last move near the tolerance may fall on either side of it.
+        assert (one.status == other.status).all() and (abs(one.iterations - other.iterations) <= 1).all()
+        assert one.layers == other.layers == ()
+        np.testing.assert_allclose(other.means, one.means, atol=1e-5)
+        assert (other.means <= 1).all()
