@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +14,11 @@ import torch
 from directions import assert_slopes
 from machines import (
     FLAT,
+    SMALL,
     both,
     brute_force,
+    errors,
+    orders,
     random_evidence,
     random_fully_visible,
     random_machine,
@@ -50,7 +55,6 @@ MACHINES = {
     "truncated-bernoulli-spin": random_machine(("truncated", 2), ("bernoulli", 3), ("spin", 2), scale=0.6, seed=2),
     "fully-visible": random_fully_visible(5, scale=0.6, seed=1),
 }
-every_machine = pytest.mark.parametrize("name", MACHINES)
 every_layered = pytest.mark.parametrize("name", [name for name in MACHINES if name != "fully-visible"])
 
 
@@ -82,27 +86,29 @@ def test_machines_without_couplings_are_solved_exactly(kind: Any, name: str) -> 
     np.testing.assert_allclose(joined(solution.variances), joined(truth.variances), atol=1e-7)
 
 
-def order(kind: type[LayeredMap], machine: BoltzmannMachine) -> int:
-    """The power of the weights in which the error of log Z and of the means begins.
-
-    What TAP lacks at third order is a product of the third cumulants of both sides, and Gaussian units have none.
-    """
-    if kind is MeanField:
-        return 2
-    return 4 if any(isinstance(layer, Gaussian) for layer in machine.layers) else 3
+# The power of the weights in which the errors of log Z and of the means begin.
+ORDER: dict[Any, int] = {MeanField: 2, TAP: 3, AdaptiveTAP: 3, RelaxedBeliefPropagation: 3}
 
 
-@both
-@every_machine
-def test_errors_shrink_at_the_order_of_the_method(kind: type[LayeredMap], name: str) -> None:
-    errors = []
-    for factor in (0.2, 0.1):
-        machine = with_weights(MACHINES[name], factor)
-        solution, truth = settled(kind(**PRECISE), machine), brute_force(machine)
-        moments = joined(solution.means) - joined(truth.means)
-        errors.append((abs(float(solution.log_partition) - truth.log_partition), np.abs(moments).max()))
-    for before, after in zip(*errors, strict=True):
-        assert math.log2(before / after) == pytest.approx(order(kind, MACHINES[name]), abs=0.25)
+def ordered() -> Iterator[Any]:
+    """Every method with the machines that it solves; machines of Gaussian units those of mean field and TAP alone."""
+    for kind, (name, machine) in itertools.product(ORDER, (MACHINES | SMALL).items()):
+        gaussian = any(isinstance(layer, Gaussian) for layer in machine.layers)
+        dense = isinstance(machine, FullyVisible)
+        if (kind in (MeanField, TAP) or not gaussian) and not (kind is RelaxedBeliefPropagation and dense):
+            yield pytest.param(kind, machine, gaussian, id=f"{kind.__name__}-{name}")
+
+
+@pytest.mark.parametrize(("kind", "machine", "gaussian"), list(ordered()))
+def test_errors_shrink_at_the_order_of_the_method(kind: Any, machine: BoltzmannMachine, gaussian: bool) -> None:
+    """What TAP lacks at third order is a product of the third cumulants of both sides: Gaussian units have none."""
+    results = []
+    # The fourth order drowns in rounding at smaller weights.
+    for factor in (0.2, 0.1) if gaussian else (2.0**-7, 2.0**-8):
+        weak = with_weights(machine, factor)
+        solution, truth = settled(kind(**PRECISE), weak), brute_force(weak)
+        results.append(errors(solution, truth.log_partition, truth.means))
+    assert orders(results) == pytest.approx([4 if gaussian and kind is TAP else ORDER[kind]] * 2, abs=0.1)
 
 
 @every_layered
