@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from directions import EXACTLY, assert_close, assert_slopes, moved_by
-from machines import FLAT, random_machine, seeded
+from directions import assert_close, grey_images, moved_by
+from machines import random_machine, seeded
 from torch import Tensor
 
 from restore.learning.gradients.centring import GreyScale, centred
@@ -17,44 +17,13 @@ from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.session import Session
 from restore.learning.train import train
-from restore.priors import RBM, LayeredPrior
+from restore.priors import RBM
 from restore.registry import UNITS
-from restore.solvers import TAP
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli, Spiked
 from restore.units.layers import blank
 
-
-def grey_images(count: int, size: int, seed: int = 5, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Grey levels, of which a third are exactly 0."""
-    levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
-    return torch.where(levels[0] < 1 / 3, 0.0, levels[1]).to(dtype)
-
-
 VISIBLE = ("truncated", "spiked-truncated")
-
-SOLVER = TAP(max_iter=5000, tol=FLAT, damping=0.5)
-
-
-# --- the gradient ---
-
-
-def tap_likelihood(machine: LayeredPrior, images: Tensor) -> Tensor:
-    assert isinstance(machine, RBM)
-    return -machine.free_energy(images).mean() - SOLVER.solve(machine, images).log_partition.mean()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("hidden", ["bernoulli", "gaussian", "spin", "spiked-truncated"])
-@pytest.mark.parametrize("visible", VISIBLE)
-def test_gradient_is_that_of_the_tap_likelihood_in_every_parameter(visible: str, hidden: str) -> None:
-    machine, images = random_machine((visible, 3), (hidden, 2), scale=0.4), grey_images(4, 3)
-    learner = TAPLikelihood(centring=False, **EXACTLY)  # type: ignore[arg-type]
-    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
-    assert_slopes(step.gradient, lambda moved: tap_likelihood(moved, images), machine, 1e-7)
-    assert step.gradient.keys() == machine.parameters.keys()
-    assert all(float(value.abs().min()) > 1e-7 for value in step.gradient.values())
-
 
 # --- the gauge ---
 

@@ -26,6 +26,12 @@ def some_images(count: int, size: int, seed: int = 5) -> Tensor:
     return torch.bernoulli(torch.full((count, size), 0.4, dtype=torch.float64), generator=seeded(seed))
 
 
+def grey_images(count: int, size: int, seed: int = 5) -> Tensor:
+    """Grey levels, of which a third are exactly 0."""
+    levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
+    return torch.where(levels[0] < 1 / 3, 0.0, levels[1])
+
+
 def assert_close(got: Gradient, wanted: Gradient, atol: float) -> None:
     assert got.keys() == wanted.keys()
     for name, value in wanted.items():
