@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import bad_images
@@ -83,7 +84,17 @@ def test_usage_fault(
     assert [path.name for path in tmp_path.iterdir()] == ["image.png"]
 
 
-@pytest.mark.parametrize("name", bad_images.ODD_NAMES.values(), ids=bad_images.ODD_NAMES.keys())
+ODD_NAMES = {
+    "brackets": "[bold]x[0].png",
+    "newline": "two\nlines.png",
+    "leading-dash": "-x.png",
+    "not-utf-8": os.fsdecode(b"caf\xe9.png"),
+    "255-bytes": "n" * 251 + ".png",
+    "spaces": " x .png",
+}
+
+
+@pytest.mark.parametrize("name", ODD_NAMES.values(), ids=ODD_NAMES)
 def test_odd_names_work(name: str, run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Image.fromarray(bad_images.GREY).save(open(tmp_path / name, "wb"), "PNG")  # noqa: SIM115, PTH123
