@@ -138,34 +138,28 @@ def test_the_checkpoint_has_the_chains_and_the_generator_of_each_process(name: s
     assert not torch.equal(tensors["generator"], tensors["process.1.generator"])
 
 
+def told(folder: Path, number: int) -> list[str]:
+    """How runs ended in a process: one that was stopped, with a full disk, from one process, and with other data."""
+    return [line for name in ("", "-differing") for line in (folder / f"{number}{name}.txt").read_text().splitlines()]
+
+
 @pytest.mark.thorough
 def test_a_signal_to_one_stops_all_and_the_run_goes_on_with_the_same_bits(
     both: list[dict[str, Tensor]], folder: Path
 ) -> None:
     for number, tensors in enumerate(both):
-        said, _, _ = (folder / f"{number}.txt").read_text().splitlines()
-        assert said == f"Stopped: {int(signal.SIGTERM)} at step 6"
+        assert told(folder, number)[0] == f"Stopped: {int(signal.SIGTERM)} at step 6"
         for key, value in of("stopped", tensors).items():
             assert torch.equal(value, tensors[key.replace("stopped", "pcd")])
 
 
 @pytest.mark.thorough
-def test_what_the_first_cannot_write_ends_all(folder: Path) -> None:
-    for number in (0, 1):
-        assert (folder / f"{number}.txt").read_text().splitlines()[1] == "TrainingError: the disk is full"
-
-
-@pytest.mark.thorough
-def test_another_number_of_processes_is_refused(folder: Path) -> None:
-    for number in (0, 1):
-        said = (folder / f"{number}.txt").read_text().splitlines()[2]
-        assert said.startswith("TrainingError: ") and "processes was 1 and is 2" in said
-
-
-@pytest.mark.thorough
-def test_processes_that_are_given_different_things_all_refuse(folder: Path) -> None:
-    for number in (0, 1):
-        assert (folder / f"{number}-differing.txt").read_text().startswith("TrainingError: processes differ")
+@pytest.mark.parametrize("number", [0, 1])
+def test_all_end_with_what_one_cannot_do(number: int, folder: Path) -> None:
+    _, disk, count, other = told(folder, number)
+    assert disk == "TrainingError: the disk is full"
+    assert count.startswith("TrainingError: ") and "processes was 1 and is 2" in count
+    assert other.startswith("TrainingError: processes differ")
 
 
 # --- the command ---

@@ -227,15 +227,10 @@ def test_the_command_line_refuses_what_does_not_fit(
     run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = picture(tmp_path)
-    seer, dense = saved(tmp_path, random_conditional(SHAPE)), saved(tmp_path, fully_visible())
-    for words, says in (
-        ((model, "--p", 0.1, "--solver", "gibbs"), "adaptive_tap"),
-        ((seer, "--solver", "exact"), "seer: restores with tap, mean_field, hard"),
-        ((dense, "--p", 0.1, "--solver", "max_product"), "dense: restores with tap, mean_field, hard"),
-    ):
-        assert run("denoise", source, "--model", *words) == 2
-        assert says in capsys.readouterr().err
-        assert not (tmp_path / "image.restored.png").exists()
+    seer = saved(tmp_path, random_conditional(SHAPE))
+    assert run("denoise", source, "--model", seer, "--solver", "exact") == 2
+    assert "seer: restores with tap, mean_field, hard" in capsys.readouterr().err
+    assert not (tmp_path / "image.restored.png").exists()
     assert run("denoise", source, "--model", seer, "--solver", "mixed_product") == 0
     assert run("complete", source, "--mask", source, "--model", model, "--solver", "gibbs") == 2
 
