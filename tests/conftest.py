@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,20 +104,20 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield state
 
 
-@pytest.fixture(scope="session")
-def drawing_server() -> Iterator[Any]:
-    from processes import DrawingServer
-
-    with DrawingServer() as server:
-        yield server
-
-
 @pytest.fixture
-def quick_drawing(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Scans are exchanged by forks of one process, which take a hundredth of the time of programs of their own."""
-    if hasattr(os, "fork") and importlib.util.find_spec("pikepdf"):
-        server = request.getfixturevalue("drawing_server")
-        monkeypatch.setattr("restore.images.pdf.subprocess.run", server.run)
+def foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program that exchanges scans ends by no exception but a want of memory."""
+    real = subprocess.run
+
+    def run(*command: Any, **options: Any) -> Any:
+        try:
+            return real(*command, **options)
+        except subprocess.CalledProcessError as fault:
+            said = fault.stderr or b""
+            assert b"Traceback" not in said or b"MemoryError" in said, said
+            raise
+
+    monkeypatch.setattr("restore.images.pdf.subprocess.run", run)
 
 
 @pytest.fixture(scope="session")

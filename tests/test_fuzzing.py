@@ -284,7 +284,7 @@ def test_files_changed_by_chance(
 ) -> None:
     if name == "pdf":
         pytest.importorskip("pypdfium2")
-        request.getfixturevalue("quick_drawing")
+        request.getfixturevalue("foreseen")
     kind = KINDS[name]
     place, sound = tmp_path / kind.name, kind.make()
     place.write_bytes(kind.seal(sound))

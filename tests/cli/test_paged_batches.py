@@ -17,7 +17,7 @@ from restore.cli.batch import run as running
 from restore.cli.batch import work
 from restore.images import Book, Picture, bound, read_picture
 
-pytestmark = pytest.mark.usefixtures("quick_drawing")
+pytestmark = pytest.mark.usefixtures("foreseen")
 SHAPE = (28, 28)
 
 

@@ -19,7 +19,7 @@ def noise(seed: int, *shape: int) -> np.ndarray:
     return np.where(np.random.default_rng(seed).random(shape) < 0.5, 255, 0).astype(np.uint8)
 
 
-pytestmark = pytest.mark.usefixtures("quick_drawing")
+pytestmark = pytest.mark.usefixtures("foreseen")
 
 
 def shown(content: bytes, number: int) -> np.ndarray:
@@ -95,8 +95,7 @@ def test_grey_and_colours_come_back_with_their_profile() -> None:
     np.testing.assert_array_equal(read_picture(io.BytesIO(found), name="x", frame=1, colour=True).levels, colour)
 
 
-def test_permissions_stay_and_damage_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()  # by programs of their own, as users have them
+def test_permissions_stay_and_damage_is_one_error() -> None:
     content, stream = book(noise(0, 90, 60)), io.BytesIO()
     with pikepdf.open(io.BytesIO(content)) as document:
         document.save(

@@ -206,7 +206,7 @@ def grey_profile(gamma: float) -> bytes:
     return bytes(head) + table + body
 
 
-@pytest.mark.usefixtures("quick_drawing")
+@pytest.mark.usefixtures("foreseen")
 def test_images_of_a_pdf_keep_their_colour_profile_and_its_levels() -> None:
     pytest.importorskip("pypdfium2")
     pikepdf: Any = pytest.importorskip("pikepdf")

@@ -25,7 +25,7 @@ pypdfium2: Any = pytest.importorskip("pypdfium2")
 pikepdf: Any = pytest.importorskip("pikepdf")
 pytest.importorskip("img2pdf")
 
-pytestmark = pytest.mark.usefixtures("quick_drawing")
+pytestmark = pytest.mark.usefixtures("foreseen")
 
 
 def written(*pictures: Picture) -> bytes:
@@ -67,10 +67,7 @@ def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -
     assert again.info["dpi"] == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what is taken for granted
 
 
-def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.undo()  # by programs of their own, as users have them
+def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg() -> None:
     stripes = np.where(np.arange(400) // 7 % 2, 255, 0).astype(np.uint8) * np.ones((300, 1), np.uint8)
     content = written(Picture(stripes), Picture(GREY))
     assert b"CCITTFaxDecode" in content and b"DCTDecode" not in content
@@ -118,7 +115,6 @@ def test_a_page_is_measured_before_it_is_drawn_and_pages_have_one_budget(tmp_pat
 
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
     # The child dies alone.
     monkeypatch.setattr("restore.images.pdf.PAGE_BYTES", 0)
     with pytest.raises(InputError):
