@@ -143,8 +143,10 @@ def mostly_even(levels: Any, hidden: np.ndarray | None = None) -> bool:
 def _alike(levels: np.ndarray, visible: np.ndarray, apart: int) -> float:
     """The share of visible pixels of an image (H, W, channels) that equal those so far above, to the left, and both."""
     corner = levels[apart:, apart:]
-    others = (levels[:-apart, apart:], levels[apart:, :-apart], levels[:-apart, :-apart])
-    alike = np.logical_and.reduce([(corner == other).all(-1) for other in others])[visible[apart:, apart:]]
+    above = corner == levels[:-apart, apart:]
+    left = corner == levels[apart:, :-apart]
+    both = corner == levels[:-apart, :-apart]
+    alike = (above & left & both).all(-1)[visible[apart:, apart:]]
     return float(alike.mean()) if alike.size else 0.0
 
 

@@ -103,14 +103,27 @@ def read(
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
         return Reading(sample.cut(picture, (low + high) / 2 if low < high else 0.5), tones)
     # Light lines on dark may as well be a photograph's: nobody said that this is a page.
-    turned, drawn = bool(inverted), sample.tones.drawn
+    return _grey(picture, sample, threshold, readers, bool(inverted), watch, careful=careful)
+
+
+def _grey(
+    picture: Observed,
+    sample: Sample,
+    threshold: float | None,
+    readers: Readers,
+    inverted: bool,
+    watch: Watch,
+    *,
+    careful: bool,
+) -> Reading:
+    """A picture in more than two levels, which nobody calls a page: a page, or a drawing."""
+    drawn = sample.tones.drawn
     if not drawn:
-        beside = None if turned else _beside(picture)
-        levels = picture.pixels if picture.colours is None else picture.colours
-        drawn = mostly_even(levels, damage.hidden if beside is None else _either(beside, damage.hidden))
-        known = damage.touched and damage.unknown is None
+        beside = None if inverted else _beside(picture)
+        drawn = _even(picture, beside)
+        known = picture.damage.touched and picture.damage.unknown is None
         if careful and not (known or drawn) and min(picture.shape) >= LEAST_PAGE:
-            return _photographed(picture, beside, readers, turned, watch)
+            return _photographed(picture, beside, readers, inverted, watch)
     return replace(_drawing(picture, sample, threshold, careful=careful), drawn=drawn)
 
 
@@ -139,6 +152,12 @@ def _beside(picture: Observed) -> np.ndarray | None:
     if beside is None or not LEAST_PAGE**2 <= (~beside).sum() <= CORE_SHARE * beside.size:
         return None
     return beside
+
+
+def _even(picture: Observed, beside: np.ndarray | None) -> bool:
+    """True if what lies on a sheet, or all where there is none, has no grain."""
+    levels = picture.pixels if picture.colours is None else picture.colours
+    return mostly_even(levels, picture.damage.hidden if beside is None else _either(beside, picture.damage.hidden))
 
 
 def _photographed(
