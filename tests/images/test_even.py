@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from restore.images.tones import mostly_even
+from restore.images.tones import _alike, mostly_even
 
 WINDOW = np.full((120, 160, 3), 0.9)
 WINDOW[:20] = np.linspace(0.2, 0.6, 20)[:, None, None]  # a bar with a gradient
@@ -46,6 +46,19 @@ def test_paper_that_is_lit_from_one_side_is_not_even() -> None:
     flat = np.full((320, 480), 240.0)
     flat[20:300:12, 20:460:7] = 30
     assert mostly_even(flat / 255)
+
+
+@pytest.mark.parametrize("odd", range(4))
+def test_all_four_pixels_of_a_square_count_and_the_last_one_has_to_be_seen(odd: int) -> None:
+    levels, seen = np.zeros((2, 2, 1)), np.ones((2, 2), bool)
+    assert _alike(levels, seen, 1) == 1
+    levels.flat[odd] = 1
+    assert _alike(levels, seen, 1) == 0
+    # Above the first square there is one that is even.
+    levels, seen = np.zeros((3, 2, 1)), np.ones((3, 2), bool)
+    levels[2, 0] = 1
+    seen[2, 1] = False
+    assert _alike(levels, seen, 1) == 1
 
 
 def test_nothing_is_not_even() -> None:

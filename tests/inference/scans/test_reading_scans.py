@@ -469,20 +469,3 @@ def test_black_edges_do_not_make_a_page_of_a_photograph() -> None:
     levels = Picture(np.rint(255 * spoilt("grey photograph", "border", 502)[1]).astype(np.uint8))
     found = read(Observed(levels, Damage("auto")), None, published(), None, lambda share: None, careful=True)
     assert objection(found.facts) is Status.NOT_INK
-
-
-def test_a_window_with_a_gradient_comes_back_as_it_came(fonts: None) -> None:
-    """It has type on it, and too many levels for a drawing in a few tones, but no grain."""
-    rng = np.random.default_rng(0)
-    window = np.full((300, 400), 232, np.uint8)
-    window[:150] = np.linspace(180, 245, 150)[:, None]
-    window[60:280, 20:190] = 255
-    window[60:280, 210:380] = np.repeat(np.linspace(250, 150, 55), 4)[:, None]
-    for top in range(70, 270, 20):
-        window[top : top + 9, 30:180][rng.random((9, 150)) < 0.3] = 0
-    assert not Tones.of(counted(window)).drawn
-    found, solution = restore.denoise(window, return_solution=True)
-    assert solution.unchanged
-    np.testing.assert_array_equal(found, window)
-    # Whoever calls it a page gets one.
-    assert set(np.unique(restore.denoise(window, p="scan"))) == {0, 255}
