@@ -1,24 +1,20 @@
-"""Images of other sizes: which are resized for which prior, how, and how many pixels may be read."""
+"""Images of another size than the prior's are resized within a factor of 2, or refused safely."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bad_images import quick
 from commands import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from PIL import Image
 from priors import saved_prior
 
 import restore
 from restore.errors import ModelError
-from restore.images import enlarge, shrink
 from restore.sizes import check_near, near
 from restore.zoo import candidates, describe, find
 
@@ -83,68 +79,3 @@ def test_a_page_is_resized_for_no_prior_unless_forced(
     if words:
         assert run("denoise", page, "--p", 0.05, *words, "--fit", "resize", "--force", "-o", output) == 0
         assert "resized" in capsys.readouterr().err and Image.open(output).size == (1240, 1754)
-
-
-pytestmark = pytest.mark.usefixtures("silent")
-
-sizes = st.tuples(st.integers(1, 9), st.integers(1, 9))
-
-
-@given(sizes, sizes, st.floats(0, 1), st.data())
-@quick
-def test_constant_stays_constant(old, new, value, data):
-    hidden = data.draw(st.none() | arrays(bool, old))
-    small, small_hidden = shrink(np.full(old, value), hidden, new)
-    if hidden is None or not hidden.all():
-        np.testing.assert_allclose(small, value, atol=1e-9)
-    else:
-        assert small_hidden.all()
-    np.testing.assert_allclose(enlarge(np.full(old, value), new), value, atol=1e-6)
-
-
-@given(sizes, sizes, st.data())
-@quick
-def test_resized_stays_in_range_and_ignores_hidden(old, new, data):
-    pixels = data.draw(arrays(np.float64, old, elements=st.floats(0, 1)))
-    hidden = data.draw(arrays(bool, old))
-    small, small_hidden = shrink(pixels, hidden, new)
-    assert small.shape == small_hidden.shape == new and small_hidden.dtype == bool
-    large = enlarge(small, old)
-    assert large.shape == old
-    assert min(small.min(), large.min()) >= 0 and max(small.max(), large.max()) <= 1
-    changed = shrink(np.where(hidden, np.nan, pixels), hidden, new)
-    np.testing.assert_array_equal(changed[0], small)
-    np.testing.assert_array_equal(changed[1], small_hidden)
-
-
-def test_shrink_averages_area():
-    pixels = np.array([[0.0, 1.0, 0.5]])
-    np.testing.assert_allclose(shrink(pixels, None, (1, 2))[0], [[1 / 3, 2 / 3]])
-    np.testing.assert_allclose(shrink(pixels, np.array([[False, True, False]]), (1, 2))[0], [[0.0, 0.5]])
-    np.testing.assert_allclose(shrink(pixels, None, (2, 6))[0], np.repeat(np.repeat(pixels, 2, axis=0), 2, axis=1))
-
-
-def test_more_than_half_hidden_is_hidden():
-    hidden = np.zeros((4, 4), bool)
-    hidden[:2, :1] = True  # half of the first cell
-    hidden[2:, :2] = [[True, True], [True, False]]
-    np.testing.assert_array_equal(shrink(np.zeros((4, 4)), hidden, (2, 2))[1], [[False, False], [True, False]])
-
-
-# --- sets of images ---
-
-
-@pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_the_budget_is_an_option_of_every_command_that_reads_a_set(
-    command: str, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "x.npy"
-    np.save(path, np.random.default_rng(0).integers(0, 256, (50, 28, 28), dtype=np.uint8))
-    words = {
-        "train": ["train", path, "--name", "x", "-o", tmp_path / "x", "--run", tmp_path / "run"],
-        "evaluate": ["evaluate", "tap-mnist-25", "--data", path, "--task", "flip:0.1"],
-    }[command]
-    assert run(*words, "--max-pixels", 50 * 28 * 28 // 20 - 1) == 3
-    said = capsys.readouterr().err
-    assert str(path) in said and "--max-pixels" in said
-    assert run(*words, "--max-pixels", 0) == 2
