@@ -118,11 +118,11 @@ def _grey(
 ) -> Reading:
     """A picture in more than two levels, which nobody calls a page: a page, or a drawing."""
     drawn = sample.tones.drawn
-    if not drawn:
+    known = picture.damage.touched and picture.damage.unknown is None
+    if careful and not (known or drawn) and min(picture.shape) >= LEAST_PAGE:
         beside = None if inverted else _beside(picture)
         drawn = _even(picture, beside)
-        known = picture.damage.touched and picture.damage.unknown is None
-        if careful and not (known or drawn) and min(picture.shape) >= LEAST_PAGE:
+        if not drawn:
             return _photographed(picture, beside, readers, inverted, watch)
     return replace(_drawing(picture, sample, threshold, careful=careful), drawn=drawn)
 
