@@ -1,4 +1,4 @@
-"""Specks and holes: their shapes, how many there are, and what is told of them."""
+"""Specks and holes: their shapes, how many there are, and what the user is told."""
 
 from __future__ import annotations
 

@@ -102,7 +102,6 @@ def read(
     if bool(((sample.visible == low) | (sample.visible == high)).all()):
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
         return Reading(sample.cut(picture, (low + high) / 2 if low < high else 0.5), tones)
-    # Light lines on dark may as well be a photograph's: nobody said that this is a page.
     return _grey(picture, sample, threshold, readers, bool(inverted), watch, careful=careful)
 
 
@@ -120,6 +119,7 @@ def _grey(
     drawn = sample.tones.drawn
     known = picture.damage.touched and picture.damage.unknown is None
     if careful and not (known or drawn) and min(picture.shape) >= LEAST_PAGE:
+        # Light lines on dark may as well be a photograph's: nobody said that this is a page.
         beside = None if inverted else _beside(picture)
         drawn = _even(picture, beside)
         if not drawn:
