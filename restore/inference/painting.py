@@ -18,6 +18,7 @@ from restore.inference.decision.facts import Facts
 from restore.inference.decision.rules import SPOTLESS
 from restore.inference.engine import Posterior
 from restore.inference.restored import Level, Restored, share_changed
+from restore.inference.scans.reading import LEAST_PAGE
 from restore.inference.scans.sheet import Sheet
 from restore.registry import LEVELS
 from restore.status import Outcome, Status
@@ -27,6 +28,9 @@ PARTS_STAY = (
     "{} of it is no ink on paper, such as a photograph, ink in another colour or what it lies on, and stays as it was; "
     "{} reads all of it"
 )
+
+# Said of a clean picture in grey: programs that scan with a telephone whiten paper, and leave dirt on it.
+AS_DRAWN = "has no grain, and was judged as a drawing; if it is a scan, {} reads it as a page"
 
 # Said of a picture that comes back as it came, though nothing had to be found.
 UNCHANGED = "no pixel had to change"
@@ -143,7 +147,8 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
     share = share_changed(original, estimate, replaced)
     ending: dict[str, Any] = {"notes": (*others.pop("notes"), *note)}
     if not share:
-        ending = {"outcome": Outcome.CLEAN, "reason": looked_for(original, choice), "notes": reading.notes}
+        known = (*reading.notes, AS_DRAWN.format(option("p", "scan"))) if _may_be_scanned(case) else reading.notes
+        ending = {"outcome": Outcome.CLEAN, "reason": looked_for(original, choice), "notes": known}
     return Restored(
         **chosen(choice, original),
         **ending,
@@ -157,6 +162,11 @@ def painted(case: Case, choice: Choice, draft: Draft, doubt: str, **others: Any)
         lightened=lightened,
         **others,
     )
+
+
+def _may_be_scanned(case: Case) -> bool:
+    """True for a grey drawing as large as a page, which a scanning program may have freed of its grain."""
+    return case.keeps_levels and min(case.original.shape) >= LEAST_PAGE
 
 
 def _replaced(case: Case, choice: Choice, draft: Draft) -> tuple[np.ndarray | None, Any, tuple[str, ...]]:

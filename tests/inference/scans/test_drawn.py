@@ -10,8 +10,11 @@ import pytest
 
 import restore
 from restore.channels.damage import Damage, Observed
+from restore.errors import option
 from restore.images.tones import Tones, counted
+from restore.inference.painting import AS_DRAWN
 from restore.inference.scans.reading import read
+from restore.status import Outcome
 
 
 class Opened(Exception):
@@ -65,6 +68,17 @@ def test_a_window_with_a_gradient_comes_back_as_it_came(window: np.ndarray) -> N
     np.testing.assert_array_equal(found, window)
     # Whoever calls it a page gets one.
     assert set(np.unique(restore.denoise(window, p="scan"))) == {0, 255}
+
+
+def test_a_clean_grey_drawing_may_be_a_scan_whose_paper_was_whitened() -> None:
+    soft = np.full((120, 160), 255, np.uint8)
+    soft[30:90, 30:130] = 128
+    soft[31:89, 31:129] = 0
+    said = AS_DRAWN.format(option("p", "scan"))
+    for picture, wanted in ((soft, True), (soft[:60], False), (np.where(soft > 128, 255, 0).astype(np.uint8), False)):
+        _, solution = restore.denoise(picture, return_solution=True)
+        assert solution.outcome is Outcome.CLEAN
+        assert (said in solution.notes) is wanted
 
 
 def test_what_has_no_grain_is_read_by_no_prior_of_pages(window: np.ndarray) -> None:
