@@ -137,17 +137,17 @@ def mostly_even(levels: Any, hidden: np.ndarray | None = None) -> bool:
     part = np.asarray(levels[middle])
     part = part.reshape(*part.shape[:2], -1)
     visible = np.ones(part.shape[:2], bool) if hidden is None else ~hidden[middle]
-    return _alike(part, visible, 1) > 0.5 and _alike(part, visible, 2 * SCALE) > _STRAY
+    near, far = (_alike(part, apart)[visible[apart:, apart:]] for apart in (1, 2 * SCALE))
+    return bool(near.size and near.mean() > 0.5 and far.size and far.mean() > _STRAY)
 
 
-def _alike(levels: np.ndarray, visible: np.ndarray, apart: int) -> float:
-    """The share of visible pixels of an image (H, W, channels) that equal those so far above, to the left, and both."""
+def _alike(levels: np.ndarray, apart: int) -> np.ndarray:
+    """Where pixels of an image (H, W, channels) equal those so far above, to the left, and both, (H - apart, ...)."""
     corner = levels[apart:, apart:]
     above = corner == levels[:-apart, apart:]
     left = corner == levels[apart:, :-apart]
     both = corner == levels[:-apart, :-apart]
-    alike = (above & left & both).all(-1)[visible[apart:, apart:]]
-    return float(alike.mean()) if alike.size else 0.0
+    return np.asarray((above & left & both).all(-1))
 
 
 def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) -> float:
@@ -163,9 +163,7 @@ def third_tone(grey: Any, threshold: float, hidden: np.ndarray | None = None) ->
     black = np.median(below) if below.size else 0.0
     white = np.median(above) if above.size else 1.0
     inner = part[1:, 1:]
-    as_above = inner == part[:-1, 1:]
-    as_left = inner == part[1:, :-1]
-    even = as_above & as_left & visible[1:, 1:]
+    even = _alike(part[..., None], 1) & visible[1:, 1:]
     off = np.minimum(np.abs(inner - black), np.abs(inner - white)) > _APART * (white - black)
     return float((even & off).sum() / max(even.size, 1))
 

@@ -50,15 +50,14 @@ def test_paper_that_is_lit_from_one_side_is_not_even() -> None:
 
 @pytest.mark.parametrize("odd", range(4))
 def test_all_four_pixels_of_a_square_count_and_the_last_one_has_to_be_seen(odd: int) -> None:
-    levels, seen = np.zeros((2, 2, 1)), np.ones((2, 2), bool)
-    assert _alike(levels, seen, 1) == 1
+    levels = np.zeros((2, 2, 1))
+    assert _alike(levels, 1).all()
     levels.flat[odd] = 1
-    assert _alike(levels, seen, 1) == 0
-    # Above the first square there is one that is even.
-    levels, seen = np.zeros((3, 2, 1)), np.ones((3, 2), bool)
-    levels[2, 0] = 1
-    seen[2, 1] = False
-    assert _alike(levels, seen, 1) == 1
+    assert not _alike(levels, 1).any()
+    # Columns are alike in pairs: only their right ones equal what is on their left.
+    pairs, left = np.tile(np.arange(4.0).repeat(2), (24, 3)), np.zeros((24, 24), bool)
+    left[:, ::2] = True
+    assert mostly_even(pairs, left) and not mostly_even(pairs, ~left)
 
 
 def test_nothing_is_not_even() -> None:

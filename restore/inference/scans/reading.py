@@ -71,6 +71,15 @@ class Readers(Protocol):
         """Tells which parts are a page."""
 
 
+@dataclass(frozen=True)
+class _Look:
+    """How a page is looked at: by which priors, for light or dark ink, and who receives the share that is done."""
+
+    readers: Readers
+    inverted: bool
+    watch: Watch
+
+
 def read(
     picture: Observed,
     threshold: float | None,
@@ -102,28 +111,19 @@ def read(
     if bool(((sample.visible == low) | (sample.visible == high)).all()):
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
         return Reading(sample.cut(picture, (low + high) / 2 if low < high else 0.5), tones)
-    return _grey(picture, sample, threshold, readers, bool(inverted), watch, careful=careful)
+    return _grey(picture, sample, threshold, _Look(readers, bool(inverted), watch), careful=careful)
 
 
-def _grey(
-    picture: Observed,
-    sample: Sample,
-    threshold: float | None,
-    readers: Readers,
-    inverted: bool,
-    watch: Watch,
-    *,
-    careful: bool,
-) -> Reading:
+def _grey(picture: Observed, sample: Sample, threshold: float | None, look: _Look, *, careful: bool) -> Reading:
     """A picture in more than two levels, which nobody calls a page: a page, or a drawing."""
     drawn = sample.tones.drawn
     known = picture.damage.touched and picture.damage.unknown is None
     if careful and not (known or drawn) and min(picture.shape) >= LEAST_PAGE:
         # Light lines on dark may as well be a photograph's: nobody said that this is a page.
-        beside = None if inverted else _beside(picture)
+        beside = None if look.inverted else _beside(picture)
         drawn = _even(picture, beside)
         if not drawn:
-            return _photographed(picture, beside, readers, inverted, watch)
+            return _photographed(picture, beside, look)
     return replace(_drawing(picture, sample, threshold, careful=careful), drawn=drawn)
 
 
@@ -160,23 +160,20 @@ def _even(picture: Observed, beside: np.ndarray | None) -> bool:
     return mostly_even(levels, picture.damage.hidden if beside is None else _either(beside, picture.damage.hidden))
 
 
-def _photographed(
-    picture: Observed, beside: np.ndarray | None, readers: Readers, inverted: bool, watch: Watch
-) -> Reading:
+def _photographed(picture: Observed, beside: np.ndarray | None, look: _Look) -> Reading:
     """A grey page as ink and paper, without what a photograph shows beside it; unread if it is none."""
-    other = other_parts(_turned(_with_holes_filled(picture), inverted), readers.parts, beside)
+    other = other_parts(_turned(_with_holes_filled(picture), look.inverted), look.readers.parts, beside)
     if beside is None:
-        return _page(picture, other, readers, inverted, watch)
+        return _page(picture, other, look)
     hidden = _either(beside, picture.damage.hidden)
     inside = replace(picture, damage=replace(picture.damage, hidden=hidden))
-    page = _page(inside, other, readers, inverted, watch, sheet=True)
+    page = _page(inside, other, look, sheet=True)
     return replace(page, parts=_either(beside, page.parts), other=_either(beside, page.other))
 
 
-def _page(
-    picture: Observed, other: np.ndarray, readers: Readers, inverted: bool, watch: Watch, *, sheet: bool = False
-) -> Reading:
+def _page(picture: Observed, other: np.ndarray, look: _Look, *, sheet: bool = False) -> Reading:
     """A grey page as ink and paper, but for parts that a prior takes for others; unread if it is none, nor a sheet."""
+    inverted = look.inverted
     values = _with_holes_filled(picture)
     hidden = picture.damage.hidden
     coloured, tinted = _coloured(picture)
@@ -187,14 +184,14 @@ def _page(
         facts = _share(other | coloured, picture)
     if objection(facts) is not None and not sheet:
         return Reading(picture, facts=facts)
-    reader = Prior(readers.reader, inverted)
-    seen = _seen_by(reader, values, hidden, watch)
+    reader = Prior(look.readers.reader, inverted)
+    seen = _seen_by(reader, values, hidden, look.watch)
     if other.any():
         paper = _turned(seen.means[0], inverted)
         other = _no_page(_turned(values, inverted), paper, other & ~coloured, hidden)
         facts = _share(other | coloured, picture)
     if other.any():  # the prior does not see what is neither ink nor paper
-        seen = _seen_by(reader, values, _either(other, hidden), watch)
+        seen = _seen_by(reader, values, _either(other, hidden), look.watch)
     parts = other | coloured
     page = _of_ink(picture, values, parts if parts.any() else None, seen, inverted=inverted)
     stays = other | coloured & (tinted | ~_plain(page, seen, values))
