@@ -254,7 +254,8 @@ def _posterior(cases: Sequence[Case], choices: Sequence[Choice], watch: Watch) -
         return page
     if len(cases) == 1 and not choices[0].unchanged:
         return candidate.posterior(replace(cases[0].picture, damage=choices[0].damage), watch)
-    pictures = np.stack([case.picture.values() for case in cases])
+    values = [case.picture.values() for case in cases]
+    pictures = values[0][None] if len(cases) == 1 else np.stack(values)  # large ones come alone: no copy
     if choices[0].unchanged:
         return Posterior.of_pixels(pictures, np.broadcast_to(np.float32(0), pictures.shape), 0)
     damage = Damage.stacked([choice.damage for choice in choices], pictures.shape[1:])

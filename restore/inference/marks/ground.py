@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.inference.marks.pieces import Pieces, around, closed
+from restore.inference.marks.pieces import Pieces, around, closed, counted
 
 # Pixels between bare ground and whatever is drawn, or the height of the usual letter if that is more: words are not
 # further apart; and the share of the pixels as near as that which pieces of small type cover: its letters are no larger
@@ -88,15 +88,18 @@ def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
     slim = LEAST_HEIGHT // 2
     long = ((2 * CROWD + 1) ** 2 // LEAST_HEIGHT - 1) // 2
     windows = (CROWD, CROWD), (slim, long), (long, slim)
-    count = np.maximum.reduce([around(places, *reach) for reach in windows])
-    crowd = np.zeros(free.shape, bool)
-    expected = float(np.quantile(count[free], EMPTIER)) if free.any() else 0.0
-    every = np.arange(count.max() + 1)
+    count = around(places, *windows[0])
+    for reach in windows[1:]:  # one at a time, as each is as large as the picture
+        np.maximum(count, around(places, *reach), out=count)
+    often = counted(count, free)
+    every = np.arange(len(often))
+    expected = float(np.searchsorted(often.cumsum(), EMPTIER * often.sum()))
+    crowd = np.zeros(len(often), bool)
     for _ in range(3):
-        crowd = (excess(every, expected) > NO_CHANCE)[count]
-        rest = free & ~crowd
-        expected = float(count[rest].mean()) if rest.any() else expected
-    return np.asarray(crowd[rows, columns])
+        crowd = excess(every, expected) > NO_CHANCE
+        rest = np.where(crowd, 0, often)
+        expected = float(rest @ every) / max(1, int(rest.sum()))
+    return np.asarray(crowd[count[rows, columns]])
 
 
 def letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:

@@ -45,7 +45,7 @@ class Pieces:
         [1, 2]
         """
         whole = components(ink) if whole is None else whole
-        sizes = _counted(whole)
+        sizes = counted(whole)
         small = sizes <= largest
         places = np.flatnonzero(small[whole])
         owner = (np.cumsum(small) - 1)[whole.ravel()[places]]
@@ -166,10 +166,19 @@ def _sums(values: np.ndarray, length: int, axis: int = 0) -> np.ndarray:
     return np.moveaxis(total, 0, axis)
 
 
-def _counted(numbers: np.ndarray) -> np.ndarray:
-    """How many pixels of an image, (H, W), have each number from 0; by strips, as numpy counts copies."""
+def counted(numbers: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
+    """How many pixels of an image, (H, W), have each number from 0; by strips, as numpy counts copies.
+
+    Args:
+        numbers: of the pixels, from 0.
+        where: the pixels that count, boolean (H, W); None for all.
+
+    >>> counted(np.array([[0, 2, 2]]), np.array([[True, True, False]])).tolist()
+    [1, 0, 1]
+    """
     counts = np.zeros(int(numbers.max(initial=-1)) + 1, int)
     for top in range(0, len(numbers), STRIP):
-        some = np.bincount(numbers[top : top + STRIP].ravel())
+        strip = numbers[top : top + STRIP]
+        some = np.bincount(strip.ravel() if where is None else strip[where[top : top + STRIP]])
         counts[: len(some)] += some
     return counts

@@ -92,7 +92,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
     none, area = Found(np.zeros(pieces.count, bool), 0.0), int(ground.bare.sum())
     if not area or not pieces.count or pieces.count > DITHERED * ground.bare.size:
         return none
-    bare = pieces.mean(ground.bare.astype(float)) == 1
+    bare = pieces.mean(ground.bare) == 1
     drawn = np.zeros(pieces.count, bool)
     drawn[bare] = _drawn(pieces.chosen(bare))
     known = pieces.chosen(bare & ~drawn)
