@@ -73,8 +73,9 @@ def looked_over(case: Case, answer: Restored, priors: Sequence[Prior], attempt: 
     found = marks_of(case, priors)
     sure, rest = ([mark for mark in found if mark.sure is wanted] for wanted in (True, False))
     cleaned = _hiding(case, sure, attempt) if sure else answer
-    answer = answer if cleaned.not_sure else cleaned
-    return replace(answer, notes=(*answer.notes, *left(rest)))
+    if cleaned.not_sure:  # then none goes, and all are named
+        cleaned, rest = answer, found
+    return replace(cleaned, notes=(*cleaned.notes, *left(rest)))
 
 
 def named(case: Case, answer: Restored, priors: Sequence[Prior]) -> Restored:

@@ -141,6 +141,22 @@ def test_specks_whose_size_has_to_be_said_are_named_with_it() -> None:
     assert removal.left([Mark("lines", none, 1), specks]) == [words]
 
 
+@pytest.mark.parametrize("fits", [True, False])
+def test_marks_that_are_sure_go_or_are_named_beside_others(fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = Observed((~(TEXT | RULE)).astype(float), Damage())
+    case = Case(0, picture, Reading(picture), (FIELD,), Options(), False, Ask.FIND)
+    clean = as_it_came(picture, "")
+    filled = replace(clean, outcome=Outcome.RESTORED if fits else Outcome.NOT_SURE)
+    sure, other = Mark("dots", RULE, 3, sure=True), Mark("lines", RULE, 1)
+    monkeypatch.setattr(removal, "marks_of", lambda *_: [sure, other])
+    found = removal.looked_over(case, clean, [], lambda *_: filled)
+    assert found.notes == (
+        *(removal.removed([sure]) if fits else ()),
+        *removal.left([other] if fits else [sure, other]),
+    )
+    assert bool(found.marks) is fits and not found.not_sure
+
+
 def test_marks_are_hidden_beside_a_mask() -> None:
     hole = np.zeros((HEIGHT, WIDTH), bool)
     hole[60:64, 60:70] = True
