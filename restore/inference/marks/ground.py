@@ -28,8 +28,8 @@ NO_CHANCE = 6.0
 # usual one, on so large a share of its ink.
 LETTERS, OF_LETTERS, ALIKE_HIGH = 60, 0.5, 3.0
 
-# The least height and area of a letter, in pixels.
-LEAST_HEIGHT, LEAST_AREA = 5, 12
+# The least height of a letter, in pixels.
+LEAST_HEIGHT = 5
 
 # Pixels from which letters of a grey page are high enough for black and white. Of lower ones, under noise of .03,
 # Tesseract misreads 14 to 30 % in black and white, 8 % at most in grey (by hand, in fonts of no prior).
@@ -109,7 +109,7 @@ def letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:
     top, bottom = np.zeros((2, len(sizes)), int)
     top[owner[::-1]], bottom[owner] = rows[::-1], rows + 1  # rows ascend, and the last that is set stays
     heights = bottom - top
-    likely = (heights >= LEAST_HEIGHT) & (sizes >= LEAST_AREA)
+    likely = heights >= LEAST_HEIGHT
     if not likely.any():
         return 0, 0.0, False
     usual = np.median(heights[likely])

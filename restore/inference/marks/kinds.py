@@ -25,9 +25,6 @@ ASKED_SHARE, UNASKED_SHARE = 0.5, 0.85
 # Nats by which specks may be arranged, and still be dirt if nobody says that there is some.
 ARRANGED = 12.0
 
-# How many specks to a pixel of bare ground may be dirt if nobody says so: what is denser is drawn.
-MOST_DIRT = 1 / 500
-
 
 def _border(scene: Scene) -> Mark | None:
     mask = border(scene.ink)
@@ -80,8 +77,8 @@ def _specks(scene: Scene) -> Mark | None:
 
 
 def _is_dirt(found: Found, ground: Ground) -> bool:
-    """True if specks are few, have many sizes, and lie anywhere, on a page of print."""
-    return ground.print and found.rate < MOST_DIRT and _lies_anywhere(found, ground)
+    """True if specks have many sizes, and lie anywhere, on a page of print."""
+    return ground.print and _lies_anywhere(found, ground)
 
 
 def _lies_anywhere(found: Found, ground: Ground) -> bool:

@@ -63,13 +63,11 @@ class Found:
     Attributes:
         which: boolean (N,).
         lead: nats by which specks explain bare ground better than none.
-        rate: of specks to a pixel of bare ground.
-        bare: those of them on bare ground, by which rate and lead were found; None if somebody said how large they are.
+        bare: those of them on bare ground, by which the lead was found; None if somebody said how large they are.
     """
 
     which: np.ndarray
     lead: float
-    rate: float = 0.0
     bare: Pieces | None = None
 
 
@@ -110,7 +108,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
         which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
-    return Found(which, lead, float(dirt.sum() / area), known.chosen(dirt > 0.5))
+    return Found(which, lead, known.chosen(dirt > 0.5))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:

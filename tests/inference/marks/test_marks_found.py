@@ -17,7 +17,7 @@ from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.find import Call
 from restore.inference.marks.ground import Ground
-from restore.inference.marks.kinds import ARRANGED, KINDS, MOST_DIRT, _is_dirt
+from restore.inference.marks.kinds import ARRANGED, KINDS, _is_dirt
 from restore.inference.marks.leaders import in_rows
 from restore.inference.marks.lines import apart, count_of, lines
 from restore.inference.marks.pieces import Pieces
@@ -360,7 +360,7 @@ def test_bare_ground_says_how_many_specks_there_are() -> None:
     found = judged(ink, content=-6.0, dirt=-12.0)
     pieces, _ = ground(ink)
     real = pieces.mean(dirt.astype(float)) > 0.5
-    assert found.lead > 40 and 0.5 < found.rate * HEIGHT * WIDTH / pieces.mean(dirt.astype(float)).round().sum() < 1.5
+    assert found.lead > 40 and found.bare is not None and 0.5 < found.bare.count / real.sum() < 1.5
     assert (found.which & real).sum() > 0.85 * real.sum()
     assert (found.which & ~real).sum() == 0
 
@@ -389,16 +389,16 @@ def test_dots_of_one_size_in_a_heap_are_arranged_and_alike() -> None:
         assert (arranged(pieces.centres, BARE) > ARRANGED) is wanted
 
 
-def test_dirt_is_thin_and_has_many_sizes_and_lies_anywhere_on_a_page_of_print() -> None:
+def test_dirt_has_many_sizes_and_lies_anywhere_on_a_page_of_print() -> None:
     heap, columns = np.zeros((2, HEIGHT, WIDTH), bool)
     for row, column in np.random.default_rng(4).integers((110, 60), (190, 360), (40, 2)):
         heap[row : row + 3, column : column + 3] = True
     columns[:, :60] = dirty(300)[1][:, :60]
     page, dirt = replace(BARE, print=True), Pieces.of(dirty(120)[1], 40)
-    found = Found(np.ones(dirt.count, bool), 99.0, MOST_DIRT / 4, dirt)
+    found = Found(np.ones(dirt.count, bool), 99.0, bare=dirt)
     assert _is_dirt(found, page) and not _is_dirt(found, BARE)
-    for other in ({"rate": 2 * MOST_DIRT}, {"bare": None}, *({"bare": Pieces.of(ink, 40)} for ink in (heap, columns))):
-        assert not _is_dirt(replace(found, **other), page)
+    for other in (None, Pieces.of(heap, 40), Pieces.of(columns, 40)):
+        assert not _is_dirt(replace(found, bare=other), page)
 
 
 @pytest.mark.parametrize("told", [False, True])
