@@ -4,11 +4,11 @@
     python benchmarks/peers/marks.py --tuning --only clean
 
 Pages are in fonts that no prior learns from, of all sizes and in letters of 7 to 12 points at 150 dpi, a third of them
-full to their edges; marks are those of `training/data/marks.py`. `restore` is told the kind, or nothing ("untold").
-Others have the setting that leaves least wrong of each row, chosen knowing the truth; OpenCV inpaints under the truth.
- unpaper has its noise filter, or for borders its mask and border scans. Tesseract reads the pages with rules. Clean
-pictures are as drawn, and as scanned: turned, blurred, with grain, and cut again. `--tuning` takes other seeds, and the
-fonts that priors learn from: constants are chosen on these.
+full to their edges, and masks are of twelve photographs; marks are those of `training/data/marks.py`. `restore` is told
+the kind, or nothing ("untold"). Others have the setting that leaves least wrong of each row, chosen knowing the truth;
+OpenCV inpaints under the truth. unpaper has its noise filter, or for borders its mask and border scans. Tesseract reads
+the pages with rules. Clean pictures are as drawn, and as scanned: turned, blurred, with grain, and cut again.
+`--tuning` takes other seeds, and the fonts that priors learn from: constants are chosen on these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import restore
 from benchmarks.measures.script import command_line, head, row
 from benchmarks.pictures import all_kinds
 from benchmarks.pictures.content import CONTENT
-from benchmarks.pictures.kinds import mask
+from benchmarks.pictures.kinds import PHOTOGRAPHS, mask
 from benchmarks.pictures.letters import errors, printed, read
 from restore.channels.damage import Damage, Observed
 from restore.inference.marks.pieces import Pieces
@@ -189,7 +189,7 @@ def kinds(families: list[Family], seed: int, count: int, peers: bool) -> None:
     more = [*others, "inpainting, true mask"] if peers else []
     head("marks, strength", "before", "`restore`, told", "CPU-s a megapixel", "untold", *more)
     pages = pages_of(families, seed, count)
-    masks = [~mask(number + seed) for number in range(count)]
+    masks = [~mask(number + seed) for number in range(len(PHOTOGRAPHS))]
     for kind, how in ASKED.items():
         clean = masks if kind in ("islands", "clusters") else pages
         for strength in STRENGTHS:
@@ -262,7 +262,7 @@ def content(families: list[Family], seed: int) -> None:
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--pages", type=int, default=2, help="of each kind of marks [%(default)s]")
+    parser.add_argument("--pages", type=int, default=3, help="for each kind of marks [%(default)s]")
     parser.add_argument("--seed", type=int, default=4600, help="[%(default)s]")
     parser.add_argument("--tuning", action="store_true", help="take fonts that priors learn from, and another seed")
     parser.add_argument("--only", choices=("kinds", "read", "clean", "content"), help="one of the tables")
