@@ -31,6 +31,7 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
 KINDS = {
     # By a file's format, a protocol, a definition, a publication, or what a kernel's source or a data set is.
     "fixed": """
+        api/kinds.py _CHANNELS
         app/faults.py GONE
         channels/drawing.py HIDDEN_SHARE PARTS
         channels/noise.py WIDTH
@@ -106,7 +107,6 @@ KINDS = {
         inference/onnx/engine.py SMALL_BATCH LARGE_BATCH
         inference/case.py SMALL_PICTURE
         inference/marks/pieces.py COARSER
-        inference/marks/specks.py BANDS
         inference/marks/streaks.py ROWS_TOGETHER
         inference/marks/witness.py AT_ONCE
         inference/restore.py PICTURES_AT_ONCE

@@ -172,6 +172,15 @@ def birds(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
     return _ink(image)
 
 
+def chart(fonts: Fonts, dice: np.random.Generator) -> np.ndarray:
+    """Stars of 1 to 6 pixels a side on a page of print."""
+    page = np.concatenate([_text(LATIN, "ů", fonts, dice), np.zeros((HEIGHT, WIDTH), bool)])
+    for _ in range(dice.integers(40, 140)):
+        (top, left), side = dice.integers((HEIGHT + 20, 120), (2 * HEIGHT - 60, WIDTH - 120)), dice.integers(1, 7)
+        page[top : top + side, left : left + side] = True
+    return np.concatenate([page, _text(LATIN, "ů", fonts, dice)])
+
+
 CONTENT: dict[str, Callable[[Fonts, np.random.Generator], np.ndarray]] = {
     "accents": accents,
     "Arabic": arabic,
@@ -184,4 +193,5 @@ CONTENT: dict[str, Callable[[Fonts, np.random.Generator], np.ndarray]] = {
     "form": form,
     "screened plan": screened_plan,
     "birds": birds,
+    "chart in print": chart,
 }

@@ -28,6 +28,9 @@ NO_CHANCE = 6.0
 # usual one, on so large a share of its ink.
 LETTERS, OF_LETTERS, ALIKE_HIGH = 60, 0.5, 3.0
 
+# A speck whose pixels are no further from what is drawn would often touch it.
+TOUCHING = 2
+
 # The least height of a letter, in pixels.
 LEAST_HEIGHT = 5
 
@@ -53,7 +56,7 @@ class Ground:
 
     Attributes:
         bare: pixels that are far from all that is drawn, and among few pieces, boolean (H, W).
-        near: those of them that are less than twice as far as they have to be.
+        near: others that are near what is drawn, and not so near that a speck there would touch it, boolean (H, W).
         letter: the area, in pixels, of the letter of the usual pixel of ink; 0 where there are none.
         print: True for a page of print.
     """
@@ -73,11 +76,11 @@ class Ground:
             edges[part] |= differs
         height, letter, print = letters(ink, whole)
         away = max(AWAY, height if print else 0)
+        near = (around(edges, away) > 0) & (around(drawn, TOUCHING) == 0)
         edges |= pieces.inside & (around(pieces.inside, AWAY) > COVERED_BY_TYPE * (2 * AWAY + 1) ** 2)
         edges |= closed(edges, WIDER * away)
         edges |= pieces.mask(_crowded(pieces, around(edges, away) == 0))
-        bare = around(edges, away) == 0
-        return cls(bare, bare & (around(edges, 2 * away) > 0), letter, print)
+        return cls(around(edges, away) == 0, near, letter, print)
 
 
 def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:

@@ -9,10 +9,9 @@ import numpy as np
 
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
-from restore.inference.marks.ground import Ground
 from restore.inference.marks.lines import apart, count_of, lines
 from restore.inference.marks.scene import Mark, Scene
-from restore.inference.marks.specks import SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
+from restore.inference.marks.specks import specks_of, specks_of_size
 from restore.inference.marks.streaks import streaks
 
 # Nats by which specks have to explain bare ground better than none: if somebody says that there are some, and if not.
@@ -22,8 +21,9 @@ ASKED_LEAD, UNASKED_LEAD = 3.0, 40.0
 # stops and dots of dirty pages do, by .5 a fiftieth.
 ASKED_SHARE, UNASKED_SHARE = 0.5, 0.85
 
-# Nats by which specks may be arranged, and still be dirt if nobody says that there is some.
-ARRANGED = 12.0
+# Dirt lies anywhere, what is drawn by itself: if nobody says that there is dirt, so large a share of what bare ground
+# lets expect near print has to be found there. Some of it looks like print.
+AMONG_PRINT = 1 / 3
 
 
 def _border(scene: Scene) -> Mark | None:
@@ -70,22 +70,10 @@ def _specks(scene: Scene) -> Mark | None:
     mask = pieces.mask(found.which)
     count = int(found.which.sum())
     if ground.print or sized:
-        return Mark("specks", mask, count, not scene.told and found.lead > UNASKED_LEAD and _is_dirt(found, ground))
+        sure = ground.print and not scene.told and found.lead > UNASKED_LEAD and found.spread > AMONG_PRINT
+        return Mark("specks", mask, count, sure)
     largest = int(pieces.sizes[found.which].max())
-    named = found.lead > UNASKED_LEAD and _lies_anywhere(found, ground)
-    return Mark("specks", mask, count, largest=largest) if named else None
-
-
-def _is_dirt(found: Found, ground: Ground) -> bool:
-    """True if specks have many sizes, and lie anywhere, on a page of print."""
-    return ground.print and _lies_anywhere(found, ground)
-
-
-def _lies_anywhere(found: Found, ground: Ground) -> bool:
-    """True if specks have many sizes, and lie in no rows or heaps, whether anything is near or not."""
-    if found.bare is None or alike(found.bare) > SAME_SIZE:
-        return False
-    return arranged(found.bare.centres, ground) < ARRANGED
+    return Mark("specks", mask, count, largest=largest) if found.lead > UNASKED_LEAD else None
 
 
 # Kinds that are looked for though nobody asks: these cost little on a clean picture.

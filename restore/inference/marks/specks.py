@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as np
 
 from restore.channels.values import probability_of
-from restore.inference.marks.ground import LEAST_HEIGHT, NO_CHANCE, Ground, excess
-from restore.inference.marks.pieces import DITHERED, Pieces, around
+from restore.inference.marks.ground import NO_CHANCE, Ground, excess
+from restore.inference.marks.pieces import DITHERED, Pieces
 
 # Pixels of the largest speck where none is given: so many, or this share of the usual letter if that is more.
 LARGEST_SPECK, OF_A_LETTER = 40, 0.4
@@ -40,12 +40,6 @@ WIDE = np.array([0.5, 0.35, 2.5])
 # Pieces are judged if more than so many specks of their shape are expected among all that are drawn.
 EXPECTED_FEW = 0.05
 
-# Half the length of strips in which content would be arranged, and half the height of high ones, as parts of a side.
-OF_A_SIDE, HIGH_STRIP = 1 / 2, 1 / 8
-
-# Parts of a picture in which nats are counted, one after another.
-BANDS = 16
-
 # Specks to a pixel where the caller says how large they are, so that there are some.
 SAID_RATE = 1 / 2000
 
@@ -63,12 +57,12 @@ class Found:
     Attributes:
         which: boolean (N,).
         lead: nats by which specks explain bare ground better than none.
-        bare: those of them on bare ground, by which the lead was found; None if somebody said how large they are.
+        spread: the share of those that bare ground lets expect near what is drawn which was found there.
     """
 
     which: np.ndarray
     lead: float
-    bare: Pieces | None = None
+    spread: float = 0.0
 
 
 def largest_of(ground: Ground) -> int:
@@ -108,7 +102,7 @@ def specks_of(pieces: Pieces, judge: Judge, ground: Ground, least: float, share:
         others = pieces.chosen(near)
         seen, looks = _looks(known, odds), _looks(others, judge(others))
         which[near] = _kernel(looks, seen, dirt) * times > share * _kernel(looks, looks, np.ones(len(looks)))
-    return Found(which, lead, known.chosen(dirt > 0.5))
+    return Found(which, lead, _spread(pieces.chosen(which), float(dirt.sum() / area), ground.near))
 
 
 def specks_of_size(pieces: Pieces, judge: Judge) -> Found:
@@ -134,40 +128,9 @@ def _on_bare_ground(odds: np.ndarray, area: int) -> tuple[np.ndarray, float]:
     return dirt, float(np.logaddexp(0, np.log(rate) - odds).sum() - rate * area)
 
 
-def arranged(centres: np.ndarray, ground: Ground) -> float:
-    """Nats by which centres, (N, 2), lie otherwise on bare ground than dirt, which lies anywhere."""
-    places = np.zeros(ground.bare.shape, bool)
-    rows, columns = np.rint(centres).astype(int).T
-    places[rows, columns] = True
-    return _in_strips(places, ground.bare) + _near_print(places, ground)
-
-
-def _in_strips(places: np.ndarray, bare: np.ndarray) -> float:
-    """Nats by which more places are in some strip, level or upright, low or high, than are to be expected there."""
-    rate = places.sum() / max(1, bare.sum())
-    most = 0.0
-    for turned, ground in ((places, bare), (places.T, bare.T)):
-        for high in (LEAST_HEIGHT, int(HIGH_STRIP * len(turned))):
-            reach = high, max(high, int(OF_A_SIDE * len(turned.T)))
-            counts, areas = (np.array_split(around(values, *reach), BANDS) for values in (turned, ground))
-            nats = (excess(count, rate * area).max(initial=0.0) for count, area in zip(counts, areas, strict=True))
-            most = max(most, *map(float, nats))
-    return most
-
-
-def _near_print(places: np.ndarray, ground: Ground) -> float:
-    """Nats by which a larger share of places than of bare ground is near print."""
-    share = ground.near.sum() / max(1, ground.bare.sum())
-    seen = np.array([(places & ground.near).sum(), (places & ~ground.near).sum()])
-    expected = seen.sum() * np.array([share, 1 - share])
-    if seen[0] <= expected[0]:
-        return 0.0
-    return float((seen * np.log(seen.clip(1) / expected.clip(1e-9)))[seen > 0].sum())
-
-
-def alike(pieces: Pieces) -> float:
-    """The share of pieces that have the commonest size, to half an octave."""
-    return float(np.bincount(_half_octaves(pieces.sizes)).max(initial=0) / max(1, pieces.count))
+def _spread(specks: Pieces, rate: float, near: np.ndarray) -> float:
+    """How many of the specks to be expected in an area at a rate lie there."""
+    return float((specks.mean(near) > 0.5).sum() / max(1.0, rate * near.sum()))
 
 
 def _half_octaves(sizes: np.ndarray) -> np.ndarray:

@@ -16,13 +16,13 @@ from restore.inference.marks import kinds
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
 from restore.inference.marks.find import Call
-from restore.inference.marks.ground import Ground
-from restore.inference.marks.kinds import ARRANGED, KINDS, _is_dirt
+from restore.inference.marks.ground import TOUCHING, Ground
+from restore.inference.marks.kinds import AMONG_PRINT, KINDS
 from restore.inference.marks.leaders import in_rows
 from restore.inference.marks.lines import apart, count_of, lines
-from restore.inference.marks.pieces import Pieces
+from restore.inference.marks.pieces import Pieces, around
 from restore.inference.marks.scene import Scene
-from restore.inference.marks.specks import SAID_RATE, SAME_SIZE, Found, alike, arranged, specks_of, specks_of_size
+from restore.inference.marks.specks import SAID_RATE, Found, specks_of, specks_of_size
 from restore.inference.marks.streaks import streaks
 from restore.inference.marks.witness import Witness
 
@@ -42,6 +42,17 @@ def test_a_page_of_print_is_bare_in_its_margins() -> None:
     _, found = ground(TEXT)
     assert found.print and 20 < found.letter < 100
     assert found.bare[:30].all() and found.bare[:, :40].all() and not found.bare[60:200, 70:250].any()
+
+
+def test_near_print_is_where_a_speck_would_touch_none() -> None:
+    ink = TEXT.copy()
+    ink[4:24:4, 360:400:4] = True  # a crowd, alone
+    pieces, found = ground(ink)
+    letters = TEXT & ~pieces.inside
+    beside = around(letters, TOUCHING) > 0
+    assert not (found.near & (found.bare | beside)).any()
+    assert found.near[60:220, 70:250].sum() > 0.9 * (~beside)[60:220, 70:250].sum()
+    assert not (found.near | found.bare)[4:24, 360:400].any()
 
 
 def test_a_drawing_is_no_page_of_print() -> None:
@@ -360,81 +371,64 @@ def test_bare_ground_says_how_many_specks_there_are() -> None:
     found = judged(ink, content=-6.0, dirt=-12.0)
     pieces, _ = ground(ink)
     real = pieces.mean(dirt.astype(float)) > 0.5
-    assert found.lead > 40 and found.bare is not None and 0.5 < found.bare.count / real.sum() < 1.5
+    assert found.lead > 40
     assert (found.which & real).sum() > 0.85 * real.sum()
     assert (found.which & ~real).sum() == 0
 
 
-def test_dirt_lies_anywhere_and_what_lies_in_rows_is_arranged() -> None:
-    dice, anywhere = np.random.default_rng(3), dirty(120)[1]
-    rows = np.zeros(anywhere.shape, bool)
-    for row in (40, 120, 200, 280):
-        for column in dice.integers(6, WIDTH - 10, 45):
-            rows[row : row + dice.integers(1, 4), column : column + dice.integers(1, 7)] = True
-    found = [
-        specks_of(Pieces.of(ink, 40), lambda some: np.full(some.count, -14.0), BARE, 3.0, 0.5)
-        for ink in (anywhere, rows)
-    ]
-    nats = [arranged(one.bare.centres, BARE) for one in found if one.bare is not None]
-    assert 1.3 * nats[0] < ARRANGED < 0.5 * nats[1]
+def test_dirt_lies_among_print_too_and_what_is_drawn_beside_it_does_not() -> None:
+    dirt = dirty(150)[1]
+    rows, columns = np.indices(dirt.shape)
+    heap, column = dirt & (rows < 34), dirt & (columns < 40)
+    for where, among in ((dirt, True), (heap, False), (column, False)):
+        found = judged(TEXT | where, content=-6.0, dirt=-12.0)
+        assert found.which.sum() > 10 and (found.spread > AMONG_PRINT) is among
+        assert among or found.spread < AMONG_PRINT / 3
 
 
-def test_dots_of_one_size_in_a_heap_are_arranged_and_alike() -> None:
-    heap = np.zeros((HEIGHT, WIDTH), bool)
-    for row, column in np.random.default_rng(4).integers((110, 60), (190, 360), (40, 2)):
-        heap[row : row + 3, column : column + 3] = True
-    for ink, wanted in ((heap, True), (dirty(150)[1], False)):
-        pieces = Pieces.of(ink, 40)
-        assert (alike(pieces) > SAME_SIZE) is wanted
-        assert (arranged(pieces.centres, BARE) > ARRANGED) is wanted
+def test_the_spread_of_specks_is_a_share_of_those_to_be_expected() -> None:
+    ink, near = np.zeros((2, HEIGHT, WIDTH), bool)
+    for row, column in np.random.default_rng(5).integers(4, (HEIGHT - 10, WIDTH - 10), (120, 2)):
+        ink[row : row + 1 + row % 3, column : column + 1 + column % 5] = True
+    near[:, : WIDTH // 2] = True
+    pieces, own = Pieces.of(ink, 40), replace(BARE, bare=~near, near=near)
+    beside = pieces.mean(near) == 1
+    ours = specks_of(pieces, lambda some: np.full(some.count, -14.0), own, 3.0, 0.5)
+    assert ours.spread == pytest.approx(beside.sum() / (pieces.mean(~near) == 1).sum(), rel=0.2)
+    fewer = pieces.chosen(~beside | (np.arange(pieces.count) % 4 == 0))
+    assert specks_of(fewer, lambda some: np.full(some.count, -14.0), own, 3.0, 0.5).spread < 0.4 * ours.spread
 
 
-def test_dirt_has_many_sizes_and_lies_anywhere_on_a_page_of_print() -> None:
-    heap, columns = np.zeros((2, HEIGHT, WIDTH), bool)
-    for row, column in np.random.default_rng(4).integers((110, 60), (190, 360), (40, 2)):
-        heap[row : row + 3, column : column + 3] = True
-    columns[:, :60] = dirty(300)[1][:, :60]
-    page, dirt = replace(BARE, print=True), Pieces.of(dirty(120)[1], 40)
-    found = Found(np.ones(dirt.count, bool), 99.0, bare=dirt)
-    assert _is_dirt(found, page) and not _is_dirt(found, BARE)
-    for other in (None, Pieces.of(heap, 40), Pieces.of(columns, 40)):
-        assert not _is_dirt(replace(found, bare=other), page)
-
-
-@pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("dirt", [False, True])
-def test_specks_are_sure_if_nobody_asks_and_they_are_dirt(told: bool, dirt: bool) -> None:
-    ink, _ = dirty(120)
-    scene = Scene(ink, True, ink & False, lambda *_: Witness(lambda: None), told=told)
-    found = Found(np.ones(scene.pieces.count, bool), 99.0)
+@pytest.mark.parametrize(
+    ("told", "lead", "spread", "sure"),
+    [
+        (False, 41.0, 1.1 * AMONG_PRINT, True),
+        (True, 99.0, 1.0, False),
+        (False, 39.0, 1.0, False),
+        (False, 99.0, 0.9 * AMONG_PRINT, False),
+    ],
+)
+def test_specks_are_sure_if_nobody_asks_and_they_lie_anywhere(
+    told: bool, lead: float, spread: float, sure: bool
+) -> None:
+    scene = Scene(dirty(120)[0], True, TEXT & False, lambda *_: Witness(lambda: None), told=told)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "specks_of", lambda *_: found)
-        patch.setattr(kinds, "_is_dirt", lambda *_: dirt)
+        patch.setattr(kinds, "specks_of", lambda *_: Found(np.ones(scene.pieces.count, bool), lead, spread))
         mark = KINDS["specks"](scene)
-    assert mark is not None and mark.sure == (dirt and not told)
+    assert mark is not None and mark.sure is sure
 
 
-@pytest.mark.parametrize(("lead", "apart", "found"), [(99.0, True, True), (99.0, False, False), (20.0, True, False)])
-def test_without_letters_and_a_size_specks_are_counted_alone(lead: float, apart: bool, found: bool) -> None:
+@pytest.mark.parametrize(("lead", "found"), [(99.0, True), (20.0, False)])
+def test_without_letters_and_a_size_specks_are_counted_alone(lead: float, found: bool) -> None:
     ink = dirty(120)[1]
     scene = Scene(ink, True, ink & False, lambda *_: Witness(lambda: None), told=False)
     assert not scene.ground.print and KINDS["specks"](replace(scene, told=True)) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "specks_of", lambda *_: Found(np.ones(scene.pieces.count, bool), lead))
-        patch.setattr(kinds, "_lies_anywhere", lambda *_: apart)
+        patch.setattr(kinds, "specks_of", lambda *_: Found(np.ones(scene.pieces.count, bool), lead, 1.0))
         mark = KINDS["specks"](scene)
     assert (mark is not None) is found and (
         mark is None or (mark.largest == scene.pieces.sizes.max() and not mark.sure)
     )
-
-
-def test_what_lies_by_print_alone_is_arranged() -> None:
-    near = np.zeros((HEIGHT, WIDTH), bool)
-    near[:, :100] = True
-    beside, anywhere = (np.random.default_rng(5).random((40, 2)) * (HEIGHT - 1, most) for most in (99, WIDTH - 1))
-    ground = replace(BARE, near=near)
-    for centres, at_least, at_most in ((beside, 40, 90), (anywhere, 0, ARRANGED)):
-        assert at_least <= arranged(centres, ground) <= at_most
 
 
 def test_a_larger_share_of_dirt_takes_fewer_pieces_among_print() -> None:
