@@ -107,18 +107,23 @@ def _crowded(pieces: Pieces, free: np.ndarray) -> np.ndarray:
 
 def letters(ink: np.ndarray, whole: np.ndarray) -> tuple[int, float, bool]:
     """The height and area of the usual letter, and whether there are so many that a picture is a page of print."""
+    sizes, usual, alike = as_high_as_letters(ink, whole)
+    if not alike.any():
+        return 0, 0.0, False
+    share = sizes[alike].sum() / ink.sum()
+    # Of the usual pixel of ink: specks are many, and hold little of it.
+    order = np.sort(sizes[alike])
+    area = order[np.searchsorted(order.cumsum(), order.sum() / 2)]
+    return usual, float(area), bool(alike.sum() >= LETTERS and share >= OF_LETTERS)
+
+
+def as_high_as_letters(ink: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+    """The size of each component of ink by its number, the usual height of a letter, and which are about as high."""
     rows, owner = np.nonzero(ink)[0], whole[ink]
     sizes = np.bincount(owner, minlength=1)
     top, bottom = np.zeros((2, len(sizes)), int)
     top[owner[::-1]], bottom[owner] = rows[::-1], rows + 1  # rows ascend, and the last that is set stays
     heights = bottom - top
     likely = heights >= LEAST_HEIGHT
-    if not likely.any():
-        return 0, 0.0, False
-    usual = np.median(heights[likely])
-    alike = likely & (heights * ALIKE_HIGH >= usual) & (heights <= ALIKE_HIGH * usual)
-    share = sizes[alike].sum() / ink.sum()
-    # Of the usual pixel of ink: specks are many, and hold little of it.
-    order = np.sort(sizes[alike])
-    area = order[np.searchsorted(order.cumsum(), order.sum() / 2)]
-    return int(usual), float(area), bool(alike.sum() >= LETTERS and share >= OF_LETTERS)
+    usual = np.median(heights[likely]) if likely.any() else 0.0
+    return sizes, int(usual), likely & (heights * ALIKE_HIGH >= usual) & (heights <= ALIKE_HIGH * usual)

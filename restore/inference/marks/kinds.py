@@ -9,7 +9,9 @@ import numpy as np
 
 from restore.inference.marks.borders import border
 from restore.inference.marks.dots import patterns
+from restore.inference.marks.ground import as_high_as_letters
 from restore.inference.marks.lines import apart, count_of, lines
+from restore.inference.marks.pieces import around
 from restore.inference.marks.scene import Mark, Scene
 from restore.inference.marks.specks import specks_of, specks_of_size
 from restore.inference.marks.streaks import streaks
@@ -39,8 +41,17 @@ def _dots(scene: Scene) -> Mark | None:
     if not found:
         return None
     mask = np.any([pattern.mask for pattern in found], 0)
-    behind = all(pattern.behind for pattern in found)
-    return Mark("dots", mask, len(found), behind and scene.without(mask).ground.print)
+    behind = all(pattern.behind for pattern in found) and _behind_letters(mask, scene.without(mask))
+    return Mark("dots", mask, len(found), behind)
+
+
+def _behind_letters(mask: np.ndarray, rest: Scene) -> bool:
+    """True if most of what touches a mask on a page of print is as high as letters: fills of figures have outlines."""
+    beside = rest.components[rest.ink & (around(mask, 1) > 0)]
+    if not rest.ground.print or not beside.size:
+        return False
+    *_, letters = as_high_as_letters(rest.ink, rest.components)
+    return bool(letters[beside].mean() > 0.5)
 
 
 def _lines(scene: Scene) -> Mark | None:
@@ -70,7 +81,7 @@ def _specks(scene: Scene) -> Mark | None:
     mask = pieces.mask(found.which)
     count = int(found.which.sum())
     if ground.print or sized:
-        sure = ground.print and not scene.told and found.lead > UNASKED_LEAD and found.spread > AMONG_PRINT
+        sure = not scene.told and found.lead > UNASKED_LEAD and found.spread > AMONG_PRINT
         return Mark("specks", mask, count, sure)
     largest = int(pieces.sizes[found.which].max())
     return Mark("specks", mask, count, largest=largest) if found.lead > UNASKED_LEAD else None
