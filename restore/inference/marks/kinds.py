@@ -25,7 +25,7 @@ ASKED_SHARE, UNASKED_SHARE = 0.5, 0.85
 
 # Dirt lies anywhere, what is drawn by itself: if nobody says that there is dirt, so large a share of what bare ground
 # lets expect near print has to be found there. Some of it looks like print.
-AMONG_PRINT = 1 / 3
+AMONG_PRINT = 1 / 6
 
 
 def _border(scene: Scene) -> Mark | None:
