@@ -68,7 +68,7 @@ def _specks(scene: Scene) -> Mark | None:
     pieces, ground = scene.pieces, scene.ground
     sized = scene.most is not None
     # Without letters nothing but the prior tells specks from content, and it takes dots of a map for dirt: there
-    # somebody has to say how large they are, and what lies as dirt does is only counted.
+    # somebody has to say how large they are, and what is far likelier with dirt is only counted.
     if not pieces.count or (scene.told and not sized and not ground.print):
         return None
     judge = partial(scene.call(scene.white, pieces.inside).log_odds, scene.white)

@@ -386,9 +386,10 @@ def judged(ink: np.ndarray, content: float, dirt: float, share: float = 0.5) -> 
 def test_bare_ground_says_how_many_specks_there_are() -> None:
     ink, dirt = dirty(150)
     found = judged(ink, content=-6.0, dirt=-12.0)
-    pieces, _ = ground(ink)
+    pieces, own = ground(ink)
     real = pieces.mean(dirt.astype(float)) > 0.5
-    assert found.lead > 40
+    rate = (pieces.mean(own.near) > 0.5)[found.which].sum() / found.spread / own.near.sum()
+    assert found.lead > 40 and 0.5 < rate * HEIGHT * WIDTH / real.sum() < 1.5
     assert (found.which & real).sum() > 0.85 * real.sum()
     assert (found.which & ~real).sum() == 0
 
